@@ -17,6 +17,7 @@ from hypothesis import settings
 # Test files are imported by path and share modules.
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent / "cli"))
+sys.path.append(str(Path(__file__).parent / "chat"))
 sys.path.append(str(Path(__file__).parent / "chat" / "dialects"))
 sys.path.append(str(Path(__file__).parent / "sets"))
 

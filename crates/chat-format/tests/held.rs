@@ -220,6 +220,33 @@ fn a_tool_named_like_a_header_is_refused() {
 }
 
 #[test]
+fn at_a_recipient_nothing_comes_but_a_recipient() {
+    let prompt = Some("<|head|>assistant<|/head|>\n\n>>>".to_owned());
+    let auto = constraint_after(RECIPIENTS, ToolChoice::Auto, true, prompt);
+    // The last byte of each leads elsewhere.
+    for wrong in ["n", "alx", "all x", "rx", "ring_x"] {
+        assert_eq!(after(&auto, wrong).err(), Some(wrong.len() - 1), "{wrong}");
+    }
+    for begun in ["", "al", "all", "ri"] {
+        let state = after(&auto, begun).unwrap();
+        assert!(auto.step(&state, token("<fim>")).is_none(), "{begun}");
+        assert_eq!(auto.next(&state, &mut Scratch::default()).ending, Ending::No, "{begun}");
+    }
+    assert!(may_end(&auto, "all\nSeven <fim>"));
+    assert!(may_end(&auto, "ring\n{\"times\": 2}"));
+}
+
+#[test]
+fn a_tool_may_be_named_as_a_header_begins() {
+    let format = ChatFormat::new(ChatTemplate::new(RECIPIENTS, "", "").unwrap()).unwrap();
+    let mut options = ConstraintOptions::default();
+    options.tools = Tools::new(&[json!({"name": "allow"})]).unwrap();
+    let (spelling, control) = spelling();
+    let auto = format.constraint(&options, &spelling, &control).unwrap();
+    assert!(may_end(&auto, "allow\n{}") && may_end(&auto, "all\n{}"));
+}
+
+#[test]
 fn reasoning_that_begins_again_has_no_budget_left() {
     let free = constraint_after(THINKS, ToolChoice::Auto, true, Some(String::new()));
     let bytes = |text: &str| text.bytes().map(|byte| id(usize::from(byte))).collect::<Vec<_>>();

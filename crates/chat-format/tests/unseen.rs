@@ -127,3 +127,26 @@ fn reasoning_is_never_said_where_a_format_has_none() {
         assert!(prompt.ends_with(end) && !prompt.contains("I think"), "{prompt}");
     }
 }
+
+#[test]
+fn what_a_prompt_begins_is_no_content() {
+    let text = include_str!("templates/recipients-on-lines.jinja");
+    let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
+    for tools in [None, Some(Tools::default()), Some(Tools::new(&[json!({"name": "ring"})]).unwrap())] {
+        let mut options = ParserOptions::default();
+        options.tools = tools;
+        for (reply, content) in [
+            ("all\nSeven.", "Seven."),
+            (" all\nSeven.", "Seven."),
+            ("\nall\nSeven.", "Seven."),
+            ("all", ""),
+            ("Seven.", "Seven."),
+            ("all right", "all right"),
+        ] {
+            let mut parser = format.parser(&options).unwrap();
+            parser.push(reply.as_bytes());
+            let (_, message) = parser.finish(false);
+            assert_eq!((&message.content[..], message.tool_calls.len()), (content, 0), "{reply:?}: {message:?}");
+        }
+    }
+}

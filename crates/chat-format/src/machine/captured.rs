@@ -1,8 +1,27 @@
-//! Name and id of a call, of the text that a sequence was written as.
+//! Name and id of a call, of the text that a sequence was written as; and that text for a name.
 
 use super::seq::{Atom, Seq};
 
 impl Seq {
+    /// Its text for a tool of this name, as the template writes it, and what of the next text it needs.
+    pub(crate) fn spelled(&self, name: &str) -> Vec<u8> {
+        let mut text = Vec::new();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(literal) => {
+                    text.extend_from_slice(&literal.blanks);
+                    text.extend_from_slice(literal);
+                }
+                Atom::Exactly(literal) => text.extend_from_slice(literal),
+                Atom::Name => text.extend_from_slice(name.as_bytes()),
+                Atom::Id | Atom::Index => text.push(b'0'),
+                Atom::Ahead(bytes) => text.extend(bytes.first()),
+                Atom::Blank | Atom::Anything | Atom::WholeId => {}
+            }
+        }
+        text
+    }
+
     /// What was written for name and id in the text of a whole sequence, or of its beginning.
     pub(crate) fn captured(&self, text: &[u8]) -> Captured {
         let mut captured = Captured::default();

@@ -45,7 +45,7 @@ const MOST_WAYS: usize = 200;
 impl Plan<'_> {
     pub(crate) fn compile(self) -> Machine {
         let Self { dialect, tools, strict, .. } = self;
-        let mut seqs = Seqs::default();
+        let mut seqs = Seqs { recipients: recipients(dialect), strict, ..Seqs::default() };
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
@@ -85,6 +85,21 @@ struct Seqs {
     forms: Vec<Form>,
     after: Vec<u16>,
     after_list: Vec<u16>,
+    recipients: Vec<String>,
+    strict: bool,
+}
+
+/// Markers right before a name: what a call begins with, and what else is for somebody.
+fn recipients(dialect: &Dialect) -> Vec<String> {
+    let patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
+    let mut found: Vec<String> = patterns
+        .filter_map(|pattern| match &pattern.parts[..] {
+            [Part::Text(head), Part::Name, ..] if is_marker(head.trim().as_bytes()) => Some(head.trim().to_owned()),
+            _ => None,
+        })
+        .collect();
+    found.dedup();
+    found
 }
 
 /// What may begin where.
@@ -107,7 +122,9 @@ impl Seqs {
     }
 
     fn marker(&mut self, text: &str, then: Outcome) -> Option<u16> {
-        Seq::marker(text, then).map(|seq| self.add(seq))
+        let marker = Seq::marker(text, then)?;
+        let made = self.recipients.iter().fold(marker, |made, head| made.certain_after(head, self.strict));
+        Some(self.add(made))
     }
 
     fn marked(&mut self, dialect: &Dialect, calls: &[Entry]) -> Marked {
@@ -177,7 +194,7 @@ impl Seqs {
     }
 
     /// Sequences by the shortest texts that begin them.
-    fn entries(&self, seqs: Vec<u16>) -> Entries {
+    fn entries(&self, mut seqs: Vec<u16>) -> Entries {
         let head = |seq: u16| self.all[usize::from(seq)].head().unwrap_or_default();
         let mut heads: Vec<&[u8]> = seqs.iter().map(|&seq| head(seq)).filter(|head| !head.is_empty()).collect();
         heads.sort_unstable();
@@ -203,7 +220,8 @@ impl Seqs {
             begins[marker].open.extend(open);
             begins[marker].whole.extend(whole);
         }
-        Entries { markers: Markers::new(markers), begins }
+        seqs.retain(|&seq| !head(seq).is_empty());
+        Entries { markers: Markers::new(markers), begins, seqs }
     }
 
     /// All ways in which calls may begin in free text; what follows a call is put aside.

@@ -78,6 +78,8 @@ pub(crate) struct Machine {
 struct Entries {
     markers: Markers,
     begins: Vec<Begins>,
+    /// All of these sequences, of which nothing is written.
+    seqs: Vec<u16>,
 }
 
 #[derive(Debug, Default)]
@@ -139,7 +141,7 @@ impl Machine {
 
     /// Whether the beginning of a call is written, for certain, and not its arguments.
     pub(crate) fn in_header(&self, state: &State) -> bool {
-        matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_committed(threads))
+        matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_call(threads))
     }
 
     /// Whether reasoning stands here, and no call in it.
@@ -159,8 +161,8 @@ impl Machine {
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {
             At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
-            At::Threads(Home::Free(_), threads) => self.any_committed(threads),
-            At::Free(..) => false,
+            At::Threads(Home::Free(_), threads) => self.any_call(threads),
+            At::Threads(Home::Marked(_), _) | At::Free(..) => false,
         }
     }
 
@@ -169,6 +171,12 @@ impl Machine {
         let At::Threads(Home::Free(_) | Home::After, threads) = &state.at else { return None };
         let named = |thread: &Thread| self.seq(*thread).is_named(*thread);
         (!threads.is_empty() && threads.iter().all(named)).then(|| self.seq(threads[0]))
+    }
+
+    /// Whether the marker of content is written but for the white space that ends its word.
+    pub(crate) fn is_marked(&self, state: &State) -> bool {
+        let At::Threads(Home::Free(_), threads) = &state.at else { return false };
+        threads.iter().any(|&at| self.seq(at).then == Outcome::Content && self.seq(at).is_but_for_its_end(at))
     }
 
     /// The next byte where white space may stand or not, as the template writes it: all that else may come is that.
@@ -248,6 +256,14 @@ impl Machine {
 
     fn any_committed(&self, threads: &[Thread]) -> bool {
         threads.iter().any(|&thread| self.seq(thread).is_committed(thread))
+    }
+
+    /// Whether a call is meant for certain.
+    fn any_call(&self, threads: &[Thread]) -> bool {
+        threads
+            .iter()
+            .map(|&thread| (self.seq(thread), thread))
+            .any(|(seq, at)| seq.then.is_call() && seq.is_committed(at))
     }
 
     fn alive(&self) -> Result<(), Dead> {

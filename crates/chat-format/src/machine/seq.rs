@@ -65,7 +65,7 @@ impl Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Literal {
     text: Box<[u8]>,
-    blanks: Box<[u8]>,
+    pub(super) blanks: Box<[u8]>,
 }
 
 impl Literal {
@@ -143,8 +143,29 @@ pub(crate) struct How<'a> {
 }
 
 impl Seq {
+    /// A marker that is certain once all of it is written. White space after a word of it ends the word.
     pub(crate) fn marker(text: &str, then: Outcome) -> Option<Self> {
-        (!text.trim().is_empty()).then(|| Self { atoms: vec![Atom::Text(Literal::new(text))], committed: 1, then })
+        let rest = text.trim_end();
+        let ends_word = rest.ends_with(char::is_alphanumeric);
+        let after = text[rest.len()..].bytes().next().filter(|_| ends_word && then == Outcome::Content);
+        let mut atoms = vec![Atom::Text(Literal::new(text))];
+        atoms.extend(after.map(|byte| Atom::Ahead([byte].into())));
+        let committed = atoms.len();
+        (!rest.is_empty()).then_some(Self { atoms, committed, then })
+    }
+
+    /// The same, of a marker whose beginning is that of a call already: certain from there on. Who reads takes white
+    /// space there, as before the name of a call.
+    pub(crate) fn certain_after(mut self, head: &str, strict: bool) -> Self {
+        if let Some(Atom::Text(text)) = self.atoms.first().cloned()
+            && let Some(rest) = text.strip_prefix(head.as_bytes()).filter(|rest| !rest.is_empty())
+        {
+            let begun = Literal { text: head.as_bytes().into(), blanks: text.blanks.clone() };
+            let rest = Literal { text: rest.into(), blanks: Box::default() };
+            self.atoms.splice(0..1, [Atom::Text(begun), if strict { Atom::Exactly(rest) } else { Atom::Text(rest) }]);
+            self.committed = 1;
+        }
+        self
     }
 
     /// Whether it says by itself that it begins.
@@ -170,9 +191,9 @@ impl Seq {
         Thread { seq, atom: 0, at: 0, space, name, tool: None }.past_marks(self)
     }
 
-    /// Whether it is meant for certain.
+    /// Whether it is meant for certain, or something else that begins alike.
     pub(crate) fn is_committed(&self, thread: Thread) -> bool {
-        self.then.is_call() && usize::from(thread.atom) >= self.committed
+        usize::from(thread.atom) >= self.committed
     }
 
     /// Whether white space may stand before a name: after a marker, not after a quote or in a word.
@@ -200,23 +221,9 @@ impl Seq {
         matches!(self.atoms.last(), Some(Atom::Ahead(_)))
     }
 
-    /// Its text for a tool of this name, as the template writes it, and what of the next text it needs.
-    pub(crate) fn spelled(&self, name: &str) -> Vec<u8> {
-        let mut text = Vec::new();
-        for atom in &self.atoms {
-            match atom {
-                Atom::Text(literal) => {
-                    text.extend_from_slice(&literal.blanks);
-                    text.extend_from_slice(literal);
-                }
-                Atom::Exactly(literal) => text.extend_from_slice(literal),
-                Atom::Name => text.extend_from_slice(name.as_bytes()),
-                Atom::Id | Atom::Index => text.push(b'0'),
-                Atom::Ahead(bytes) => text.extend(bytes.first()),
-                Atom::Blank | Atom::Anything | Atom::WholeId => {}
-            }
-        }
-        text
+    /// Whether all is written but what comes ahead.
+    pub(crate) fn is_but_for_its_end(&self, thread: Thread) -> bool {
+        matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Ahead(_)))
     }
 
     /// Whether the name of a call and what ends it are written.

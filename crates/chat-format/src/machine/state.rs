@@ -66,7 +66,7 @@ impl State {
     /// Where text goes that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {
-            At::Free(region, _) | At::Threads(Home::Free(region), _) => region,
+            At::Free(region, _) | At::Threads(Home::Free(region) | Home::Marked(region), _) => region,
             At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => Region::Outside,
         }
     }
@@ -127,6 +127,8 @@ pub(super) enum At {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Home {
     Free(Region),
+    /// From a header, where a control token begins: one of them is meant.
+    Marked(Region),
     Tail,
     After,
     AfterList,

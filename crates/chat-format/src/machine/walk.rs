@@ -5,7 +5,7 @@ use super::markers::{Found, Seen};
 use super::seq::{Outcome, Seq, Thread};
 use super::space::Space;
 use super::state::{At, Home, Region, State, free};
-use super::{Begins, Machine};
+use super::{Begins, Entries, Machine};
 use crate::values::{ArgsState, CONTROL, Shapes, Step};
 
 /// There is no way on: only where the machine is strict.
@@ -68,7 +68,10 @@ impl Machine {
     ) -> Result<Done, Dead> {
         let entries = self.entries(state, region);
         if byte == CONTROL && self.strict {
-            // Markers are found by their text, whatever tokens spell them.
+            // Markers are found by their text, whatever tokens spell them. A header holds no other control tokens.
+            if region == Region::Header || (region == Region::Fresh && self.headed) {
+                state.at = self.marked(state, region, entries, entries.markers.begun(seen)).ok_or(Dead)?;
+            }
             return Ok(Done::Taken);
         }
         match entries.markers.step(seen, byte) {
@@ -91,6 +94,25 @@ impl Machine {
                 self.whole_or_on(state, Home::Free(region), whole, open.clone(), true, listener)
             }
         }
+    }
+
+    /// A marker is meant: one that is begun, or one from its start, where what is begun may be text.
+    fn marked(&self, state: &State, region: Region, entries: &Entries, begun: &[u8]) -> Option<At> {
+        let At::Threads(_, fresh) = self.threads(state, Home::Marked(region), &entries.seqs) else { return None };
+        let on = |&thread: &Thread| {
+            begun.iter().try_fold(vec![thread], |threads, &byte| {
+                let mut next = Vec::new();
+                for at in threads {
+                    self.seq(at).step(at, byte, self.how(), &mut next);
+                }
+                (!next.is_empty()).then_some(next)
+            })
+        };
+        let mut threads: Vec<Thread> = fresh.iter().filter_map(on).flatten().collect();
+        if !begun.is_empty() && state.may_say(region) {
+            threads.extend(fresh);
+        }
+        (!threads.is_empty()).then_some(At::Threads(Home::Marked(region), threads))
     }
 
     /// Text is said, but for the last bytes: the reply is no longer at its beginning.
@@ -176,7 +198,9 @@ impl Machine {
             may || !is_meant && state.must_call.is_none()
         });
         refused |= whole.iter().any(|&thread| !may(self.seq(thread).then));
-        for &thread in whole {
+        // A text that is known says more than a name that may be any.
+        let (calls, known): (Vec<Thread>, Vec<Thread>) = whole.iter().partition(|&&at| self.seq(at).then.is_call());
+        for thread in known.into_iter().chain(calls) {
             let seq = self.seq(thread);
             if self.may_become(state, seq.then) && self.becomes(state, seq, thread, listener) {
                 return Ok(if seq.hands_on() { Done::HandedOn } else { Done::Taken });

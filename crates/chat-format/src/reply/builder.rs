@@ -19,6 +19,8 @@ pub(super) struct Builder {
     format: ReasoningFormat,
     /// Bytes that are not yet told apart.
     held: Vec<u8>,
+    /// How many of them the prompt has: they may be of a marker, and are no text.
+    prompted: usize,
     /// Bytes of the reply that were read.
     read: usize,
     /// The prompt's text before the reply: it counts, but no text of it.
@@ -62,6 +64,7 @@ impl Builder {
             shapes,
             format,
             held,
+            prompted: 0,
             read: 0,
             prelude: false,
             reasoning,
@@ -78,6 +81,10 @@ impl Builder {
 
     pub(super) fn hold(&mut self, byte: u8) {
         self.read += usize::from(!self.prelude);
+        if self.held.is_empty() {
+            self.prompted = 0;
+        }
+        self.prompted += usize::from(self.prelude);
         self.held.push(byte);
     }
 
@@ -250,7 +257,11 @@ impl Listener for Builder {
             return;
         }
         let mut held = std::mem::take(&mut self.held);
-        self.text_of(region, &held[..count]);
+        let prompted = self.prompted.min(count);
+        self.prompted -= prompted;
+        // What the prompt thinks counts where reasoning stays in the content.
+        let from = if region == Region::Reasoning { 0 } else { prompted };
+        self.text_of(region, &held[from..count]);
         held.drain(..count);
         self.held = held;
     }

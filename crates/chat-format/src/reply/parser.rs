@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::message::{Event, Message, ReasoningFormat};
-use crate::machine::{Machine, Region, State, ToolChoice};
+use crate::machine::{Listener, Machine, Outcome, Region, State, ToolChoice};
 use crate::tools::Tools;
 use std::sync::Arc;
 
@@ -121,6 +121,11 @@ impl Parser {
     /// The reply is over: the last events, and the message. `partial`: it was cut off, and what may have become a
     /// marker is left out.
     pub fn finish(mut self, partial: bool) -> (Vec<Event>, Message) {
+        if !partial && self.machine.is_marked(&self.state) {
+            self.builder.marker(Outcome::Content);
+            self.builder.finish(Region::Content, partial);
+            return (std::mem::take(&mut self.builder.events), self.builder.message);
+        }
         let named = self.machine.named(&self.state).filter(|_| partial);
         let broke_off = named.is_some_and(|seq| self.builder.breaks_off_at(seq));
         if !partial && self.machine.in_header(&self.state) {
