@@ -80,7 +80,7 @@ impl AnyRule for GuidedRule {
     fn placed(
         &self,
         _before: &[u8],
-        _after: &[u8],
+        _after: &[&[u8]],
         _spelling: Spelling,
         _limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
