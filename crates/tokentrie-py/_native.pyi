@@ -2013,7 +2013,7 @@ class Text:
         cls,
         name: str,
         *,
-        stop: str | None = None,
+        stop: _Stop | None = None,
         max_tokens: int = 64,
         exclude: str | None = None,
         pattern: str | Rule | Spec | ChatConstraint | dict[str, _Any] | _Type | None = None,
@@ -2021,7 +2021,7 @@ class Text:
     @property
     def pattern(self) -> Rule | ChatConstraint | None: ...
     @property
-    def stop(self) -> str | None: ...
+    def stop(self) -> str | list[str] | None: ...
     @property
     def max_tokens(self) -> int: ...
     @property

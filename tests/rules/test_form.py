@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -225,6 +226,58 @@ def test_the_stop_is_no_part_of_the_text(model: Model) -> None:
         assert not set("exyz") & set(out.values["b"])
 
 
+STOPS = st.lists(st.sampled_from([" ", "e", "th", ". ", "the ", "\n", "he"]), min_size=2, max_size=4, unique=True)
+
+
+@pytest.mark.model
+@settings(max_examples=cases(150), deadline=None)
+@given(stops=STOPS, seed=st.integers(0, 99), pattern=st.sampled_from([None, "[ -~]{0,30}"]))
+def test_the_first_of_several_stops_that_is_written_counts(
+    model: Model, stops: list[str], seed: int, pattern: str | None
+) -> None:
+    def filled(stop: str | list[str]) -> str:
+        form = Form("It is: ", Text("a", stop=stop, max_tokens=12, pattern=pattern), "; ", Slot("b", ["x", "y"]))
+        out = model.generate(PROMPT, form, mode="sampled", seed=seed, temperature=1.5)
+        assert out.text == f"It is: {out.values['a']}; {out.values['b']}"
+        return str(out.values["a"])
+
+    # What is drawn does not depend on what ends it.
+    alone = [filled(stop) for stop in stops]
+    together = filled(stops)
+    if pattern is None:
+        assert together == min(alone, key=len)
+    assert not any(stop in together for stop in stops)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sampler_ends_a_text_at_any_of_its_stops(model: Model, seed: int) -> None:
+    """No token is taken back there: what ended the text stays, where the literal behind it does not begin with it."""
+    form = Form("a: ", Text("a", stop=["; ", "e", "\n"], max_tokens=30), "; ", Slot("b", ["x", "y"]))
+    sampler, tokens = tokentrie.Sampler(model.vocab, form, "sampled", temperature=2.0, seed=seed), []
+    prompt = model.vocab.tokenize(PROMPT, parse_special=True)
+    while sampler.state == "active":
+        tokens += sampler.advance(model.logits([*prompt, *tokens]))
+    text, (value, last) = spelled(model, tokens), [leaf.name or "" for leaf in sampler.leaves]
+    assert text in [f"a: {value}{stop}{last}" for stop in ("; ", "e; ", "\n; ")]
+    assert not any(stop in value for stop in ("; ", "e", "\n"))
+
+
+def test_several_stops_are_kept_as_they_are() -> None:
+    several, one = Text("a", stop=("x", "y")), Text("a", stop=["x"])
+    assert (several.stop, one.stop) == (["x", "y"], "x")
+    assert one == Text("a", stop="x")
+    assert several != Text("a", stop=["y", "x"])
+    for text in (several, one):
+        assert pickle.loads(pickle.dumps(text)) == text
+    assert tokentrie.constraint(Form(several)).to_dict() == {"form": [{"text": "a", "stop": ["x", "y"]}]}
+    assert tokentrie.constraint(Form(one)) == tokentrie.constraint({"form": [{"text": "a", "stop": "x"}]})
+    with pytest.raises(TypeError, match=r"stop\[1\] must be a str, not 5 of type int"):
+        Text("a", stop=["x", 5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="stop must be a str or a list of str, not int"):
+        Text("a", stop=5)  # type: ignore[arg-type]
+
+
 @pytest.mark.model
 def test_token_sets_and_payloads_by_path(model: Model) -> None:
     stop, go = model.vocab.tokenize("STOP"), model.vocab.tokenize("GO")
@@ -303,6 +356,13 @@ def test_the_text_is_always_literals_and_values(
         ((Text("a", stop="x"), Text("b", stop="x")), tokentrie.OptionError, "put a literal between"),
         ((Text("a", stop=""),), tokentrie.OptionError, "needs a stop"),
         ((Text("a", stop="x", max_tokens=0),), tokentrie.OptionError, "max_tokens of at least 1"),
+        ((Text("a", stop=["x", ""]),), tokentrie.OptionError, "needs a stop, none of which may be empty"),
+        ((Text("a", stop=["x", "y", "x"]),), tokentrie.OptionError, 'text "a": the stop "x" comes twice'),
+        (
+            (Text("a", stop=["x" * 90, "y" * 40]),),
+            tokentrie.OptionError,
+            "2 stops have 130 bytes: several may have 126",
+        ),
         ((Text("a", stop="y", pattern=tokentrie.Regex("x"), max_tokens=0),), tokentrie.OptionError, "at least 1"),
         ((Slot("a", []),), tokentrie.TrieError, 'slot "a" has no values'),
         ((Slot("a", ["x", "y", "x"]),), tokentrie.TrieError, 'value 2, "x", repeats value 0'),

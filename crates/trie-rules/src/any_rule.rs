@@ -24,15 +24,15 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     /// As [`ByRule::new`].
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError>;
 
-    /// Between two texts: see [`Placed`]. `None` for a rule that is walked token by token and not byte by byte: it
-    /// stands alone, between tokens, as [`AnyRule::spelled`] gives it.
+    /// Between a text and one of several: see [`Placed`]. `None` for a rule that is walked token by token and not byte
+    /// by byte: it stands alone, between tokens, as [`AnyRule::spelled`] gives it.
     ///
     /// # Errors
     /// As [`ByRule::new`].
     fn placed(
         &self,
         before: &[u8],
-        after: &[u8],
+        after: &[&[u8]],
         spelling: Spelling,
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
@@ -121,7 +121,7 @@ impl<R: Rule + Clone> AnyRule for R {
     fn placed(
         &self,
         before: &[u8],
-        after: &[u8],
+        after: &[&[u8]],
         spelling: Spelling,
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {

@@ -4,13 +4,14 @@ use crate::common::{id, pattern, tokens, vocabulary, with_all_bytes};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
-use trie_rules::{AnyRule, ByRule, MaskLimits, Placed, PlacedState, Read, Regex};
+use trie_rules::{AnyRule, ByRule, MaskLimits, Placed, PlacedState, Read, Regex, fit_behind};
 
-/// What is written: some bytes, a text of the rule, and some bytes. It is whole at the first text behind the rule.
+/// What is written: some bytes, a text of the rule, and one of several texts. It is whole at the first text behind the
+/// rule.
 struct Naive<'t> {
     before: &'t [u8],
     rule: &'t Regex,
-    after: &'t [u8],
+    after: Vec<&'t [u8]>,
 }
 
 impl Naive<'_> {
@@ -18,23 +19,28 @@ impl Naive<'_> {
         self.rule.read(text) == Read::Whole
     }
 
-    /// How many bytes of what stands behind the rule's text this may end with.
-    fn ways(&self, written: &[u8]) -> Vec<usize> {
+    /// How many bytes of a text behind the rule's this may end with, and whether they are the whole of it.
+    fn ways(&self, written: &[u8]) -> Vec<(usize, bool)> {
         let Some(inside) = written.strip_prefix(self.before) else { return Vec::new() };
-        let ends = |behind: &usize| {
-            let (text, rest) = inside.split_at(inside.len() - behind);
-            rest == &self.after[..*behind] && self.matches(text)
-        };
-        (0..=self.after.len().min(inside.len())).filter(ends).collect()
+        let mut ways = Vec::new();
+        for after in &self.after {
+            for behind in 0..=after.len().min(inside.len()) {
+                let (text, rest) = inside.split_at(inside.len() - behind);
+                if rest == &after[..behind] && self.matches(text) {
+                    ways.push((behind, behind == after.len()));
+                }
+            }
+        }
+        ways
     }
 
     fn is_whole(&self, written: &[u8]) -> bool {
-        self.ways(written).contains(&self.after.len())
+        self.ways(written).iter().any(|&(_, whole)| whole)
     }
 
     /// Whether a text goes on from here.
     fn may(&self, written: &[u8]) -> bool {
-        let stopped = |length: usize| !self.after.is_empty() && self.is_whole(&written[..length]);
+        let stopped = |length: usize| !self.after[0].is_empty() && self.is_whole(&written[..length]);
         if (0..written.len()).any(stopped) {
             return false;
         }
@@ -56,14 +62,18 @@ proptest! {
     fn between_texts(
         pattern in pattern(),
         before in "[ab]{0,2}",
-        after in "[abc]{0,3}",
+        after in prop_oneof![
+            "[abc]{0,3}".prop_map(|one| vec![one]),
+            prop::collection::btree_set("[abc]{1,3}", 1..5).prop_map(|some| some.into_iter().collect()),
+        ],
         pieces in vocabulary(),
     ) {
         let Ok(rule) = Regex::new(&pattern) else { return Ok(()) };
-        let naive = Naive { before: before.as_bytes(), rule: &rule, after: after.as_bytes() };
+        let behind = after.iter().map(String::as_bytes).collect();
+        let naive = Naive { before: before.as_bytes(), rule: &rule, after: behind };
         let pieces = with_all_bytes(&pieces);
         let tokens = tokens(&pieces, &[]);
-        let placed = Placed::new(naive.before, rule.clone(), naive.after, tokens, MaskLimits::bytes(4096));
+        let placed = Placed::new(naive.before, rule.clone(), &naive.after, tokens, MaskLimits::bytes(4096));
         let Ok(placed) = placed else { return Ok(()) };
         let mut queue: VecDeque<(PlacedState<u32>, Vec<TokenId>)> = VecDeque::from([(placed.start(), Vec::new())]);
         let mut seen = HashSet::new();
@@ -78,13 +88,11 @@ proptest! {
                 let inside = [&text[before.len()..], &[byte]].concat();
                 !matches!(rule.read(&inside), Read::Refused { .. })
             });
-            let behind = match ways.as_slice() {
-                [.., last] if *last == after.len() && *last > 0 => Some(*last),
-                [only] if !goes_on => Some(*only),
-                _ => None,
-            };
+            let whole = ways.iter().filter(|(behind, whole)| *whole && *behind > 0).map(|(behind, _)| *behind).max();
+            let known = ways.first().filter(|first| !goes_on && ways.iter().all(|way| way.0 == first.0));
+            let behind = whole.or(known.map(|first| first.0));
             prop_assert_eq!(placed.behind(&at), behind, "after {:?}", text);
-            prop_assert_eq!(placed.may_end(&at), ways.contains(&0), "after {:?}", text);
+            prop_assert_eq!(placed.may_end(&at), ways.iter().any(|way| way.0 == 0), "after {:?}", text);
             let mut scratch = Scratch::default();
             let next = placed.next(&at, &mut scratch);
             if behind.is_some() {
@@ -136,13 +144,29 @@ fn long_texts_behind() {
     let bytes: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let behind = "b".repeat(200);
     let rule = Regex::new("[ab]*").unwrap();
-    let placed = Placed::new(b"", rule, behind.as_bytes(), tokens(&bytes, &[]), MaskLimits::default()).unwrap();
+    let placed = Placed::new(b"", rule.clone(), &[behind.as_bytes()], tokens(&bytes, &[]), MaskLimits::default());
+    let (placed, b) = (placed.unwrap(), id(usize::from(b'b')));
     let mut at = placed.start();
-    for written in 0..63 {
+    for written in 0..127 {
         assert_eq!(placed.behind(&at), None, "after {written} bytes");
-        at = placed.step(&at, id(usize::from(b'b'))).unwrap().state;
+        at = placed.step(&at, b).unwrap().state;
     }
-    assert_eq!(placed.behind(&at), Some(63));
+    assert_eq!(placed.behind(&at), Some(127));
+    // Several are cut alike where they are too long together, and not at all where they fit.
+    let (long, short) = ("b".repeat(120), "c".repeat(6));
+    assert!(fit_behind(&[long.as_bytes(), short.as_bytes()]));
+    assert!(!fit_behind(&[long.as_bytes(), short.as_bytes(), b"x"]));
+    for (after, most) in
+        [(vec![long.as_bytes(), short.as_bytes()], 120), (vec![long.as_bytes(), short.as_bytes(), b"x"], 41)]
+    {
+        let placed = Placed::new(b"", rule.clone(), &after, tokens(&bytes, &[]), MaskLimits::default()).unwrap();
+        let mut at = placed.start();
+        for _ in 0..most {
+            assert_eq!(placed.behind(&at), None);
+            at = placed.step(&at, b).unwrap().state;
+        }
+        assert_eq!(placed.behind(&at), Some(most));
+    }
 }
 
 #[test]

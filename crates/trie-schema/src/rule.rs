@@ -98,7 +98,7 @@ impl AnyRule for GuidedRule {
     fn placed(
         &self,
         before: &[u8],
-        after: &[u8],
+        after: &[&[u8]],
         spelling: Spelling,
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {

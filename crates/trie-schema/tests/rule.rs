@@ -150,7 +150,7 @@ fn what_only_rules_over_bytes_have_is_refused() {
     assert_eq!(yes.check(10), Err(Broken::Unasked { what: "a JSON Schema" }));
     let spelled = yes.spelled(vocab().into(), MaskLimits::default()).unwrap();
     assert!(spelled.after(b" ").unwrap().is_none() && spelled.beginnings(100).is_none());
-    assert!(yes.placed(b"a", b"b", vocab().into(), MaskLimits::default()).unwrap().is_none());
+    assert!(yes.placed(b"a", &[b"b"], vocab().into(), MaskLimits::default()).unwrap().is_none());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! a dead end, and what is written reads back as its fields.
 
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use test_budget::cases;
 use trie_core::{
@@ -97,14 +98,15 @@ fn rule(pattern: &str) -> Arc<dyn AnyRule> {
 enum Piece {
     Literal(String),
     Slot(SlotValues),
-    Text { stop: String, max_tokens: usize, pattern: Option<&'static str> },
+    Text { stops: Vec<String>, max_tokens: usize, pattern: Option<&'static str> },
 }
 
 fn parts(texts: bool) -> impl Strategy<Value = Vec<Piece>> {
-    let stop = prop::sample::select(vec!["\"", "\n\n", ", ", "a", "é"]).prop_map(str::to_owned);
+    let stop = prop::sample::select(vec!["\"", "\n\n", ", ", "a", "é", "na", "\", \""]).prop_map(str::to_owned);
+    let stops = prop::collection::btree_set(stop, 1..4).prop_map(|stops| stops.into_iter().collect());
     let pattern = prop::option::weighted(0.4, prop::sample::select(vec!["[a-z]+", "[0-9]{1,9}", "(ab|b)*"]));
     let text =
-        (stop, 1..6usize, pattern).prop_map(|(stop, max_tokens, pattern)| Piece::Text { stop, max_tokens, pattern });
+        (stops, 1..6usize, pattern).prop_map(|(stops, max_tokens, pattern)| Piece::Text { stops, max_tokens, pattern });
     let one = prop_oneof![
         3 => piece().prop_map(Piece::Literal),
         4 => values().prop_map(Piece::Slot),
@@ -117,9 +119,9 @@ fn form(pieces: &[Piece]) -> Result<Form, FormError> {
     Form::new(pieces.iter().enumerate().map(|(at, piece)| match piece.clone() {
         Piece::Literal(text) => Part::Literal(text),
         Piece::Slot(values) => Part::Slot { name: at.to_string(), values },
-        Piece::Text { stop, max_tokens, pattern } => match Part::text(at.to_string(), stop, max_tokens) {
-            Part::Text { name, stop, max_tokens, exclude, .. } => {
-                Part::Text { name, stop, max_tokens, exclude, pattern: pattern.map(rule) }
+        Piece::Text { stops, max_tokens, pattern } => match Part::text(at.to_string(), stops, max_tokens) {
+            Part::Text { name, stops, max_tokens, exclude, .. } => {
+                Part::Text { name, stops, max_tokens, exclude, pattern: pattern.map(rule) }
             }
             other => other,
         },
@@ -138,7 +140,12 @@ fn fits(piece: &Piece, value: &str) -> bool {
         Piece::Slot(SlotValues::Rule(rule)) => is_whole(rule),
         Piece::Literal(_) | Piece::Slot(SlotValues::Tokens(_)) => false,
         Piece::Text { pattern: Some(pattern), .. } => is_whole(&rule(pattern)),
-        Piece::Text { stop, .. } => !(stop.starts_with('"') && value.contains(['"', '\\', '\n'])),
+        Piece::Text { stops, .. } => {
+            let quotes = stops.iter().any(|stop| stop.starts_with('"'));
+            // What is quoted has no line feed, and nothing has its stop.
+            let quotes = quotes && value.contains(['\\', '\n']);
+            !quotes && !stops.iter().any(|stop| value.contains(stop.as_str()))
+        }
     }
 }
 
@@ -186,7 +193,8 @@ proptest! {
         }
         let fields = constraint.values(&state, true);
         let written = bytes(&vocab, &tokens);
-        let mut at = 0;
+        // Where one may be in what was written: after a text two stops may say the same.
+        let mut places = vec![0];
         let mut fields_left = fields.iter();
         for (number, piece) in pieces.iter().enumerate() {
             let text = match piece {
@@ -197,18 +205,27 @@ proptest! {
                     value
                 }
             };
-            prop_assert!(written[at..].starts_with(text), "{text:?} at {at} of {written:?}");
-            at += text.len();
+            let shown = format!("{text:?} at {places:?} of {written:?}");
+            places.retain(|at| written[*at..].starts_with(text));
+            prop_assert!(!places.is_empty(), "{shown}");
+            for at in &mut places {
+                *at += text.len();
+            }
             // What ends a text stays, unless a literal begins with it.
-            if let Piece::Text { stop, .. } = piece {
+            if let Piece::Text { stops, .. } = piece {
                 let literal: String = pieces[number + 1..].iter().map_while(|piece| match piece {
                     Piece::Literal(text) => Some(text.as_str()),
                     _ => None,
                 }).collect();
-                at += if literal.starts_with(stop) { 0 } else { stop.len() };
+                let stays = |stop: &'_ String| if literal.starts_with(stop.as_str()) { 0 } else { stop.len() };
+                let stays: BTreeSet<&str> = stops.iter().map(|stop| &stop[..stays(stop)]).collect();
+                let before = std::mem::take(&mut places);
+                for (at, stop) in before.into_iter().flat_map(|at| stays.iter().map(move |stop| (at, *stop))) {
+                    places.extend(written[at..].starts_with(stop).then_some(at + stop.len()));
+                }
             }
         }
-        prop_assert_eq!(at, written.len());
+        prop_assert!(places.contains(&written.len()), "{places:?} of {written:?}");
     }
 
     #[test]
@@ -293,7 +310,7 @@ fn a_sampler_fills_a_form() {
         Part::Literal("{\"a\": \"".to_owned()),
         slot,
         Part::Literal("\", \"".to_owned()),
-        Part::text("note", "\"", 3),
+        Part::text("note", ["\""], 3),
         Part::Literal("\"}".to_owned()),
     ]);
     let form = Arc::new(form.unwrap());
@@ -361,4 +378,43 @@ fn many_slots_that_may_be_empty_are_walked_without_recursion() {
         assert_eq!(span.leaves().iter().map(|leaf| leaf.name.as_deref()).collect::<Vec<_>>(), [Some(""); 64]);
     };
     std::thread::Builder::new().stack_size(96 << 10).spawn(walk).unwrap().join().unwrap();
+}
+
+/// Free text with several stops: as a constraint and where tokens are taken back, beside literals that begin with one.
+#[test]
+fn the_stop_that_is_written_first_ends_a_text() {
+    let vocab = vocab();
+    let walked = |stops: &[&str], literal: &str, overshoot: Overshoot, text: &str, pattern: Option<&str>| {
+        let Part::Text { name, stops, max_tokens, exclude, .. } = Part::text("t", stops.iter().copied(), 20) else {
+            unreachable!("a text")
+        };
+        let text_part = Part::Text { name, stops, max_tokens, exclude, pattern: pattern.map(rule) };
+        let form = Form::new([text_part, Part::Literal(literal.to_owned())]).unwrap();
+        let options = FormOptions::default().with_overshoot(overshoot);
+        let walk = FormConstraint::new(form.into(), &vocab, options).unwrap();
+        let mut state = walk.start();
+        for byte in text.bytes() {
+            walk.advance(&mut state, id(byte.into())).unwrap_or_else(|| panic!("{byte} of {text:?}"));
+            if !state.fields().is_empty() {
+                break;
+            }
+        }
+        (state.fields()[0].value.clone(), state.text().to_owned())
+    };
+    for (stops, literal, text, value, whole) in [
+        (&["!", "?"][..], ".", "so?", "so", "so?."),
+        (&["!", "?"], ".", "so!", "so", "so!."),
+        (&["!", "?"], "? ", "so?", "so", "so? "),
+        (&["!", "?"], "? ", "so!", "so", "so!? "),
+        (&["b", "ab"], ".", "xxab", "xx", "xxab."),
+        (&["ab", "abc"], ".", "xabc", "x", "xab."),
+        (&["xyz", "y"], ".", "axyz", "ax", "axy."),
+    ] {
+        for pattern in [None, Some("[a-z]*")] {
+            let refused = walked(stops, literal, Overshoot::Refused, text, pattern);
+            assert_eq!(refused, (value.to_owned(), whole.to_owned()), "{stops:?} {text:?}");
+            let taken_back = walked(stops, literal, Overshoot::TakenBack, text, pattern);
+            assert_eq!(taken_back, (value.to_owned(), format!("{value}{literal}")), "{stops:?} {text:?}");
+        }
+    }
 }

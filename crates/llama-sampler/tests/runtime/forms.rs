@@ -113,7 +113,7 @@ fn a_chain_of_llama_cpps_walks_a_form() {
 #[test]
 fn free_text_ends_at_its_stop_or_its_limit() {
     let mut context = context();
-    let form = Form::new([literal("\""), Part::text("note", "\"", 6), literal("\"}"), slot("x", &["1", "2"])])
+    let form = Form::new([literal("\""), Part::text("note", ["\""], 6), literal("\"}"), slot("x", &["1", "2"])])
         .map(Arc::new)
         .unwrap();
     for seed in 0..40 {

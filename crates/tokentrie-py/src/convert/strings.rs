@@ -22,6 +22,22 @@ pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Resu
     Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())
 }
 
+/// A str, or a list or tuple of them.
+///
+/// # Errors
+/// As [`text`], and `TypeError` for other things.
+pub(crate) fn one_or_more(what: &str, given: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    if given.is_instance_of::<PyString>() {
+        return Ok(vec![text(given, || what.to_owned())?]);
+    }
+    if !given.is_instance_of::<PyList>() && !given.is_instance_of::<PyTuple>() {
+        let message = format!("{what} must be a str or a list of str, not {}", type_name(given));
+        return Err(PyTypeError::new_err(message).into());
+    }
+    let each = given.try_iter()?.enumerate();
+    each.map(|(number, one)| text(&one?, || format!("{what}[{number}]"))).collect()
+}
+
 /// A list of str with nothing around them.
 ///
 /// # Errors

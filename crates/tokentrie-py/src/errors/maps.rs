@@ -240,6 +240,8 @@ impl From<FormError> for Error {
             | FormError::NoTokensLeft { .. }
             | FormError::NotLast { .. }
             | FormError::Begins { .. }
+            | FormError::RepeatedStop { .. }
+            | FormError::StopsTooLong { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }

@@ -6,8 +6,7 @@ use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::tokens;
-use crate::convert::ids::type_name;
-use crate::convert::strings::text;
+use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
@@ -23,10 +22,9 @@ use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions};
 use numpy::PyArray1;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -650,18 +648,7 @@ fn ended(
 /// # Errors
 /// `TypeError` for other things, `OptionError` for texts that cannot be.
 pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
-    let texts = match given {
-        None => return Ok(Stops::default()),
-        Some(one) if one.is_instance_of::<PyString>() => vec![text(one, || "stop".to_owned())?],
-        Some(several) => {
-            if !several.is_instance_of::<PyList>() && !several.is_instance_of::<PyTuple>() {
-                let message = format!("stop must be a str or a list of str, not {}", type_name(several));
-                return Err(PyTypeError::new_err(message).into());
-            }
-            let each = several.try_iter()?.enumerate();
-            each.map(|(number, one)| text(&one?, || format!("stop[{number}]"))).collect::<Result<Vec<_>>>()?
-        }
-    };
+    let texts = given.map(|given| one_or_more("stop", given)).transpose()?.unwrap_or_default();
     Stops::new(&texts).map_err(|error| Class::Option.error(error.to_string()))
 }
 

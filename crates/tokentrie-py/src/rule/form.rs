@@ -2,7 +2,7 @@
 
 use crate::chat::constraint::ChatConstraint;
 use crate::convert::ids::{shown, type_name};
-use crate::convert::strings::is_list;
+use crate::convert::strings::{is_list, one_or_more};
 use crate::convert::value::Value;
 use crate::errors::Result;
 use crate::rule::Rule;
@@ -113,20 +113,21 @@ impl Slot {
 ///
 /// Args:
 ///     name: what the text is called in `Generated.values`.
-///     stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins
-///         with it. None only with a ChatConstraint.
+///     stop: text that ends it and is no part of it, or a list of such texts, of which the first that is written
+///         counts; it stands in the output only where the literal after it begins with it. Several have some 120 bytes
+///         together at the most. None only with a ChatConstraint.
 ///     max_tokens: the most tokens of it, at least 1.
-///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
+///     exclude: characters that may not occur in it. None excludes, where a stop begins with a double quote,
 ///         backslash and control characters, so that JSON stays JSON; else nothing.
 ///     pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex, or a type that is a rule,
 ///         such as `int` or `re.compile(...)`. The text is over at the
-///         first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
+///         first stop after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
 ///         ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
 ///         its value is a Message.
 ///
 /// Raises:
 ///     OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
-///         one for a reply.
+///         one for a reply. When a form is made of it: a stop is empty or comes twice, or several are too long.
 ///     RuleError: the pattern is no regular expression.
 ///     TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
 ///
@@ -140,9 +141,7 @@ pub(crate) struct Text {
     /// str: its name.
     #[pyo3(get)]
     name: String,
-    /// str | None: what ends it; None for a reply.
-    #[pyo3(get)]
-    stop: Option<String>,
+    stops: Vec<String>,
     /// int: the most tokens of it.
     #[pyo3(get)]
     max_tokens: u32,
@@ -161,7 +160,7 @@ impl Text {
     fn new(
         py: Python<'_>,
         name: String,
-        stop: Option<String>,
+        stop: Option<Bound<'_, PyAny>>,
         max_tokens: i64,
         exclude: Option<String>,
         pattern: Option<&Bound<'_, PyAny>>,
@@ -175,7 +174,8 @@ impl Text {
         if let Some(reply) = reply {
             ChatConstraint::made(reply)?;
         }
-        if reply.is_some() == stop.is_some() {
+        let stops = stop.as_ref().map(|stop| one_or_more("stop", stop)).transpose()?.unwrap_or_default();
+        if reply.is_some() != stops.is_empty() {
             let message = match reply {
                 Some(_) => "a reply ends when the model ends it: leave stop out beside a ChatConstraint",
                 None => "stop is missing: it is the text that ends this one",
@@ -201,13 +201,23 @@ impl Text {
             );
             Err(PyTypeError::new_err(message).into())
         };
-        Ok(Self { name, stop, max_tokens, exclude, pattern: pattern.map(read).transpose()? })
+        Ok(Self { name, stops, max_tokens, exclude, pattern: pattern.map(read).transpose()? })
+    }
+
+    /// str | list[str] | None: what ends it; None for a reply.
+    #[getter]
+    fn stop<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(match &self.stops[..] {
+            [] => None,
+            [one] => Some(PyString::new(py, one).into_any()),
+            several => Some(PyList::new(py, several)?.into_any()),
+        })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let (py, Self { name, stop, max_tokens, exclude, pattern }) = (slf.py(), slf.get());
+        let (py, Self { name, stops, max_tokens, exclude, pattern }) = (slf.py(), slf.get());
         let pattern = pattern.as_ref().map(|pattern| pattern.clone_ref(py));
-        let fields = (name, stop, max_tokens, exclude, pattern).into_pyobject(py)?;
+        let fields = (name, stops, max_tokens, exclude, pattern).into_pyobject(py)?;
         Ok((slf.get_type().getattr("_restore")?, fields))
     }
 
@@ -215,18 +225,18 @@ impl Text {
     #[staticmethod]
     fn _restore(
         name: String,
-        stop: Option<String>,
+        stops: Vec<String>,
         max_tokens: u32,
         exclude: Option<String>,
         pattern: Option<Py<PyAny>>,
     ) -> Self {
-        Self { name, stop, max_tokens, exclude, pattern }
+        Self { name, stops, max_tokens, exclude, pattern }
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(other) = other.cast::<Self>() else { return Ok(false) };
         let (py, other) = (other.py(), other.get());
-        let known = |text: &Self| (text.name.clone(), text.stop.clone(), text.max_tokens, text.exclude.clone());
+        let known = |text: &Self| (text.name.clone(), text.stops.clone(), text.max_tokens, text.exclude.clone());
         let patterns = match (&self.pattern, &other.pattern) {
             (Some(one), Some(other)) => one.bind(py).eq(other)?,
             (one, other) => one.is_none() && other.is_none(),
@@ -258,31 +268,31 @@ impl Text {
     }
 
     fn part(&self, py: Python<'_>) -> Result<Part> {
-        let Self { name, stop, max_tokens, exclude, pattern } = self;
+        let Self { name, stops, max_tokens, exclude, pattern } = self;
         let max_tokens = *max_tokens as usize;
         if let Some(reply) = self.reply(py) {
             let (_, constraint) = ChatConstraint::made(reply)?;
             return Ok(Part::Held { name: name.clone(), constraint: constraint.clone(), max_tokens });
         }
-        let part = Part::text(name, stop.clone().unwrap_or_default(), max_tokens);
-        let Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
+        let part = Part::text(name, stops, max_tokens);
+        let Part::Text { name, stops, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
         let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
         let rule = |pattern: &Bound<'_, PyAny>| match pattern.cast::<SpecObject>() {
             Ok(spec) => Ok(spec.get().resolved().rule(&DataOnly)?),
             Err(_) => Rule::any(pattern.cast().map_err(PyErr::from)?).map(Some),
         };
         let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?.flatten();
-        Ok(Part::Text { name, stop, max_tokens, exclude, pattern })
+        Ok(Part::Text { name, stops, max_tokens, exclude, pattern })
     }
 
     /// As data.
     pub(crate) fn data(&self, py: Python<'_>) -> Result<spec::Part> {
-        let Self { name, stop, max_tokens, exclude, pattern } = self;
+        let Self { name, stops, max_tokens, exclude, pattern } = self;
         let text = |text: &String| Arc::from(text.as_str());
         let pattern = pattern.as_ref().map(|pattern| crate::spec::data::data_of("pattern", pattern.bind(py)));
         Ok(spec::Part::Text {
             name: name.as_str().into(),
-            stop: stop.as_ref().map(text),
+            stops: stops.iter().map(text).collect(),
             max_tokens: *max_tokens,
             exclude: exclude.as_ref().map(text),
             pattern: pattern.transpose()?,

@@ -1,9 +1,9 @@
 //! The options of calls: one definition, with defaults and ranges, that every host reads by name.
 
-use super::stops::Stops;
+use super::stops::{StopError, Stops};
 use crate::spec::SpecError;
 use crate::spec::SpecProblem;
-use crate::spec::fields::{Fields, array, text, token_ids, wrong_type};
+use crate::spec::fields::{Fields, text, texts, token_ids, wrong_type};
 use crate::spec::place::Place;
 use serde_json::Value;
 use trie_core::{After, ChooseOptions, DrawError, DrawSettings, Mode, SamplerOptions, TokenId};
@@ -177,18 +177,9 @@ pub(crate) fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option
 
 /// A text or several.
 pub(crate) fn stops(fields: &Fields<'_>) -> Result<Stops> {
-    let read = fields.read(STOP.name, |place, value| {
-        let texts = match value {
-            Value::String(one) => vec![one.as_str()],
-            Value::Array(_) => {
-                let each = array(place, value)?.iter().enumerate();
-                each.map(|(number, value)| text(&place.item(number), value)).collect::<Result<_>>()?
-            }
-            other => return Err(wrong_type(place, STOP.range, other)),
-        };
-        Stops::new(&texts).map_err(|error| SpecError::new(place, SpecProblem::Value(error.to_string())))
-    });
-    Ok(read?.unwrap_or_default())
+    let wrong =
+        |error: StopError| SpecError::new(&fields.place.field(STOP.name), SpecProblem::Value(error.to_string()));
+    Stops::new(&texts(fields, STOP.name)?).map_err(wrong)
 }
 
 pub(crate) fn timeout(fields: &Fields<'_>) -> Result<Option<f64>> {

@@ -44,6 +44,19 @@ pub(crate) fn array<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Valu
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(place, "an array", value))
 }
 
+/// A field that is a text or an array of texts; nothing where it is left out.
+pub(crate) fn texts(fields: &Fields<'_>, name: &'static str) -> Result<Vec<Arc<str>>> {
+    let read = fields.read(name, |place, value| match value {
+        Value::String(one) => Ok(vec![one.as_str().into()]),
+        Value::Array(all) => {
+            let each = all.iter().enumerate();
+            each.map(|(number, value)| text(&place.item(number), value).map(Arc::from)).collect()
+        }
+        other => Err(wrong_type(place, "a text, or an array of texts", other)),
+    });
+    Ok(read?.unwrap_or_default())
+}
+
 pub(crate) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>> {
     let id = |(index, id): (usize, &Value)| {
         let id_or_none = id.as_u64().and_then(|id| u32::try_from(id).ok()).and_then(TokenId::new);

@@ -12,8 +12,9 @@ use crate::tokens::token_bytes::TokenBytes;
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
-/// A text, a rule, and another text. Tokens may cross both boundaries. As a constraint it is over as soon as it is
-/// known where the rule's text ends: the rest of the text behind it is left to whoever writes that.
+/// A text, a rule, and another text, or any of several. Tokens may cross both boundaries. As a constraint it is over as
+/// soon as it is known where the rule's text ends: the rest of the text behind it is left to whoever writes that. Of
+/// several the one that is written first counts, and the longest of those that end at once.
 #[derive(Debug)]
 pub struct Placed<R: Rule>(ByRule<Between<R>>);
 
@@ -26,12 +27,18 @@ struct Texts<R> {
     before: Box<[u8]>,
     rule: R,
     /// Of each byte: the places of what stands after that are this byte.
-    places: Box<[u64; 256]>,
-    /// Bytes of what stands after, as far as they count.
-    whole: u32,
-    /// The first of them.
-    first: Option<u8>,
+    places: Box<[Places; 256]>,
+    /// Before the first byte of each text that stands after, and behind its last: one place where that is empty.
+    starts: Places,
+    ends: Places,
+    /// Of each of them its first place, and how many bytes it has.
+    after: Box<[(u32, u32)]>,
+    /// The bytes that they begin with.
+    firsts: Box<[u8]>,
 }
+
+/// Places in texts one after the other, each with one more place than it has bytes.
+pub(crate) type Places = u128;
 
 impl<R> Clone for Between<R> {
     fn clone(&self) -> Self {
@@ -39,8 +46,16 @@ impl<R> Clone for Between<R> {
     }
 }
 
-/// More bytes behind a rule tell nothing more of where its text ends.
-const MOST_BEHIND: usize = 63;
+/// Places of all texts behind a rule. More bytes of one tell nothing more of where the rule's text ends.
+const PLACES: usize = Places::BITS as usize;
+
+/// The most texts behind a rule.
+pub const MOST_BEHIND: usize = PLACES / 2;
+
+/// Whether so many texts can stand behind a rule to the last byte of each.
+pub fn fit_behind(after: &[&[u8]]) -> bool {
+    after.iter().map(|text| text.len() + 1).sum::<usize>() <= PLACES
+}
 
 /// Where a walk of a [`Placed`] rule is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,8 +65,8 @@ pub(crate) enum At<S> {
     Inside {
         /// In the rule's text, if it can go on.
         rule: Option<S>,
-        /// Bit n: the rule's text may be over, with n bytes of what stands after behind it.
-        behind: u64,
+        /// The rule's text may be over, and what stands after be written up to these places.
+        behind: Places,
     },
 }
 
@@ -62,27 +77,65 @@ impl<R: Rule> Clone for Placed<R> {
 }
 
 impl<R: Rule> Between<R> {
-    pub(crate) fn new(before: &[u8], rule: R, after: &[u8]) -> Self {
-        let after = &after[..after.len().min(MOST_BEHIND)];
-        let mut places = Box::new([0; 256]);
-        after.iter().enumerate().for_each(|(place, &byte)| places[usize::from(byte)] |= 1 << place);
-        let (whole, first) = (after.len() as u32, after.first().copied());
-        Self(Arc::new(Texts { before: before.into(), rule, places, whole, first }))
+    /// Before one of these texts; before none where there is none. Those that do not [fit](fit_behind) are cut.
+    pub(crate) fn new(before: &[u8], rule: R, after: &[&[u8]]) -> Self {
+        const NOTHING: &[&[u8]] = &[b""];
+        let after = if after.is_empty() { NOTHING } else { &after[..after.len().min(MOST_BEHIND)] };
+        let most = if fit_behind(after) { PLACES } else { PLACES / after.len() - 1 };
+        let (mut places, mut starts, mut ends, mut at) = (Box::new([0; 256]), 0, 0, 0);
+        let mut texts = Vec::new();
+        for text in after {
+            let text = &text[..text.len().min(most)];
+            texts.push((at, text.len() as u32));
+            starts |= 1 << at;
+            for &byte in text {
+                places[usize::from(byte)] |= 1 << at;
+                at += 1;
+            }
+            ends |= 1 << at;
+            at += 1;
+        }
+        let firsts = after.iter().filter_map(|text| text.first().copied()).collect();
+        Self(Arc::new(Texts { before: before.into(), rule, places, starts, ends, after: texts.into(), firsts }))
     }
 
-    /// The first byte of what stands after.
-    pub(crate) fn first_behind(&self) -> Option<u8> {
-        self.0.first
+    /// Whether a token has the first byte of what stands after.
+    pub(crate) fn may_cross(&self, token: &[u8]) -> bool {
+        self.0.firsts.iter().any(|first| token.contains(first))
+    }
+
+    /// Whether nothing of what stands after is written yet.
+    pub(crate) fn is_inside(&self, behind: Places) -> bool {
+        behind & !self.0.starts == 0
     }
 
     fn begun(&self) -> At<R::State> {
         let state = self.0.rule.start();
-        let behind = u64::from(self.0.rule.is_end(&state));
+        let behind = self.over(self.0.rule.is_end(&state));
         At::Inside { rule: Some(state), behind }
     }
 
-    fn is_whole(&self, behind: u64) -> bool {
-        behind >> self.0.whole != 0
+    /// The places where the rule's text may be over.
+    fn over(&self, is_end: bool) -> Places {
+        if is_end { self.0.starts } else { 0 }
+    }
+
+    fn is_whole(&self, behind: Places) -> bool {
+        behind & self.0.ends != 0
+    }
+
+    /// Whether something stands after, which is written once.
+    fn stops(&self) -> bool {
+        self.0.starts & self.0.ends == 0
+    }
+
+    /// How many bytes of a text that stands after may be written, one by one of those that may be.
+    fn ways(&self, behind: Places) -> impl Iterator<Item = (u32, bool)> {
+        let of = move |&(start, length): &(u32, u32)| {
+            let written = (0..=length).filter(move |bytes| behind >> (start + bytes) & 1 == 1);
+            written.map(move |bytes| (bytes, bytes == length))
+        };
+        self.0.after.iter().flat_map(of)
     }
 }
 
@@ -101,11 +154,11 @@ impl<R: Rule> Rule for Between<R> {
                 (self.0.before[place] == byte).then(|| if last { self.begun() } else { At::Before(at + 1) })
             }
             // Once what stands behind is whole, nothing goes on: the shortest text of the rule counts.
-            At::Inside { behind, .. } if self.0.whole > 0 && self.is_whole(*behind) => None,
+            At::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
             At::Inside { rule, behind } => {
                 let rule = rule.as_ref().and_then(|state| self.0.rule.step(state, byte));
-                let ends = rule.as_ref().is_some_and(|state| self.0.rule.is_end(state));
-                let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | u64::from(ends);
+                let over = self.over(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
+                let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | over;
                 (rule.is_some() || behind != 0).then_some(At::Inside { rule, behind })
             }
         }
@@ -134,14 +187,14 @@ impl<R: Rule> Rule for Between<R> {
 pub struct PlacedState<S>(ByRuleState<At<S>>);
 
 impl<R: Rule> Placed<R> {
-    /// The rule between two texts.
+    /// The rule between a text and one of several. Texts behind it that do not [fit](fit_behind) are cut.
     ///
     /// # Errors
     /// As [`ByRule::new`].
     pub fn new(
         before: &[u8],
         rule: R,
-        after: &[u8],
+        after: &[&[u8]],
         spelling: impl Into<Spelling>,
         limits: MaskLimits,
     ) -> Result<Self, ByRuleError> {
@@ -150,18 +203,21 @@ impl<R: Rule> Placed<R> {
 
     /// Whether the rule's text may end here, with nothing of what stands after behind it.
     pub fn may_end(&self, at: &PlacedState<R::State>) -> bool {
-        matches!(at.0.rule_state(), At::Inside { behind, .. } if behind & 1 == 1)
+        let starts = self.0.rule().0.starts;
+        matches!(at.0.rule_state(), At::Inside { behind, .. } if behind & starts != 0)
     }
 
     /// How many bytes of the text behind the rule are written, once it is known where the rule's own ends.
     pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
-        let Texts { rule: own, whole, .. } = &*self.0.rule().0;
+        let (between, own) = (self.0.rule(), &self.0.rule().0.rule);
         let &At::Inside { ref rule, behind } = at.0.rule_state() else { return None };
-        if *whole > 0 && self.0.rule().is_whole(behind) {
-            return Some(*whole as usize);
+        if between.stops() && between.is_whole(behind) {
+            return between.ways(behind).filter(|(_, whole)| *whole).map(|(bytes, _)| bytes as usize).max();
         }
         let goes_on = || rule.as_ref().is_some_and(|state| (0..=255).any(|byte| own.step(state, byte).is_some()));
-        (behind.is_power_of_two() && !goes_on()).then_some(behind.trailing_zeros() as usize)
+        let mut ways = between.ways(behind).map(|(bytes, _)| bytes);
+        let one = ways.next().filter(|one| ways.all(|other| other == *one))?;
+        (!goes_on()).then_some(one as usize)
     }
 }
 

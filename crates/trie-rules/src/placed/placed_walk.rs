@@ -15,7 +15,7 @@ pub(crate) struct BetweenWalk<R: Rule> {
     between: Between<R>,
     inside: Arc<dyn Walker<R::State>>,
     tokens: Arc<TokenBytes>,
-    /// The tokens with the first byte of what stands behind: no other can cross the end of the rule's text.
+    /// The tokens with the first byte of a text that stands behind: no other can cross the end of the rule's text.
     crossing: Order,
 }
 
@@ -25,7 +25,7 @@ impl<R: Rule> BetweenWalk<R> {
         let crossing = Order::new(tokens.order().tokens().iter().filter_map(|&token| {
             let bytes = tokens.bytes(token);
             let shared = common(bytes, before);
-            between.first_behind().filter(|first| bytes.contains(first))?;
+            between.may_cross(bytes).then_some(())?;
             before = bytes;
             Some((bytes, shared, token))
         }));
@@ -46,7 +46,7 @@ impl<R: Rule> Walker<At<R::State>> for BetweenWalk<R> {
     fn tokens(&self, state: &At<R::State>, words: &mut [u32]) {
         match state {
             // Nothing of what stands behind is written yet.
-            At::Inside { rule: Some(rule), behind: 0 | 1 } => {
+            At::Inside { rule: Some(rule), behind } if self.between.is_inside(*behind) => {
                 self.inside.tokens(rule, words);
                 for token in self.crossing.tokens() {
                     words[token.index() / 32] &= !(1 << (token.index() % 32));

@@ -274,8 +274,8 @@ impl FormConstraint {
                 return Some(true);
             }
             At::Free(text, _) => {
-                let Some(Part::Text { stop, .. }) = self.form.parts().get(state.part) else { return None };
-                text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
+                let Some(Part::Text { stops, .. }) = self.form.parts().get(state.part) else { return None };
+                text.push(self.vocab.piece(token).unwrap_or_default(), stops);
                 true
             }
             At::Held(rules, at) => {

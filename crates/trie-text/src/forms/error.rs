@@ -50,10 +50,31 @@ pub enum FormError {
         first: usize,
     },
     /// Free text that nothing ends, or of no length.
-    #[error("text {name:?} needs a stop that is not empty and max_tokens of at least 1")]
+    #[error("text {name:?} needs a stop, none of which may be empty, and max_tokens of at least 1")]
     Endless {
         /// The text.
         name: String,
+    },
+    /// A stop that comes twice.
+    #[error("text {name:?}: the stop {stop:?} comes twice")]
+    RepeatedStop {
+        /// The text.
+        name: String,
+        /// The stop.
+        stop: String,
+    },
+    /// Several stops that are too long together.
+    #[error(
+        "text {name:?}: its {stops} stops have {bytes} bytes: several may have {} together",
+        128usize.saturating_sub(*.stops)
+    )]
+    StopsTooLong {
+        /// The text.
+        name: String,
+        /// How many there are.
+        stops: usize,
+        /// Of all of them.
+        bytes: usize,
     },
     /// A text of no length.
     #[error("text {name:?} needs max_tokens of at least 1")]

@@ -217,7 +217,11 @@ impl FormConstraint {
     /// they spell beyond it does not stay.
     fn kept(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
-            Some(Part::Text { stop, .. }) => self.form.behind(state.part, stop, self.options.overshoot),
+            Some(Part::Text { stops, .. }) => {
+                let written = self.spelled(&state.tokens);
+                let written = written.get(rest + value.len()..).unwrap_or_default();
+                self.form.behind(state.part, stops, written, self.options.overshoot)
+            }
             _ => self.form.literal(state.part + 1).to_owned(),
         };
         let before = &*state.before;

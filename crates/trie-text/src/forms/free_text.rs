@@ -15,22 +15,28 @@ pub(super) struct FreeText {
 }
 
 impl FreeText {
-    /// Takes a token's bytes, and looks for the stop, which is not empty. `O(bytes of token and stop)`.
-    pub(super) fn push(&mut self, piece: &[u8], stop: &[u8]) {
-        let might_begin = |length: usize| (length + 1).saturating_sub(stop.len());
-        let from = might_begin(self.bytes.len());
+    /// Takes a token's bytes, and looks for the stops, which are not empty: the one that is written first counts, and
+    /// the longest of those that end at once. `O(bytes of token and stop)` for each.
+    pub(super) fn push(&mut self, piece: &[u8], stops: &[String]) {
+        let might_begin = |length: usize, stop: usize| (length + 1).saturating_sub(stop);
+        let before = self.bytes.len();
         self.bytes.extend_from_slice(piece);
         self.ends.push(self.bytes.len());
         self.whole += match std::str::from_utf8(&self.bytes[self.whole..]) {
             Ok(text) => text.len(),
             Err(error) => error.valid_up_to(),
         };
-        let found = self.bytes[from..].windows(stop.len()).position(|window| window == stop);
-        if found.is_none() {
-            let settled = might_begin(self.bytes.len()).min(self.whole);
+        let first = stops.iter().filter_map(|stop| {
+            let from = might_begin(before, stop.len());
+            let found = self.bytes[from..].windows(stop.len()).position(|window| window == stop.as_bytes())?;
+            Some((from + found + stop.len(), from + found))
+        });
+        self.stop = first.min().map(|(_, begin)| begin);
+        if self.stop.is_none() {
+            let longest = stops.iter().map(String::len).max().unwrap_or(1);
+            let settled = might_begin(self.bytes.len(), longest).min(self.whole);
             self.certain += self.ends[self.certain..].iter().take_while(|&&end| end <= settled).count();
         }
-        self.stop = found.map(|found| from + found);
     }
 
     /// Whether the stop is written.
@@ -54,7 +60,7 @@ mod tests {
         let mut text = FreeText::default();
         let pushed: Vec<_> = [&b"ab"[..], b"\n", b"c\xc3", b"\xa4", b"d\n", b"\ne"]
             .map(|piece| {
-                text.push(piece, b"\n\n");
+                text.push(piece, &["\n\n".to_owned()]);
                 (text.stop, text.certain)
             })
             .into();
@@ -66,9 +72,38 @@ mod tests {
     fn a_character_that_is_cut_off_is_left_out() {
         let mut text = FreeText::default();
         for piece in [&b"a"[..], b"\xe2\x82"] {
-            text.push(piece, b"|");
+            text.push(piece, &["|".to_owned()]);
         }
         assert_eq!(text.certain, 1);
         assert_eq!(text.value(), "a");
+    }
+
+    /// Against every stop at every place.
+    #[test]
+    fn of_several_stops_the_first_that_is_written_counts() {
+        let all = ["b", "ab", "ba", "aab", "bbb", "cc"];
+        for chosen in 1..1u32 << all.len() {
+            let stops: Vec<String> =
+                (0..all.len()).filter(|bit| chosen >> bit & 1 == 1).map(|bit| all[bit].to_owned()).collect();
+            for number in 0..3usize.pow(6) {
+                let text: String = (0..6).map(|at| ['a', 'b', 'c'][number / 3usize.pow(at) % 3]).collect();
+                let ended = |length: &usize| {
+                    stops.iter().filter(|stop| text[..*length].ends_with(*stop)).max_by_key(|stop| stop.len())
+                };
+                let first = (1..=6).find_map(|length| Some(length - ended(&length)?.len()));
+                for size in [1, 2, 4] {
+                    let mut read = FreeText::default();
+                    for piece in text.as_bytes().chunks(size) {
+                        read.push(piece, &stops);
+                        if read.is_over() {
+                            break;
+                        }
+                        let settled = read.ends[..read.certain].last().copied().unwrap_or(0);
+                        assert!(first.is_none_or(|first| settled <= first), "{text} {stops:?} by {size}");
+                    }
+                    assert_eq!(read.stop, first, "{text} {stops:?} by {size}");
+                }
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ use cache::Cache;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Ending, Special, Trie};
-use trie_rules::AnyRule;
+use trie_rules::{AnyRule, fit_behind};
 
 /// The most slots side by side that may be empty.
 const MOST_EMPTY: usize = 64;
@@ -43,9 +43,9 @@ pub enum Part {
     Text {
         /// What it is called in the values of a filled form.
         name: String,
-        /// Text that ends it, and is no part of it. It appears in the output only where the next literal begins with
-        /// it.
-        stop: String,
+        /// Texts that end it, and are no part of it: the first that is written. It appears in the output only where the
+        /// next literal begins with it.
+        stops: Vec<String>,
         /// The most tokens of it.
         max_tokens: usize,
         /// Characters that may not occur in it.
@@ -65,13 +65,17 @@ pub enum Part {
 }
 
 impl Part {
-    /// Free text without characters that would need an escape inside the quotes that end it: where `stop` begins with a
-    /// double quote, backslash and control characters.
-    pub fn text(name: impl Into<String>, stop: impl Into<String>, max_tokens: usize) -> Self {
-        let stop = stop.into();
-        let exclude =
-            if stop.starts_with('"') { ('\0'..'\u{20}').chain(['\\', '\u{7f}']).collect() } else { Vec::new() };
-        Self::Text { name: name.into(), stop, max_tokens, exclude, pattern: None }
+    /// Free text up to one of several stops, without characters that would need an escape inside the quotes that end
+    /// it: where a stop begins with a double quote, backslash and control characters.
+    pub fn text<S: Into<String>>(
+        name: impl Into<String>,
+        stops: impl IntoIterator<Item = S>,
+        max_tokens: usize,
+    ) -> Self {
+        let stops: Vec<String> = stops.into_iter().map(Into::into).collect();
+        let quotes = stops.iter().any(|stop| stop.starts_with('"'));
+        let exclude = if quotes { ('\0'..'\u{20}').chain(['\\', '\u{7f}']).collect() } else { Vec::new() };
+        Self::Text { name: name.into(), stops, max_tokens, exclude, pattern: None }
     }
 
     /// What is filled in is called so; `None` for a literal.
@@ -130,7 +134,7 @@ impl From<Trie> for SlotValues {
 ///     Part::Literal(r#"{"action": ""#.to_owned()),
 ///     Part::Slot { name: "action".to_owned(), values: actions },
 ///     Part::Literal(r#"", "reason": ""#.to_owned()),
-///     Part::text("reason", r#"""#, 32),
+///     Part::text("reason", [r#"""#], 32),
 ///     Part::Literal(r#""}"#.to_owned()),
 /// ])?;
 /// assert_eq!(form.parts().len(), 5);
@@ -235,8 +239,22 @@ fn check(part: &Part) -> Result<(), FormError> {
             }
             Ok(())
         }
-        Part::Text { name, stop, max_tokens, .. } if stop.is_empty() || *max_tokens == 0 => {
-            Err(FormError::Endless { name: name.clone() })
+        Part::Text { name, stops, max_tokens, .. } => {
+            if stops.is_empty() || stops.iter().any(String::is_empty) || *max_tokens == 0 {
+                return Err(FormError::Endless { name: name.clone() });
+            }
+            if let Some(stop) =
+                stops.iter().enumerate().find_map(|(at, stop)| stops[..at].contains(stop).then_some(stop))
+            {
+                return Err(FormError::RepeatedStop { name: name.clone(), stop: stop.clone() });
+            }
+            // One that is long is looked for by its beginning.
+            let all: Vec<&[u8]> = stops.iter().map(String::as_bytes).collect();
+            if all.len() > 1 && !fit_behind(&all) {
+                let bytes = all.iter().map(|stop| stop.len()).sum();
+                return Err(FormError::StopsTooLong { name: name.clone(), stops: all.len(), bytes });
+            }
+            Ok(())
         }
         Part::Held { name, max_tokens: 0, .. } => Err(FormError::NoTokensLeft { name: name.clone() }),
         _ => Ok(()),
@@ -263,10 +281,16 @@ mod tests {
         assert_eq!(refusal(vec![slot("a", &["1"]), slot("a", &["2"])]), "two parts of the form have the name \"a\"");
         assert_eq!(refusal(vec![slot("a", &[])]), "slot \"a\" has no values");
         assert_eq!(refusal(vec![slot("a", &["1", "2", "1"])]), "slot \"a\": value 2, \"1\", repeats value 0");
-        assert!(refusal(vec![Part::text("a", "", 3)]).starts_with("text \"a\" needs a stop"));
-        assert!(refusal(vec![Part::text("a", ".", 0)]).starts_with("text \"a\" needs a stop"));
+        assert!(refusal(vec![Part::text("a", [""], 3)]).starts_with("text \"a\" needs a stop"));
+        assert!(refusal(vec![Part::text("a", ["."], 0)]).starts_with("text \"a\" needs a stop"));
+        let none: [&str; 0] = [];
+        assert!(refusal(vec![Part::text("a", none, 3)]).starts_with("text \"a\" needs a stop"));
+        assert!(refusal(vec![Part::text("a", [".", ""], 3)]).starts_with("text \"a\" needs a stop"));
+        assert_eq!(refusal(vec![Part::text("a", [".", "!", "."], 3)]), "text \"a\": the stop \".\" comes twice");
+        let long = refusal(vec![Part::text("a", ["x".repeat(100), "y".repeat(30)], 3)]);
+        assert_eq!(long, "text \"a\": its 2 stops have 130 bytes: several may have 126 together");
         assert!(
-            refusal(vec![Part::text("a", ".", 1), Part::text("b", ".", 1)]).contains("follows text \"a\" directly")
+            refusal(vec![Part::text("a", ["."], 1), Part::text("b", ["."], 1)]).contains("follows text \"a\" directly")
         );
         let mut builder = Trie::builder();
         builder.push(Some("x"), &[trie_core::TokenId::default()]);

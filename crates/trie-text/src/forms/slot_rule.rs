@@ -55,10 +55,15 @@ impl SlotRule {
 }
 
 impl Form {
-    /// What is written after the text that is the part at `index` and ends with `stop`: the literal behind it. Where
-    /// tokens are not taken back, the stop stays that no literal begins with.
-    pub(super) fn behind(&self, index: usize, stop: &str, overshoot: Overshoot) -> String {
+    /// What is written after the text that is the part at `index` and ends with one of its stops, of which these bytes
+    /// are written: the literal behind it. Where tokens are not taken back, the stop stays that no literal begins with.
+    pub(super) fn behind(&self, index: usize, stops: &[String], written: &[u8], overshoot: Overshoot) -> String {
         let literal = self.literal(index + 1);
+        // One that was written whole was written first; of one that was cut off nothing need be said twice.
+        let whole = stops.iter().find(|stop| stop.as_bytes() == written);
+        let begun = || stops.iter().filter(|stop| stop.as_bytes().starts_with(written));
+        let own = || begun().find(|stop| literal.starts_with(*stop));
+        let stop = whole.or_else(own).or_else(|| begun().next()).map_or("", String::as_str);
         let stays = overshoot == Overshoot::Refused && !literal.starts_with(stop);
         if stays { format!("{stop}{literal}") } else { literal.to_owned() }
     }
@@ -77,9 +82,9 @@ impl Form {
     ) -> Result<Arc<SlotRule>, FormError> {
         let literal = self.literal(index + 1);
         let (name, rule, behind, max_tokens) = match self.parts().get(index) {
-            Some(Part::Slot { name, values: SlotValues::Rule(rule) }) => (name, Some(rule), literal, None),
-            Some(Part::Text { name, pattern, stop, max_tokens, .. }) => {
-                (name, pattern.as_ref(), stop.as_str(), Some(*max_tokens))
+            Some(Part::Slot { name, values: SlotValues::Rule(rule) }) => (name, Some(rule), vec![literal], None),
+            Some(Part::Text { name, pattern, stops, max_tokens, .. }) => {
+                (name, pattern.as_ref(), stops.iter().map(String::as_str).collect(), Some(*max_tokens))
             }
             _ => return Err(FormError::NoSlot { index }),
         };
@@ -88,15 +93,16 @@ impl Form {
         self.cache.rules.get_or_make(key, |_| {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
             let rule = rule.map_or_else(|| self.free_text(index), Arc::clone);
-            let placed = rule.placed(before, behind.as_bytes(), vocab.spelling(), MaskLimits::default());
+            let texts: Vec<&[u8]> = behind.iter().map(|text| text.as_bytes()).collect();
+            let placed = rule.placed(before, &texts, vocab.spelling(), MaskLimits::default());
             let between = placed.map_err(refused)?;
             let constraint = match &between {
                 Some(between) => between.constraint(),
                 None => rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?.constraint(),
             };
             let mut ends = Vec::new();
-            if behind.is_empty() || between.is_none() {
-                let unspellable = || FormError::Unspellable { what: "literal".to_owned(), text: behind.to_owned() };
+            for behind in behind.iter().filter(|behind| behind.is_empty() || between.is_none()) {
+                let unspellable = || FormError::Unspellable { what: "literal".to_owned(), text: (*behind).to_owned() };
                 let after: Vec<TokenId> = vocab.tokenize_inside(behind).ok_or_else(unspellable)?;
                 if matches!(self.parts().get(index), Some(Part::Text { .. })) {
                     ends.extend(after.first());

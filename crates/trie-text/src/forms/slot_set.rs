@@ -168,15 +168,16 @@ impl Form {
     }
 
     /// The tokens that the free text that is the part at `index` may be made of, ascending: those without excluded
-    /// characters before the stop, and those that end the output. None for other parts.
+    /// characters before a stop, and those that end the output. None for other parts.
     pub fn text_tokens(&self, index: usize, vocab: &Vocab) -> Arc<[TokenId]> {
-        let Some(Part::Text { stop, exclude, .. }) = self.parts().get(index) else { return Arc::default() };
+        let Some(Part::Text { stops, exclude, .. }) = self.parts().get(index) else { return Arc::default() };
         let fits = |token: &TokenId| {
             if vocab.control().binary_search(token).is_ok() || vocab.is_end_of_generation(*token) {
                 return vocab.is_end_of_generation(*token);
             }
             let text = String::from_utf8_lossy(vocab.piece(*token).unwrap_or_default()).into_owned();
-            let text = text.split(stop.as_str()).next().unwrap_or_default();
+            let first = stops.iter().filter_map(|stop| text.find(stop.as_str()).map(|at| (at + stop.len(), at))).min();
+            let text = &text[..first.map_or(text.len(), |(_, begin)| begin)];
             !text.contains(exclude.as_slice())
         };
         let tokens = || (0..vocab.len() as u32).filter_map(TokenId::new).filter(fits).collect();

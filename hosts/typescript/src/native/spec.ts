@@ -6,13 +6,13 @@ import { shown, type TokenTreePayload } from "../tree/payload.js";
 /** A text that stands there as it is, or a spec that is a finite automaton. */
 export type SpecPart = string | Spec;
 
-/** Part of a form: a text, a slot with a value, or free text up to `stop` or as `pattern` says. */
+/** Part of a form: a text, a slot with a value, or free text up to the first `stop`, or as `pattern` says. */
 export type FormPart =
   | string
   | { readonly slot: string; readonly value: Spec }
   | {
       readonly text: string;
-      readonly stop?: string;
+      readonly stop?: string | readonly string[];
       readonly max_tokens?: number;
       readonly exclude?: string;
       readonly pattern?: Spec;

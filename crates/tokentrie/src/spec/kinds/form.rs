@@ -2,7 +2,7 @@
 
 use crate::spec::build::Over;
 use crate::spec::error::{SpecError, SpecProblem};
-use crate::spec::fields::{Fields, text, wrong_type};
+use crate::spec::fields::{Fields, text, texts, wrong_type};
 use crate::spec::json::MOST_DEPTH;
 use crate::spec::object::Object;
 use crate::spec::place::Place;
@@ -27,8 +27,8 @@ pub enum Part {
     Text {
         /// What it is called.
         name: Arc<str>,
-        /// What ends it; `None` beside a reply, which the model ends.
-        stop: Option<Arc<str>>,
+        /// What ends it: the first of these that is written. None beside a reply, which the model ends.
+        stops: Vec<Arc<str>>,
         /// The most tokens of it.
         max_tokens: u32,
         /// Characters that may not occur in it; `None` are the usual ones.
@@ -60,21 +60,22 @@ impl Part {
             return Err(wrong_type(place, expected, value));
         }
         let fields = Fields::over(place, object, &["text", "stop", "max_tokens", "exclude", "pattern"])?;
-        let (stop, exclude, pattern) = (fields.text("stop")?, fields.text("exclude")?, fields.read("pattern", spec)?);
+        let stops = texts(&fields, "stop")?;
+        let (exclude, pattern) = (fields.text("exclude")?, fields.read("pattern", spec)?);
         if pattern.is_some() && exclude.is_some() {
             let reason = "it has no effect beside a pattern: leave those characters out of the pattern";
             return Err(SpecError::new(&place.field("exclude"), SpecProblem::Value(reason.to_owned())));
         }
         let is_reply = matches!(pattern, Some(Spec::Reply(_)));
-        if is_reply && stop.is_some() {
+        if is_reply && !stops.is_empty() {
             let reason = "a reply ends when the model ends it: leave stop out beside it";
             return Err(SpecError::new(&place.field("stop"), SpecProblem::Value(reason.to_owned())));
         }
-        if !is_reply && stop.is_none() {
+        if !is_reply && stops.is_empty() {
             return Err(SpecError::new(place, SpecProblem::Missing { name: "stop" }));
         }
         let max_tokens = fields.count("max_tokens")?.unwrap_or(USUAL_TOKENS);
-        Ok(Self::Text { name: fields.need("text", name)?, stop, max_tokens, exclude, pattern })
+        Ok(Self::Text { name: fields.need("text", name)?, stops, max_tokens, exclude, pattern })
     }
 
     pub(in crate::spec) fn write(&self, place: &Place<'_>, deeper: usize) -> Result<Value> {
@@ -83,11 +84,14 @@ impl Part {
             Self::Slot { name, value } => {
                 json!({"slot": &**name, "value": value.write(&place.field("value"), deeper)?})
             }
-            Self::Text { name, stop, max_tokens, exclude, pattern } => {
+            Self::Text { name, stops, max_tokens, exclude, pattern } => {
                 let mut fields = Map::from_iter([("text".to_owned(), Value::from(&**name))]);
-                if let Some(stop) = stop {
-                    fields.insert("stop".to_owned(), (&**stop).into());
-                }
+                let stop = match &stops[..] {
+                    [] => None,
+                    [one] => Some(Value::from(&**one)),
+                    several => Some(several.iter().map(|stop| Value::from(&**stop)).collect()),
+                };
+                fields.extend(stop.map(|stop| ("stop".to_owned(), stop)));
                 if *max_tokens != USUAL_TOKENS {
                     fields.insert("max_tokens".to_owned(), (*max_tokens).into());
                 }
@@ -116,7 +120,7 @@ impl Part {
                 let values = value.slot_values(&place.field("value"), name, over, host, deeper)?;
                 trie_text::Part::Slot { name: (**name).to_owned(), values }
             }
-            Self::Text { name, stop, max_tokens, exclude, pattern } => {
+            Self::Text { name, stops, max_tokens, exclude, pattern } => {
                 let tokens = *max_tokens as usize;
                 let at = place.field("pattern");
                 if let Some(reply @ Spec::Reply(_)) = pattern {
@@ -124,8 +128,8 @@ impl Part {
                     let constraint = spans[0].1.clone();
                     return Ok(trie_text::Part::Held { name: (**name).to_owned(), constraint, max_tokens: tokens });
                 }
-                let part = trie_text::Part::text(&**name, stop.as_deref().unwrap_or_default(), tokens);
-                let trie_text::Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else {
+                let part = trie_text::Part::text(&**name, stops.iter().map(|stop| &**stop), tokens);
+                let trie_text::Part::Text { name, stops, max_tokens, exclude: usual, .. } = part else {
                     return Ok(part);
                 };
                 let rule = |pattern: &Spec| {
@@ -139,7 +143,7 @@ impl Part {
                 };
                 let pattern = pattern.as_ref().map(rule).transpose()?;
                 let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
-                trie_text::Part::Text { name, stop, max_tokens, exclude, pattern }
+                trie_text::Part::Text { name, stops, max_tokens, exclude, pattern }
             }
         })
     }
