@@ -47,8 +47,6 @@ WALKS = cases(100) if BUDGET >= 1 else 3
 """How many replies each of them writes: at full size 10^5 all together."""
 SEED = 0 if BUDGET < 1 else random.SystemRandom().randrange(10**9)
 """Other replies each time at full size."""
-ROWS = 128
-"""Rows of logits to draw from; a sum for each token would take longer than the token."""
 MOST_TOKENS = 2000
 """A reply of random tokens that ends where it may is far shorter."""
 
@@ -72,17 +70,21 @@ def vocabulary(name: str, template: str | None) -> Vocab:
     return Vocab.from_tokens(known + added, eog=eog, control=control)
 
 
+@functools.cache
+def noise(size: int) -> np.ndarray:
+    return np.random.default_rng(5).gumbel(size=size + 4096).astype(np.float32)
+
+
 @functools.lru_cache(2)
-def rows(vocab: Vocab) -> np.ndarray:
-    """Logits whose greedy tokens are random and bring replies to an end: what closes something is more probable."""
+def weights(vocab: Vocab) -> np.ndarray:
+    """Logits with which replies come to an end: what closes something is more probable."""
     row = np.zeros(len(vocab), np.float32)
     for token in range(len(vocab)):
         piece = vocab[token].strip()
         if piece[:1] in (b'"', b"}", b"]", b")", b">", b"'", b"<", b"{", b"[", b",", b":", b"|", b"/"):
             row[token] = 6 if len(piece) == 1 else 3
     row[vocab.eog] = 9
-    noise = np.random.default_rng(5).gumbel(size=len(vocab) + ROWS).astype(np.float32)
-    return np.stack([row + noise[at : at + len(vocab)] for at in range(ROWS)])
+    return row
 
 
 def closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]:
@@ -210,7 +212,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
             raise
         return None  # A tool that is named as what the format writes before content.
     sampler = Sampler(vocab, constraint)
-    drawn = rows(vocab)
+    row, sound = weights(vocab), noise(len(vocab))
     said: list[int] = []
     ends, likely = closers(form, tools), likely_closers(form)
 
@@ -219,6 +221,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         return f"{what}: {text!r} after {turn!r}, {options | {'thinking_budget': budget}}, {tools}"
 
     while sampler.state == "active" and len(said) < MOST_TOKENS:
+        at = draw.randrange(4096)
         if draw.random() < 0.06:
             first = [text for text in likely if draw.random() < 0.3]
             for text in first + draw.sample(ends, len(ends)):
@@ -232,7 +235,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
             if sampler.state != "active":
                 break
         try:
-            token = sampler.sample(drawn[draw.randrange(ROWS)])
+            token = sampler.sample(row + sound[at : at + len(vocab)])
         except RuleError as error:
             return told(f"a dead end ({error})")
         if draw.random() < 0.3:
