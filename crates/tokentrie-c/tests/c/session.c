@@ -414,10 +414,10 @@ static void requests(void) {
   /* What a user should hear of the constraint of a request, until the next. */
   const char hear[] = "{\"prompt\": \"It is \", \"max_tokens\": 2, \"constraint\":"
                       " {\"grammar\": \"a : \\\"x\\\" ; unused : \\\"x\\\" ;\", \"lenient\": true}}";
-  heard said_of_it = {.session = session};
-  OK(tokentrie_session_generate_json(session, hear, sizeof hear - 1, listen, &said_of_it));
+  heard warned = {.session = session}, silent = {.session = session};
+  OK(tokentrie_session_generate_json(session, hear, sizeof hear - 1, listen, &warned));
   CHECK(strstr(result_of(session), "\"warnings\":[\"grammar, "));
-  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 1}", 17, listen, &said_of_it));
+  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 1}", 17, listen, &silent));
   CHECK(strstr(result_of(session), "\"warnings\":[]"));
 
   const char late[] = "{\"prompt\": \"On and on \", \"max_tokens\": 4000, \"timeout\": 0}";

@@ -105,10 +105,14 @@ impl Loaded {
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (
-        path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
-        batching=Batching(tokentrie::engine::Batching::Free)
-    ))]
+    #[pyo3(
+        signature = (
+            path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
+            batching=Batching(tokentrie::engine::Batching::Free)
+        ),
+        text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
+                          max_queue=1024, batching=\"free\")",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
