@@ -5,11 +5,12 @@ A control token is text nowhere but where text may stand. The replies are what e
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
 import pytest
-from test_chat_law import MARKER, SMALLEST, TEMPLATES, TRIED, vocabulary
+from test_chat_law import MARKER, SMALLEST, TEMPLATES, TRIED, spelled, vocabulary
 from tokentrie import ChatFormat, Sampler, TemplateError, TokenTrieError, TokenTrieWarning, Vocab
 
 NAME = "ring_twice"
@@ -47,16 +48,11 @@ def call(form: ChatFormat) -> tuple[str, str] | None:
     return None
 
 
-def spelled(vocab: Vocab, control: dict[bytes, int], text: bytes) -> list[int]:
+def with_markers_whole(vocab: Vocab, control: dict[bytes, int], text: bytes) -> list[int]:
     """A text in the longest tokens, its markers as control tokens where there are such."""
-    tokens: list[int] = []
-    while text:
-        marker = max((piece for piece in control if text.startswith(piece)), key=len, default=b"")
-        places = [place for piece in control if (place := text.find(piece)) > 0]
-        token = control[marker] if marker else int(vocab.prefix_tokens(text[: min(places, default=None)])[-1])
-        tokens.append(token)
-        text = text[len(vocab[token]) :]
-    return tokens
+    markers = b"|".join(re.escape(piece) for piece in sorted(control, key=len, reverse=True))
+    parts = re.split(b"(" + markers + b")", text) if control else [text]
+    return [token for part in parts for token in ([control[part]] if part in control else spelled(vocab, part))]
 
 
 @pytest.mark.parametrize(("name", "template", "with_markers"), TRIED)
@@ -78,7 +74,7 @@ def test_names_and_recipients_hold_no_control_tokens(name: str, template: str, w
                 sampler = Sampler(vocab, constraint)
                 told = f"after {reply[:place]!r}, begun by {begun!r}, {choice}"
                 try:
-                    sampler.accept(spelled(vocab, control, reply[:place].encode()))
+                    sampler.accept(with_markers_whole(vocab, control, reply[:place].encode()))
                 except TokenTrieError:
                     # Where a call must come, what a template writes before it may be refused.
                     assert choice != "auto", told

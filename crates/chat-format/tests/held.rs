@@ -209,13 +209,18 @@ fn a_name_may_stand_directly_before_its_arguments() {
     }
 }
 
-#[test]
-fn a_tool_named_like_a_header_is_refused() {
+/// Recipients, of which one is a tool of this name.
+fn with_recipient(name: &str) -> Result<ReplyConstraint, FormatError> {
     let format = ChatFormat::new(ChatTemplate::new(RECIPIENTS, "", "").unwrap()).unwrap();
     let mut options = ConstraintOptions::default();
-    options.tools = Tools::new(&[json!({"name": "all"})]).unwrap();
+    options.tools = Tools::new(&[json!({"name": name})]).unwrap();
     let (spelling, control) = spelling();
-    let refused = format.constraint(&options, &spelling, &control).unwrap_err();
+    format.constraint(&options, &spelling, &control)
+}
+
+#[test]
+fn a_tool_named_like_a_header_is_refused() {
+    let refused = with_recipient("all").unwrap_err();
     assert!(matches!(refused, FormatError::Misread { ref tool, .. } if tool == "all"), "{refused}");
 }
 
@@ -238,11 +243,7 @@ fn at_a_recipient_nothing_comes_but_a_recipient() {
 
 #[test]
 fn a_tool_may_be_named_as_a_header_begins() {
-    let format = ChatFormat::new(ChatTemplate::new(RECIPIENTS, "", "").unwrap()).unwrap();
-    let mut options = ConstraintOptions::default();
-    options.tools = Tools::new(&[json!({"name": "allow"})]).unwrap();
-    let (spelling, control) = spelling();
-    let auto = format.constraint(&options, &spelling, &control).unwrap();
+    let auto = with_recipient("allow").unwrap();
     assert!(may_end(&auto, "allow\n{}") && may_end(&auto, "all\n{}"));
 }
 

@@ -41,7 +41,7 @@ pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
-pub use placed::{MOST_BEHIND, Placed, PlacedState, fit_behind};
+pub use placed::{Placed, PlacedState, fit_behind};
 pub use regular::{
     Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, NumberBound,
     NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions, Timespec, Value,

@@ -2,7 +2,7 @@
 
 use super::following::HostOfSession;
 use super::generate::{Sink, ended_by};
-use super::turn::{CHAT, gives_up, made_in};
+use super::turn::{CHAT, gives_up, made_unless_over};
 use super::{Last, Session};
 use crate::error::Result;
 use crate::status::*;
@@ -44,10 +44,7 @@ impl Session {
         let (format, request, is_missing) = self.request(json)?;
         let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
         let over = Over::vocab(self.model.model.vocab());
-        let ready =
-            made_in(&call, "it began", || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?));
-        let over_first = ready.is_err() && call.ended().is_some();
-        let ready = if over_first { None } else { Some(ready?) };
+        let ready = made_unless_over(&call, || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?))?;
         let mut state = self.state();
         // The context goes on after another text.
         (state.last, state.message, state.found) = (Last::default(), None, None);

@@ -2,14 +2,14 @@
 
 use super::Session;
 use super::following::{Following, HostOfSession, REFUSED};
-use super::turn::{gives_up, made_in};
+use super::turn::{gives_up, in_time, made_in};
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
-use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
+use crate::status::{TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
 use ::llama_sampler::{Scorer, Watch};
 use std::sync::Arc;
 use std::time::Instant;
-use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn, choice_json};
+use tokentrie::run::{Call, Choose, ChooseRequest, Turn, choice_json};
 use tokentrie::spec::{MOST_VALUES, Over};
 use trie_core::{Choice, Constraint, TokenId, Trie};
 use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
@@ -117,15 +117,5 @@ impl Session {
         let mut watch = UntilEnded(call);
         self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch))
             .map_err(|error| in_time(error, call, BEFORE))
-    }
-}
-
-/// An error, which says of a call that its time has ended.
-pub(super) fn in_time(error: Error, call: &Call, what: &str) -> Error {
-    match call.ended() {
-        Some(Ended::TimedOut(timeout)) if error.status == TOKENTRIE_ERROR_CANCELLED => {
-            Error { message: format!("the timeout of {timeout} s was over before {what}"), ..error }
-        }
-        _ => error,
     }
 }

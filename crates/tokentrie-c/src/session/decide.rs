@@ -1,8 +1,8 @@
 //! Typed questions about a state, and the probability of every option.
 
 use super::Session;
-use super::choose::{UntilEnded, in_time};
-use super::turn::made_in;
+use super::choose::UntilEnded;
+use super::turn::{in_time, made_in};
 use crate::error::Result;
 use std::sync::Arc;
 use std::time::Instant;

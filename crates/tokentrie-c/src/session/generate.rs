@@ -3,7 +3,7 @@
 use super::errors::finish;
 use super::following::{Following, HostOfSession, REFUSED};
 use super::shared::InCallback;
-use super::turn::{GENERATE, gives_up, made_in};
+use super::turn::{GENERATE, gives_up, made_unless_over};
 use super::{Last, Session};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
@@ -122,13 +122,12 @@ impl Session {
     fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
         let Plan { request, draw, began } = plan;
         let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
-        let prepared = made_in(&call, "it began", || self.prepared(request, draw, call.clone()));
-        if prepared.is_err() && call.ended().is_some() {
+        let prepared = made_unless_over(&call, || self.prepared(request, draw, call.clone()))?;
+        if prepared.is_none() {
             let mut state = self.state();
             (state.last, state.found) = (Last { finish: ended_by(&call), ..Last::default() }, None);
-            return Ok(None);
         }
-        prepared.map(Some)
+        Ok(prepared)
     }
 
     fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<Prepared> {

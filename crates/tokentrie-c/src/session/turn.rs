@@ -17,15 +17,30 @@ impl Session {
     }
 }
 
-/// Makes what a call begins with: what ends the call ends that, too, `before` something.
+/// Makes what a call begins with; nothing where the call was over first.
+pub(super) fn made_unless_over<T>(call: &Call, make: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+    match call.within(make) {
+        Err(_) if call.ended().is_some() => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// The same; that the call was over first is an error: `before` something.
 pub(super) fn made_in<T>(call: &Call, before: &str, make: impl FnOnce() -> Result<T>) -> Result<T> {
-    call.within(make).map_err(|error| match call.ended() {
-        None => error,
-        Some(Ended::Cancelled) => Error::new(TOKENTRIE_ERROR_CANCELLED, format!("stopped on request before {before}")),
-        Some(Ended::TimedOut(timeout)) => {
-            Error::new(TOKENTRIE_ERROR_CANCELLED, format!("the timeout of {timeout} s was over before {before}"))
-        }
+    made_unless_over(call, make)?.ok_or_else(|| {
+        let stopped = Error::new(TOKENTRIE_ERROR_CANCELLED, format!("stopped on request before {before}"));
+        in_time(stopped, call, before)
     })
+}
+
+/// An error, which says of a call that its time has ended.
+pub(super) fn in_time(error: Error, call: &Call, before: &str) -> Error {
+    match call.ended() {
+        Some(Ended::TimedOut(timeout)) if error.status == TOKENTRIE_ERROR_CANCELLED => {
+            Error { message: format!("the timeout of {timeout} s was over before {before}"), ..error }
+        }
+        _ => error,
+    }
 }
 
 /// Whether nobody waits for a call any more; asked between two forward passes.

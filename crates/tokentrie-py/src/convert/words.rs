@@ -33,12 +33,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OnInvalid {
     type Error = Error;
 
     fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
-        let word = obj.cast::<PyString>().ok();
-        match word.as_ref().and_then(|word| word.to_str().ok()) {
-            Some("raise") => Ok(Self::Raise),
-            Some("none") => Ok(Self::None),
-            _ => Err(Class::Option.error(format!("on_invalid is {}: it must be \"raise\" or \"none\"", shown(&obj)))),
-        }
+        one_of("on_invalid", &obj, [("raise", Self::Raise), ("none", Self::None)])
     }
 }
 
@@ -52,12 +47,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Batching {
     type Error = Error;
 
     fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
-        let word = obj.cast::<PyString>().ok();
-        match word.as_ref().and_then(|word| word.to_str().ok()) {
-            Some("free") => Ok(Self(tokentrie::engine::Batching::Free)),
-            Some("fixed") => Ok(Self(tokentrie::engine::Batching::Fixed)),
-            _ => Err(Class::Option.error(format!("batching is {}: it must be \"free\" or \"fixed\"", shown(&obj)))),
-        }
+        use tokentrie::engine::Batching::{Fixed, Free};
+        one_of("batching", &obj, [("free", Free), ("fixed", Fixed)]).map(Self)
     }
 }
 
@@ -91,13 +82,19 @@ impl<'a, 'py> FromPyObject<'a, 'py> for After {
     type Error = Error;
 
     fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
-        let word = obj.cast::<PyString>().ok();
-        match word.as_ref().and_then(|word| word.to_str().ok()) {
-            Some("free") => Ok(Self(trie_core::After::Free)),
-            Some("stop") => Ok(Self(trie_core::After::Stop)),
-            _ => Err(Class::Option.error(format!("after is {}: it must be \"free\" or \"stop\"", shown(&obj)))),
-        }
+        one_of("after", &obj, [("free", trie_core::After::Free), ("stop", trie_core::After::Stop)]).map(Self)
     }
+}
+
+/// One of two words.
+fn one_of<T: Copy>(name: &str, given: &Bound<'_, PyAny>, words: [(&str, T); 2]) -> Result<T> {
+    let word = given.cast::<PyString>().ok();
+    let word = word.as_ref().and_then(|word| word.to_str().ok());
+    let found = words.into_iter().find(|(known, _)| word == Some(*known)).map(|(_, meaning)| meaning);
+    found.ok_or_else(|| {
+        let [(one, _), (other, _)] = words;
+        Class::Option.error(format!("{name} is {}: it must be \"{one}\" or \"{other}\"", shown(given)))
+    })
 }
 
 pub(crate) fn unsigned(name: &str, value: i64) -> Result<u32> {

@@ -144,20 +144,15 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let alone = slots == 1 && of_engine.batching == tokentrie::engine::Batching::Free;
-            if alone {
+            if slots == 1 && of_engine.batching == tokentrie::engine::Batching::Free {
                 let context = model.context(options)?;
-                return Ok((model, Some(context), None));
+                return Ok((model, context.n_ctx(), context.most_threads(), Some(context), None));
             }
             let engine = Engine::new(&model, options, of_engine)?;
-            Ok((model, None, Some(Arc::new(engine))))
+            Ok((model, engine.host().room, engine.most_threads(), None, Some(Arc::new(engine))))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (model, context, engine) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
-        let of_engine = |engine: &Arc<Engine>| (engine.host().room, engine.most_threads());
-        let of_context = |context: &Context| (context.n_ctx(), context.most_threads());
-        let sizes = context.as_ref().map(of_context).or_else(|| engine.as_ref().map(of_engine));
-        let (n_ctx, n_threads) = sizes.unwrap_or_default();
+        let (model, n_ctx, n_threads, context, engine) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
         Ok(Self {
             path: model.path().to_owned(),
             n_ctx,

@@ -269,10 +269,6 @@ proptest! {
             }
         }
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(3000)))]
 
     #[test]
     fn apart_as_on_an_engine_that_did_nothing_before(

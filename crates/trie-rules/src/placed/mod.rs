@@ -50,7 +50,7 @@ impl<R> Clone for Between<R> {
 const PLACES: usize = Places::BITS as usize;
 
 /// The most texts behind a rule.
-pub const MOST_BEHIND: usize = PLACES / 2;
+const MOST_BEHIND: usize = PLACES / 2;
 
 /// Whether so many texts can stand behind a rule to the last byte of each.
 pub fn fit_behind(after: &[&[u8]]) -> bool {

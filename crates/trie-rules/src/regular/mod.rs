@@ -48,7 +48,7 @@ use value::Reads;
 /// assert_eq!(month.value(b"Feb"), Some(Value::Entry { index: 1, text: "Feb".into() }));
 /// assert_eq!(Regular::date().value(b"2024-02-29"), Some(Value::Date { year: 2024, month: 2, day: 29 }));
 /// assert_eq!(Regular::date().value(b"2023-02-29"), None);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), trie_rules::RegularError>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Regular {
@@ -114,7 +114,7 @@ impl Regular {
     /// use trie_rules::Regular;
     /// let some = Regular::integer(Some(-5), Some(120))?;
     /// assert!(some.is_match(b"-5") && some.is_match(b"120") && !some.is_match(b"121") && !some.is_match(b"007"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), trie_rules::RegularError>(())
     /// ```
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Regular {
     /// let office = trie_rules::Moment::Time { timespec: trie_rules::Timespec::Minutes, utc: false };
     /// let office = trie_rules::Regular::moment(office, Some("09:30"), Some("17:00:00"))?;
     /// assert!(office.is_match(b"09:30") && office.is_match(b"17:00") && !office.is_match(b"17:01"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), trie_rules::RegularError>(())
     /// ```
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Regular {
     /// let short = Regular::string(StringOptions::default().max_chars(3))?;
     /// assert!(short.is_match("né".as_bytes()) && !short.is_match(b"four") && !short.is_match(b"\""));
     /// assert_eq!(short.value(br"\ud83d\ude00\n!"), Some(Value::String("\u{1f600}\n!".into())));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), trie_rules::RegularError>(())
     /// ```
     ///
     /// # Errors
