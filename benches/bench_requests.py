@@ -11,39 +11,10 @@ import tokentrie
 from pytest_benchmark.fixture import BenchmarkFixture
 
 VERBS = [
-    "open",
-    "close",
-    "show",
-    "delete",
-    "send",
-    "read",
-    "write",
-    "move",
-    "copy",
-    "find",
-    "sort",
-    "list",
-    "pay",
-    "book",
-    "call",
-    "cancel",
-    "start",
-    "stop",
-    "lock",
-    "unlock",
-    "share",
-    "print",
-    "scan",
-    "play",
-    "pause",
-    "skip",
-    "ring",
-    "dim",
-    "heat",
-    "cool",
-    "mute",
-    "zoom",
-]
+    "open", "close", "show", "delete", "send", "read", "write", "move", "copy", "find", "sort", "list", "pay", "book",
+    "call", "cancel", "start", "stop", "lock", "unlock", "share", "print", "scan", "play", "pause", "skip", "ring",
+    "dim", "heat", "cool", "mute", "zoom",
+]  # fmt: skip
 NAMES = [f"tool_{verb}" for verb in VERBS]
 SYSTEM = "You sort requests into tools: " + ", ".join(NAMES) + ". "
 
