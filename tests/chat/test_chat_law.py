@@ -213,6 +213,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         return None  # A tool that is named as what the format writes before content.
     sampler = Sampler(vocab, constraint)
     row, sound = weights(vocab), noise(len(vocab))
+    drawn = np.empty_like(row)
     said: list[int] = []
     ends, likely = closers(form, tools), likely_closers(form)
 
@@ -235,7 +236,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
             if sampler.state != "active":
                 break
         try:
-            token = sampler.sample(row + sound[at : at + len(vocab)])
+            token = sampler.sample(np.add(row, sound[at : at + len(vocab)], out=drawn))
         except RuleError as error:
             return told(f"a dead end ({error})")
         if draw.random() < 0.3:
@@ -244,9 +245,10 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
                 return told(f"{token} was drawn and is not allowed")
             if len(legal) < 16:
                 token = int(draw.choice(legal))
-            for other in draw.sample(list(legal), min(4, len(legal))):
-                if refused := refusal(sampler, int(other)):
-                    said.append(int(other))
+            for place in draw.sample(range(len(legal)), min(4, len(legal))):
+                other = int(legal[place])
+                if refused := refusal(sampler, other):
+                    said.append(other)
                     return told(f"allowed() lists {other}, which is refused ({refused})")
         try:
             sampler.accept(token)
