@@ -111,6 +111,16 @@
 #define TOKENTRIE_ALLOWED_ALL 2
 
 /**
+ * What goes into a forward pass of an engine: something of every call that runs.
+ */
+#define TOKENTRIE_BATCHING_FREE 0
+
+/**
+ * Tokens of one call, which gets the same logits whatever runs beside it, bit for bit.
+ */
+#define TOKENTRIE_BATCHING_FIXED 1
+
+/**
  * A kind of token: text.
  */
 #define TOKENTRIE_TOKEN_NORMAL 0
@@ -410,6 +420,19 @@ typedef struct tokentrie_session_options {
    * 0: the seed comes from the operating system.
    */
   uint32_t has_seed;
+  /**
+   * Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each
+   * session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once.
+   */
+  uint32_t slots;
+  /**
+   * With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024.
+   */
+  uint32_t max_queue;
+  /**
+   * TOKENTRIE_BATCHING_…
+   */
+  int32_t batching;
 } tokentrie_session_options;
 
 /**
@@ -508,6 +531,52 @@ typedef struct tokentrie_session_info {
    */
   uint64_t outside_vocabulary;
 } tokentrie_session_info;
+
+/**
+ * What the engine does that sessions of a file share, and has done.
+ */
+typedef struct tokentrie_engine_info {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * Calls that may run at once.
+   */
+  uint32_t slots;
+  /**
+   * Calls that run.
+   */
+  uint64_t running;
+  /**
+   * Calls that wait.
+   */
+  uint64_t queued;
+  /**
+   * Calls that were begun.
+   */
+  uint64_t calls;
+  /**
+   * Forward passes.
+   */
+  uint64_t passes;
+  /**
+   * Tokens in them.
+   */
+  uint64_t tokens;
+  /**
+   * Tokens that were not decoded, because another call begins with them.
+   */
+  uint64_t tokens_reused;
+  /**
+   * Cells of the cache that hold something, counted once for each sequence.
+   */
+  uint64_t cells;
+  /**
+   * Forward passes that failed.
+   */
+  uint64_t failed_passes;
+} tokentrie_engine_info;
 
 /**
  * How a choice came about.
@@ -1258,6 +1327,13 @@ tokentrie_status tokentrie_session_clear_token_trie(tokentrie_session session);
  * Where the session is, at any time. The caller sets info->size.
  */
 tokentrie_status tokentrie_session_get_info(tokentrie_session session, struct tokentrie_session_info *info);
+
+/**
+ * What the engine of a session does, which was opened with slots; TOKENTRIE_NONE if it has none. At any time. The
+ * caller sets info->size.
+ */
+tokentrie_status tokentrie_session_engine(tokentrie_session session,
+                                          struct tokentrie_engine_info *info);
 
 /**
  * Number and name of the leaf that the last generation completed; TOKENTRIE_NONE if none.

@@ -83,6 +83,11 @@ pub const TOKENTRIE_ALLOWED_OPEN: i32 = 1;
 /// Everything may come; none is listed.
 pub const TOKENTRIE_ALLOWED_ALL: i32 = 2;
 
+/// What goes into a forward pass of an engine: something of every call that runs.
+pub const TOKENTRIE_BATCHING_FREE: i32 = 0;
+/// Tokens of one call, which gets the same logits whatever runs beside it, bit for bit.
+pub const TOKENTRIE_BATCHING_FIXED: i32 = 1;
+
 /// A kind of token: text.
 pub const TOKENTRIE_TOKEN_NORMAL: u8 = 0;
 /// A kind of token: control, no text.

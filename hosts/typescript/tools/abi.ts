@@ -16,6 +16,7 @@ const LISTS: [prefix: string, name: string][] = [
   ["STATE_", "STATES"],
   ["ALLOWED_", "ALLOWED"],
   ["AFTER_", "AFTER"],
+  ["BATCHING_", "BATCHING"],
   ["TOKEN_", "TOKEN_KINDS"],
   ["FINISH_", "FINISHES"],
 ];

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
+use tokentrie::engine::EngineOptions;
 use trie_core::After;
 use trie_text::Prompt;
 
@@ -38,6 +39,7 @@ pub extern "C" fn eliza_inference_llm_stream_open(
         let some = |number: i32| u32::try_from(number).ok().filter(|&number| number > 0);
         let opening = Opening {
             context: ContextOptions::default().with_n_ctx(some(context_tokens)).with_n_threads(some(threads)),
+            engine: EngineOptions::default(),
             n_gpu_layers: some(gpu_layers).unwrap_or(0),
             after: After::Free,
             seed: None,

@@ -3,7 +3,7 @@
 use super::parts::{self, named};
 use super::sampler::put_leaf;
 use super::structs::{
-    tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie, tokentrie_vocab,
+    tokentrie_engine_info, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie, tokentrie_vocab,
 };
 use super::trie::payload_bytes;
 use super::vocab::VOCABS;
@@ -287,6 +287,20 @@ pub extern "C" fn tokentrie_session_get_info(
     done(|| {
         info.check_fields("info")?;
         info.put_fields(&SESSIONS.get(session)?.info(), "info")
+    })
+}
+
+/// What the engine of a session does, which was opened with slots; TOKENTRIE_NONE if it has none. At any time. The
+/// caller sets info->size.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_engine(
+    session: tokentrie_session,
+    info: Out<tokentrie_engine_info>,
+) -> tokentrie_status {
+    guarded(|| {
+        info.check_fields("info")?;
+        let Some(engine) = SESSIONS.get(session)?.engine_info() else { return Ok(TOKENTRIE_NONE) };
+        info.put_fields(&engine, "info").map(|()| TOKENTRIE_OK)
     })
 }
 

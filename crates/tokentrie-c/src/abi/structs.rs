@@ -150,6 +150,39 @@ pub struct tokentrie_session_options {
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
+    /// Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each
+    /// session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once.
+    pub slots: u32,
+    /// With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024.
+    pub max_queue: u32,
+    /// TOKENTRIE_BATCHING_…
+    pub batching: i32,
+}
+
+/// What the engine does that sessions of a file share, and has done.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_engine_info {
+    /// sizeof this structure.
+    pub size: u32,
+    /// Calls that may run at once.
+    pub slots: u32,
+    /// Calls that run.
+    pub running: u64,
+    /// Calls that wait.
+    pub queued: u64,
+    /// Calls that were begun.
+    pub calls: u64,
+    /// Forward passes.
+    pub passes: u64,
+    /// Tokens in them.
+    pub tokens: u64,
+    /// Tokens that were not decoded, because another call begins with them.
+    pub tokens_reused: u64,
+    /// Cells of the cache that hold something, counted once for each sequence.
+    pub cells: u64,
+    /// Forward passes that failed.
+    pub failed_passes: u64,
 }
 
 /// Where a session is.

@@ -9,7 +9,6 @@ use crate::status::*;
 use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
-use tokentrie::engine::Runtime;
 use tokentrie::run::Call;
 use tokentrie::spec::Over;
 use trie_core::TokenId;
@@ -73,8 +72,7 @@ impl Session {
         let told = is_missing.then(|| NO_TEMPLATE.to_owned());
         let warnings: Vec<String> = told.into_iter().chain(ready.warnings().iter().cloned()).collect();
         let mut watch = Told { call, sink };
-        let slot = Arc::clone(&self.own);
-        let reply = self.with_context(&slot, call, |context| ready.reply(&mut Runtime::Alone(context), &mut watch));
+        let reply = self.with_runtime(&self.own, call, |runtime| ready.reply(runtime, &mut watch));
         let mut state = self.state();
         match reply {
             Ok(reply) => {

@@ -2,12 +2,11 @@
 
 use super::Session;
 use super::following::{Following, HostOfSession, REFUSED};
-use super::turn::{gives_up, in_time, made_in};
+use super::turn::{UntilEnded, in_time, made_in};
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
-use ::llama_sampler::{Scorer, Watch};
-use std::sync::Arc;
+use ::llama_sampler::Scorer;
 use std::time::Instant;
 use tokentrie::run::{Call, Choose, ChooseRequest, Turn, choice_json};
 use tokentrie::spec::{MOST_VALUES, Over};
@@ -16,15 +15,6 @@ use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
 
 const CHOOSE: &str = "choose";
 const BEFORE: &str = "there was a choice";
-
-/// Hears of what ends a call.
-pub(super) struct UntilEnded<'a>(pub(super) &'a Call);
-
-impl Watch for UntilEnded<'_> {
-    fn stop(&mut self) -> bool {
-        gives_up(self.0)
-    }
-}
 
 impl Session {
     pub(crate) fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>> {
@@ -112,10 +102,10 @@ impl Session {
     }
 
     fn choose(&self, prompt: &[TokenId], set: &ValueSet, options: &Choose, call: &Call) -> Result<Choice> {
-        let slot = Arc::clone(&self.state().slot);
+        let decoder = self.state().decoder.clone();
         let trie = set.trie().clone();
         let mut watch = UntilEnded(call);
-        self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch))
+        self.with_runtime(&decoder, call, |runtime| runtime.choose(prompt, trie, &options.options(), &mut watch))
             .map_err(|error| in_time(error, call, BEFORE))
     }
 }

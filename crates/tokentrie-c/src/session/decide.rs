@@ -1,13 +1,10 @@
 //! Typed questions about a state, and the probability of every option.
 
 use super::Session;
-use super::choose::UntilEnded;
-use super::turn::{in_time, made_in};
+use super::turn::{UntilEnded, in_time, made_in};
 use crate::error::Result;
-use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::decide::{Answers, ReadyDecision, Request};
-use tokentrie::engine::Runtime;
 use tokentrie::run::Call;
 
 const BEFORE: &str = "there were answers";
@@ -22,9 +19,8 @@ impl Session {
         let (format, _) = self.model.format()?;
         let path = self.model.model.path();
         let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets, path)?))?;
-        let slot = Arc::clone(&self.own);
         let mut watch = UntilEnded(&call);
-        let answers = self.with_context(&slot, &call, |context| ready.run(&mut Runtime::Alone(context), &mut watch));
+        let answers = self.with_runtime(&self.own, &call, |runtime| ready.run(runtime, &mut watch));
         let answers = answers.map_err(|error| in_time(error, &call, BEFORE))?;
         let mut state = self.state();
         // The context goes on after another text.

@@ -34,9 +34,8 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
         RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
         RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
         RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => of_runtime(error),
-        RuntimeError::QueueFull { .. }
-        | RuntimeError::Closed
-        | RuntimeError::Forked
+        RuntimeError::QueueFull { .. } | RuntimeError::Forked => TOKENTRIE_ERROR_BUSY,
+        RuntimeError::Closed
         | RuntimeError::Failed { .. }
         | RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

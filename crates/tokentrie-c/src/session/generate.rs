@@ -191,12 +191,12 @@ impl Session {
 
     fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
         let Prepared { ready, options, call, brings_prompt } = prepared;
-        let slot = Arc::clone(&self.state().slot);
+        let decoder = self.state().decoder.clone();
         let began = Instant::now();
         let mut watch = Told { call: &call, sink };
-        let run = |context: &mut _| ready.run(&mut Runtime::Alone(context), &options, &mut watch);
+        let run = |runtime: &mut Runtime<'_>| ready.run(runtime, &options, &mut watch);
         // Also in the middle of a mask.
-        let work = || call.within(|| self.with_context(&slot, &call, run));
+        let work = || call.within(|| self.with_runtime(&decoder, &call, run));
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `shared.rs` | what sessions of one file share: weights, vocabulary, slots |
+//! | `shared.rs` | what sessions of one file share: weights, vocabulary, slots, engines |
 //! | `turn.rs` | one call at a time: what is said to the others, and what ends it |
 //! | `following.rs` | what the next generations follow |
 //! | `generate.rs` | a generation: made ready, run, and what came of it |
@@ -25,23 +25,24 @@ pub(crate) use events::Event;
 pub(crate) use generate::Plan;
 
 use crate::abi::parts::LeftOut;
-use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
+use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
 use ::llama_sampler::exit::{self, Made};
-use ::llama_sampler::{Context, ContextOptions, Generated};
+use ::llama_sampler::{ContextOptions, Generated};
 use errors::ending;
 use events::Events;
 use following::Following;
 use serde_json::{Map, Value};
-use shared::{SharedModel, Slot};
+use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
 use tokentrie::run::{Call, Turns, generated_json};
 use trie_core::{After, Leaf, Status, TokenId, TrieCache};
 use trie_text::Prompt;
-use turn::{CHAT, GENERATE, gives_up, refused};
+use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 
@@ -58,7 +59,7 @@ pub(crate) struct Session {
     seed: Option<u32>,
     n_ctx: usize,
     turns: Turns,
-    own: Arc<Slot>,
+    own: Decoder,
     state: Mutex<State>,
     events: Events,
 }
@@ -68,7 +69,7 @@ struct State {
     prompt: Vec<TokenId>,
     /// The text that the prompt was given as, until something was generated after it.
     text: Option<String>,
-    slot: Arc<Slot>,
+    decoder: Decoder,
     slot_number: i32,
     following: Following,
     /// Of what was set last, or of the constraint of a request after that.
@@ -102,6 +103,7 @@ impl Default for Last {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
     pub(crate) context: ContextOptions,
+    pub(crate) engine: EngineOptions,
     pub(crate) n_gpu_layers: u32,
     pub(crate) after: After,
     pub(crate) seed: Option<u32>,
@@ -114,8 +116,20 @@ impl Opening {
         let some = |number: u32| (number > 0).then_some(number);
         let context = ContextOptions::default().with_n_ctx(some(options.n_ctx)).with_n_threads(some(options.n_threads));
         let context = if options.n_batch > 0 { context.with_n_batch(options.n_batch) } else { context };
+        let context = context.with_slots(options.slots.max(1));
+        let engine = EngineOptions::default().with_batching(match options.batching {
+            TOKENTRIE_BATCHING_FREE => Batching::Free,
+            TOKENTRIE_BATCHING_FIXED => Batching::Fixed,
+            other => return Err(Error::argument(format!("batching is {other}: it must be 0 (free) or 1 (fixed)"))),
+        });
+        if options.max_queue > 0 && context.slots == 1 && engine.batching == Batching::Free {
+            let message = format!("max_queue is {}: without slots or fixed batching no call waits", options.max_queue);
+            return Err(Error::argument(message));
+        }
+        let engine = some(options.max_queue).map_or(engine, |most| engine.with_max_queue(most as usize));
         Ok(Self {
             context,
+            engine,
             n_gpu_layers: options.n_gpu_layers,
             after: parts::after(options.after)?,
             seed: (options.has_seed != 0).then_some(options.seed),
@@ -133,14 +147,12 @@ impl Session {
         if opening.clamp {
             options.n_ctx = options.n_ctx.map(|n_ctx| n_ctx.min(model.model.n_ctx_train()));
         }
-        let context = model.model.context(options)?;
+        let (own, n_ctx) = model.decoder(options, opening.engine)?;
         exit::wait_at_exit(Made::Opening);
-        let n_ctx = context.n_ctx();
-        let own = Arc::new(Slot::new(Some(context)));
         let state = State {
             prompt: Vec::new(),
             text: None,
-            slot: Arc::clone(&own),
+            decoder: own.clone(),
             slot_number: OWN_SLOT,
             following: Following::Nothing,
             left_out: LeftOut::default(),
@@ -168,19 +180,24 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The context of a slot, once it is free.
-    fn with_context<R, E>(
+    /// Decodes: with the context of a slot, once it is free, or in an engine.
+    fn with_runtime<R, E>(
         &self,
-        slot: &Slot,
+        decoder: &Decoder,
         call: &Call,
-        work: impl FnOnce(&mut Context) -> std::result::Result<R, E>,
+        work: impl FnOnce(&mut Runtime<'_>) -> std::result::Result<R, E>,
     ) -> Result<R>
     where
         Error: From<E>,
     {
         let _working = exit::Working::begin().ok_or_else(ending)?;
-        let make = || Ok(self.model.model.context(self.context_options)?);
-        let done = slot.with(make, || gives_up(call), |context| Ok(work(context)?));
+        let done = match decoder {
+            Decoder::Slot(slot) => {
+                let make = || Ok(self.model.model.context(self.context_options)?);
+                slot.with(make, || gives_up(call), |context| Ok(work(&mut Runtime::Alone(context))?))
+            }
+            Decoder::Engine(engine) => work(&mut Runtime::Shared(engine)).map_err(Error::from),
+        };
         exit::wait_at_exit(Made::Pass);
         done
     }
@@ -195,16 +212,20 @@ impl Session {
         let call = Call::default().with(turn.cancel());
         let text = if let Prompt::Text(text) = &prompt { Some(text.clone()) } else { None };
         let tokens = prompt.tokens(self.model.model.vocab(), None)?;
-        let slot = match slot_number {
-            OWN_SLOT => Arc::clone(&self.own),
-            number => self.model.slot(self.context_options, number),
+        let decoder = match (&self.own, slot_number) {
+            (own, OWN_SLOT) => own.clone(),
+            (Decoder::Slot(_), number) => Decoder::Slot(self.model.slot(self.context_options, number)),
+            (Decoder::Engine(_), number) => {
+                let message = format!("slot is {number}: the engine of this session shares beginnings itself; give -1");
+                return Err(Error::argument(message));
+            }
         };
         // If this fails, no generation goes on after another prompt than the one that was wanted.
         self.state().prompt.clear();
-        self.with_context(&slot, &call, |context| context.prefill(&tokens, &mut || gives_up(&call)))?;
+        self.with_runtime(&decoder, &call, |runtime| runtime.prefill(&tokens, &mut UntilEnded(&call)))?;
         let mut state = self.state();
         let taken = tokens.len();
-        (state.prompt, state.text, state.slot, state.slot_number) = (tokens, text, slot, slot_number);
+        (state.prompt, state.text, state.decoder, state.slot_number) = (tokens, text, decoder, slot_number);
         Ok(taken)
     }
 
@@ -243,6 +264,26 @@ impl Session {
 
     pub(crate) fn model(&self) -> &SharedModel {
         &self.model
+    }
+
+    /// What the engine of the session does, and has done, if it has one.
+    pub(crate) fn engine_info(&self) -> Option<tokentrie_engine_info> {
+        let Decoder::Engine(engine) = &self.own else { return None };
+        let EngineStats {
+            slots, running, queued, calls, passes, tokens, tokens_reused, cells, failed_passes, ..
+        } = engine.stats();
+        Some(tokentrie_engine_info {
+            size: 0,
+            slots: slots as u32,
+            running: running as u64,
+            queued: queued as u64,
+            calls,
+            passes,
+            tokens,
+            tokens_reused,
+            cells: cells as u64,
+            failed_passes,
+        })
     }
 
     pub(crate) fn info(&self) -> tokentrie_session_info {

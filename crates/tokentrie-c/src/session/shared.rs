@@ -1,4 +1,4 @@
-//! What sessions of one file share: its weights, its vocabulary, and numbered slots.
+//! What sessions of one file share: its weights, its vocabulary, numbered slots and engines.
 
 use crate::abi::vocab::Vocab;
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 use tokentrie::chat::{ChatError, ModelFormat};
+use tokentrie::engine::{Engine, EngineOptions, Opened};
 use trie_text::ValueSets;
 
 /// A loaded file.
@@ -22,6 +23,7 @@ pub(crate) struct SharedModel {
     /// The format of its chats, and whether its file has no template.
     format: OnceLock<(Arc<ModelFormat>, bool)>,
     slots: Mutex<Vec<(ContextOptions, i32, Weak<Slot>)>>,
+    engines: Held<Vec<(ContextOptions, EngineOptions, Weak<Engine>)>>,
 }
 
 /// A file as it is now: one that was replaced is loaded anew.
@@ -31,6 +33,15 @@ struct Key {
     bytes: u64,
     changed: Option<SystemTime>,
     n_gpu_layers: u32,
+}
+
+/// Who decodes for a session.
+#[derive(Clone)]
+pub(super) enum Decoder {
+    /// A context that calls use one after another.
+    Slot(Arc<Slot>),
+    /// An engine, in which calls of all sessions that share it run together.
+    Engine(Arc<Engine>),
 }
 
 /// A context that is used by one call at a time.
@@ -119,8 +130,14 @@ impl SharedModel {
         }
         let model = Model::load(path, ModelOptions::default().with_n_gpu_layers(n_gpu_layers))?;
         let sets = ValueSets::new(Arc::clone(model.vocab()));
-        let model =
-            Arc::new(Self { model, sets, vocab: OnceLock::new(), format: OnceLock::new(), slots: Mutex::default() });
+        let model = Arc::new(Self {
+            model,
+            sets,
+            vocab: OnceLock::new(),
+            format: OnceLock::new(),
+            slots: Mutex::default(),
+            engines: Held::new(Vec::new()),
+        });
         loaded.extend(key.map(|key| (key, Arc::downgrade(&model))));
         Ok(model)
     }
@@ -138,6 +155,29 @@ impl SharedModel {
     pub(crate) fn vocab(&self) -> Arc<Vocab> {
         let made = || Arc::new(Vocab::of_tokens(Arc::clone(self.model.vocab())));
         Arc::clone(self.vocab.get_or_init(made))
+    }
+
+    /// What decodes for a session with these options: a context of its own, or the engine of those with the same ones.
+    /// With the tokens of context that a call has.
+    pub(super) fn decoder(&self, of_context: ContextOptions, of_engine: EngineOptions) -> Result<(Decoder, usize)> {
+        let (mut engines, _) = self.engines.take("was making an engine", || Ok(()))?;
+        engines.retain(|(.., engine)| engine.strong_count() > 0);
+        let same = engines.iter().find(|known| (known.0, known.1) == (of_context, of_engine));
+        if let Some(engine) = same.and_then(|(.., engine)| engine.upgrade()) {
+            let n_ctx = engine.host().room;
+            return Ok((Decoder::Engine(engine), n_ctx));
+        }
+        let opened = Opened::new(&self.model, of_context, of_engine)?;
+        let n_ctx = opened.n_ctx();
+        let decoder = match opened {
+            Opened::Alone(context) => Decoder::Slot(Arc::new(Slot::new(Some(*context)))),
+            Opened::Shared(engine) => {
+                let engine = Arc::new(engine);
+                engines.push((of_context, of_engine, Arc::downgrade(&engine)));
+                Decoder::Engine(engine)
+            }
+        };
+        Ok((decoder, n_ctx))
     }
 
     /// The slot of this number, for sessions with these options.

@@ -3,6 +3,7 @@
 use super::Session;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_HANDLE};
+use ::llama_sampler::Watch;
 use ::llama_sampler::exit::is_ending;
 use tokentrie::run::{Call, Ended, Refusal, Turn};
 
@@ -14,6 +15,15 @@ impl Session {
     /// Begins a turn. What comes meanwhile is refused, not queued.
     pub(super) fn turn(&self, what: &'static str) -> Result<Turn> {
         self.turns.begin(what).map_err(|refusal| refused(what, refusal))
+    }
+}
+
+/// Hears of what ends a call.
+pub(super) struct UntilEnded<'a>(pub(super) &'a Call);
+
+impl Watch for UntilEnded<'_> {
+    fn stop(&mut self) -> bool {
+        gives_up(self.0)
     }
 }
 

@@ -321,6 +321,47 @@ static void slots(void) {
   OK(tokentrie_session_close(two));
 }
 
+/* Sessions that share an engine generate together, each what it would alone. */
+static void engine(int32_t batching) {
+  tokentrie_session_options options = {.size = sizeof options, .n_ctx = 512, .n_threads = 1, .seed = 3, .has_seed = 1,
+                                       .slots = 4, .batching = batching};
+  tokentrie_session alone = open_session(TOKENTRIE_AFTER_FREE), sessions[6];
+  tokentrie_engine_info info = {.size = sizeof info};
+  STATUS(TOKENTRIE_NONE, tokentrie_session_engine(alone, &info));
+  heard wanted = {.session = alone}, got[LENGTH(sessions)];
+  prefill(alone, -1);
+  OK(tokentrie_session_generate(alone, 100, 0, 1, listen, &wanted));
+  pthread_t threads[LENGTH(sessions)];
+  memset(got, 0, sizeof got);
+  for (size_t i = 0; i < LENGTH(sessions); i++) {
+    OK(tokentrie_session_open(model_path, strlen(model_path), &options, &sessions[i]));
+    prefill(sessions[i], -1);
+    got[i].session = sessions[i];
+    got[i].cancels = i == 5;
+  }
+  for (size_t i = 0; i < LENGTH(sessions); i++)
+    CHECK(pthread_create(&threads[i], NULL, generate_there, &got[i]) == 0);
+  for (size_t i = 0; i < LENGTH(sessions); i++) CHECK(pthread_join(threads[i], NULL) == 0 && got[i].done == 1);
+  for (size_t i = 0; i < 5; i++)
+    CHECK(got[i].n == wanted.n && memcmp(got[i].tokens, wanted.tokens, wanted.n * sizeof(int32_t)) == 0);
+  CHECK(got[5].n <= wanted.n && memcmp(got[5].tokens, wanted.tokens, got[5].n * sizeof(int32_t)) == 0);
+  OK(tokentrie_session_engine(sessions[0], &info));
+  CHECK(info.slots == 4 && info.running == 0 && info.queued == 0 && info.calls == 2 * LENGTH(sessions));
+  /* Four at once: fewer passes than one after another. */
+  if (batching == TOKENTRIE_BATCHING_FREE) CHECK(info.passes < 5 * wanted.n);
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(sessions[0], wanted.tokens, 1, 3, NULL));
+  SAYS("shares beginnings itself");
+  for (size_t i = 0; i < LENGTH(sessions); i++) OK(tokentrie_session_close(sessions[i]));
+  OK(tokentrie_session_close(alone));
+  options.slots = 129;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(model_path, strlen(model_path), &options, &alone));
+  options.slots = 0, options.batching = 7;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(model_path, strlen(model_path), &options, &alone));
+  options.batching = 0, options.max_queue = 3;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(model_path, strlen(model_path), &options, &alone));
+  SAYS("without slots");
+}
+
 /* Text goes on after the leaf, chosen as free text is. */
 static void free_text(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
@@ -517,6 +558,8 @@ int main(int count, char **arguments) {
   cancelled();
   from_other_threads();
   slots();
+  engine(TOKENTRIE_BATCHING_FREE);
+  engine(TOKENTRIE_BATCHING_FIXED);
   free_text();
   choices();
   requests();

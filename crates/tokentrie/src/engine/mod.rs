@@ -39,6 +39,6 @@ mod tests;
 pub use job::Job;
 pub use options::{Batching, EngineOptions, EngineStats};
 pub(crate) use relay::Generating;
-pub use runtime::Runtime;
+pub use runtime::{Opened, Runtime};
 pub(crate) use said::{Said, Stop};
 pub use thread::Engine;

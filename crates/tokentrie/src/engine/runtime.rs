@@ -1,10 +1,51 @@
 //! A context alone, or an engine: the same calls.
 
+use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
-use llama_sampler::{Context, GenerateOptions, Generated, Inside, RuntimeError, Scorer, Watch};
+use llama_sampler::{
+    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, RuntimeError, Scorer, Watch,
+};
 use std::sync::Arc;
 use trie_core::{Asked, Choice, ChooseOptions, TokenId};
 use trie_text::Vocab;
+
+/// What decodes for a model's calls.
+#[derive(Debug)]
+pub enum Opened {
+    /// A context: calls wait for each other.
+    Alone(Box<Context>),
+    /// An engine: they run together.
+    Shared(Engine),
+}
+
+impl Opened {
+    /// A context alone for one slot, where nothing else is asked for; else an engine.
+    ///
+    /// # Errors
+    /// As [`Model::context`] and [`Engine::new`].
+    pub fn new(model: &Model, of_context: ContextOptions, of_engine: EngineOptions) -> Result<Self, RuntimeError> {
+        if of_context.slots == 1 && of_engine.batching == Batching::Free {
+            return Ok(Self::Alone(Box::new(model.context(of_context)?)));
+        }
+        Engine::new(model, of_context, of_engine).map(Self::Shared)
+    }
+
+    /// Tokens of context that a call has.
+    pub fn n_ctx(&self) -> usize {
+        match self {
+            Self::Alone(context) => context.n_ctx(),
+            Self::Shared(engine) => engine.host().room,
+        }
+    }
+
+    /// The most threads that a forward pass may get.
+    pub fn most_threads(&self) -> u32 {
+        match self {
+            Self::Alone(context) => context.most_threads(),
+            Self::Shared(engine) => engine.most_threads(),
+        }
+    }
+}
 
 /// Who decodes for a call.
 #[derive(Debug)]
@@ -35,6 +76,17 @@ impl Runtime<'_> {
                 context.logits().map(<[f32]>::to_vec)
             }
             Self::Shared(engine) => engine.row(tokens, watch),
+        }
+    }
+
+    /// Decodes what it does not hold of some tokens, for calls that begin with them.
+    ///
+    /// # Errors
+    /// As [`Context::prefill`], and what an engine refuses.
+    pub fn prefill(&mut self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<(), RuntimeError> {
+        match self {
+            Self::Alone(context) => context.prefill(tokens, &mut || watch.stop()).map(drop),
+            Self::Shared(engine) => engine.row(tokens, watch).map(drop),
         }
     }
 

@@ -12,7 +12,7 @@ use llama_sampler::{
     Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, RuntimeError, Watch,
 };
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
@@ -108,8 +108,11 @@ impl Engine {
 
     /// What it does, and has done.
     pub fn stats(&self) -> EngineStats {
-        let inbox = self.shared.inbox();
-        EngineStats { queued: inbox.stats.queued + inbox.arrived.len(), slots: self.slots, ..inbox.stats }
+        let stats = self.shared.inbox().stats;
+        // Who has heard of the end of its call has given its place back, and the thread may not have said so yet.
+        let taken = self.shared.taken.load(Ordering::Relaxed);
+        let running = stats.running.min(taken);
+        EngineStats { running, queued: taken - running, slots: self.slots, ..stats }
     }
 
     /// A generation, inside what it follows; see [`Context::generate`]. `watch` is called on this thread: it may hear

@@ -36,6 +36,7 @@ export const MODES = ["greedy", "sampled"] as const;
 export const STATES = ["active", "complete", "idle", "off"] as const;
 export const ALLOWED = ["only", "open", "all"] as const;
 export const AFTER = ["free", "stop"] as const;
+export const BATCHING = ["free", "fixed"] as const;
 export const TOKEN_KINDS = ["normal", "control", "end_of_generation"] as const;
 export const FINISHES = [
   "none",
@@ -155,6 +156,12 @@ export interface SessionOptions {
   readonly seed: number;
   /** 0: the seed comes from the operating system. */
   readonly hasSeed: number;
+  /** Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once. */
+  readonly slots: number;
+  /** With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024. */
+  readonly maxQueue: number;
+  /** TOKENTRIE_BATCHING_… */
+  readonly batching: number;
 }
 
 export const SESSION_OPTIONS = new Struct<SessionOptions>({
@@ -165,6 +172,9 @@ export const SESSION_OPTIONS = new Struct<SessionOptions>({
   after: "i32",
   seed: "u32",
   hasSeed: "u32",
+  slots: "u32",
+  maxQueue: "u32",
+  batching: "i32",
 });
 
 /** Fields of `tokentrie_session_info`. */
@@ -226,6 +236,40 @@ export const SESSION_INFO = new Struct<SessionInfo>({
   seconds: "f64",
   emptyLeaves: "u64",
   outsideVocabulary: "u64",
+});
+
+/** Fields of `tokentrie_engine_info`. */
+export interface EngineInfo {
+  /** Calls that may run at once. */
+  readonly slots: number;
+  /** Calls that run. */
+  readonly running: number;
+  /** Calls that wait. */
+  readonly queued: number;
+  /** Calls that were begun. */
+  readonly calls: number;
+  /** Forward passes. */
+  readonly passes: number;
+  /** Tokens in them. */
+  readonly tokens: number;
+  /** Tokens that were not decoded, because another call begins with them. */
+  readonly tokensReused: number;
+  /** Cells of the cache that hold something, counted once for each sequence. */
+  readonly cells: number;
+  /** Forward passes that failed. */
+  readonly failedPasses: number;
+}
+
+export const ENGINE_INFO = new Struct<EngineInfo>({
+  slots: "u32",
+  running: "u64",
+  queued: "u64",
+  calls: "u64",
+  passes: "u64",
+  tokens: "u64",
+  tokensReused: "u64",
+  cells: "u64",
+  failedPasses: "u64",
 });
 
 /** Fields of `tokentrie_choice`. */
@@ -328,6 +372,7 @@ export const FUNCTIONS = {
   tokentrie_session_set_trie: signature("i32", "handle", "handle", "i32"),
   tokentrie_session_clear_token_trie: signature("i32", "handle"),
   tokentrie_session_get_info: signature("i32", "handle", "buffer"),
+  tokentrie_session_engine: signature("i32", "handle", "buffer"),
   tokentrie_session_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
   tokentrie_session_values: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_vocab: signature("i32", "handle", "buffer"),

@@ -1,5 +1,5 @@
 import { ArgumentError, BusyError, CancelledError, PayloadError, SpecError } from "../errors.js";
-import { AFTER } from "../ffi/abi.js";
+import { AFTER, BATCHING, type EngineInfo } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { Constraint, constraintOf } from "../native/constraint.js";
 import type { DrawOptions } from "../native/sampler.js";
@@ -34,6 +34,19 @@ export interface SessionOptions {
   readonly after?: (typeof AFTER)[number];
   /** For `tokenTreeMode: "sampled"` and temperatures: of the operating system unless given. */
   readonly seed?: number;
+  /**
+   * Calls that run at once in common forward passes, of all sessions of this file with the same options: up to 128. Each
+   * has `nCtx` tokens, and memory is taken for all of them once. With 1, unless given, each session has a context of its
+   * own.
+   */
+  readonly slots?: number;
+  /** With `slots`: calls that may wait for one; one more is a BusyError at once. 1024 unless given. */
+  readonly maxQueue?: number;
+  /**
+   * What goes into a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of one
+   * call, which gets the same logits whatever runs beside it.
+   */
+  readonly batching?: (typeof BATCHING)[number];
   readonly library?: Library;
 }
 
@@ -115,7 +128,7 @@ const EMPTY: Outcome = {
 };
 
 /**
- * A model that is open, with a context of its own. Forward passes run on a thread of their own, so nothing here blocks.
+ * A model that is open, with a context of its own or a share of an engine. Forward passes run on a thread of their own, so nothing here blocks.
  *
  * @example
  * await using session = await Session.open("model.gguf");
@@ -142,12 +155,17 @@ export class Session implements AsyncDisposable {
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
     if (after < 0) throw new ArgumentError(`after is ${shown(options.after)}: "free" or "stop" is needed`);
+    const batching = BATCHING.indexOf(options.batching ?? "free");
+    if (batching < 0) throw new ArgumentError(`batching is ${shown(options.batching)}: "free" or "fixed" is needed`);
     const settings = {
       nCtx: integerOf(options.nCtx ?? 0, "nCtx", "u32"),
       nBatch: integerOf(options.nBatch ?? 0, "nBatch", "u32"),
       nThreads: integerOf(options.nThreads ?? 0, "nThreads", "u32"),
       nGpuLayers: integerOf(options.nGpuLayers ?? 0, "nGpuLayers", "u32"),
       after,
+      slots: integerOf(options.slots ?? 1, "slots", "u32"),
+      maxQueue: integerOf(options.maxQueue ?? 0, "maxQueue", "u32"),
+      batching,
       seed: options.seed === undefined ? null : integerOf(options.seed, "seed", "u32"),
     };
     return new Session(await RemoteSession.open(options.library ?? loadLibrary(), path, settings));
@@ -271,6 +289,11 @@ export class Session implements AsyncDisposable {
   /** What the session is and does right now; also while it generates. */
   get info(): SessionInfo {
     return this.#remote.info();
+  }
+
+  /** What the engine does that sessions opened with `slots` share, and has done; `null` without. */
+  get engine(): EngineInfo | null {
+    return this.#remote.engine();
   }
 
   /** Takes a turn for what gives nothing when its signal ends it. */

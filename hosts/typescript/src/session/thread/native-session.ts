@@ -56,6 +56,9 @@ export class NativeSession implements Calls {
       nThreads: settings.nThreads,
       nGpuLayers: settings.nGpuLayers,
       after: settings.after,
+      slots: settings.slots,
+      maxQueue: settings.maxQueue,
+      batching: settings.batching,
       seed: settings.seed ?? 0,
       hasSeed: Number(settings.seed !== null),
     });

@@ -9,6 +9,10 @@ export interface SessionSettings {
   readonly nThreads: number;
   readonly nGpuLayers: number;
   readonly after: number;
+  readonly slots: number;
+  readonly maxQueue: number;
+  /** The number of one of `BATCHING`. */
+  readonly batching: number;
   readonly seed: number | null;
 }
 

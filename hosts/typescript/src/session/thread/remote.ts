@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { ArgumentError, BusyError, HandleError, TokenTrieError } from "../../errors.js";
-import { SESSION_INFO } from "../../ffi/abi.js";
+import { ENGINE_INFO, type EngineInfo, SESSION_INFO, Status } from "../../ffi/abi.js";
 import { check } from "../../ffi/call.js";
 import { Library } from "../../ffi/library.js";
 import { shown } from "../../tree/payload.js";
@@ -157,6 +157,15 @@ export class RemoteSession implements StreamBinding<number> {
       nVocab: info.nVocab,
       promptTokens: info.promptTokens,
     };
+  }
+
+  engine(): EngineInfo | null {
+    if (this.#ended) throw this.#ended;
+    const memory = ENGINE_INFO.write();
+    const status = this.library.functions.tokentrie_session_engine(this.#handle, memory);
+    if (status === Status.NONE) return null;
+    check(this.library, status);
+    return ENGINE_INFO.read(memory);
   }
 
   async close(): Promise<void> {
