@@ -421,8 +421,7 @@ typedef struct tokentrie_session_options {
    */
   uint32_t has_seed;
   /**
-   * Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each
-   * session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once.
+   * Calls of sessions of one file and the same options that run at once, up to 128. 0: a context for each session.
    */
   uint32_t slots;
   /**
@@ -576,6 +575,14 @@ typedef struct tokentrie_engine_info {
    * Forward passes that failed.
    */
   uint64_t failed_passes;
+  /**
+   * Seconds that llama.cpp took for them.
+   */
+  double decode_seconds;
+  /**
+   * Seconds that all else in them took: what is decoded next, constraints, choosing tokens.
+   */
+  double own_seconds;
 } tokentrie_engine_info;
 
 /**
@@ -1232,6 +1239,22 @@ tokentrie_status tokentrie_session_prefill_text(tokentrie_session session,
                                                 size_t length,
                                                 int32_t slot,
                                                 size_t *taken);
+
+/**
+ * Writes what the cache holds of the prompt that was taken to a file, which appears when it is whole: for
+ * tokentrie_session_load_prefix in another process. `path` is UTF-8.
+ */
+tokentrie_status tokentrie_session_save_prefix(tokentrie_session session, const char *path, size_t length);
+
+/**
+ * Takes what such a file holds as the prompt, without computing it. TOKENTRIE_ERROR_FILE for a file that is damaged,
+ * of another model or of another llama.cpp. Load files that you trust, as models are. `taken` becomes the number of
+ * tokens, and may be NULL.
+ */
+tokentrie_status tokentrie_session_load_prefix(tokentrie_session session,
+                                               const char *path,
+                                               size_t length,
+                                               size_t *taken);
 
 /**
  * Generates after the prompt and what was generated before, on the calling thread, and returns at the end.

@@ -98,7 +98,7 @@ UNSAFE: dict[str, list[str]] = {
     "llama-sampler": [
         "callbacks/abi.rs", "callbacks/init.rs", "callbacks/linked.rs", "callbacks/status.rs",
         "callbacks/table.rs", "callbacks/tests.rs", "exit.rs", "runtime/context/backend.rs",
-        "runtime/context/set_threads.rs",
+        "runtime/context/prefix.rs", "runtime/context/set_threads.rs",
     ],
     "tokentrie-c": ["abi/", "chain.rs", "memory.rs", "process.rs"],
     "tokentrie-py": ["convert/buffer/mod.rs", "convert/buffer/tables.rs", "exit.rs", "rows/in_chain.rs"],

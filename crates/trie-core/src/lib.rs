@@ -65,7 +65,7 @@ pub use set::byte_trie::{ByteTrie, ByteTrieError};
 pub use set::drawing::{BoxKind, DrawnBox, svg};
 pub use set::export::{NotInGbnf, TextGrammar};
 pub use set::external::{ExternalBuilder, ExternalError};
-pub use set::file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
+pub use set::file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId, replace_whole};
 pub use set::graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
 pub use set::ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use set::leaf_set::{LeafSet, LeafSetError};

@@ -102,7 +102,17 @@ group("around it", () => {
 const model = process.argv[2];
 if (model !== undefined) {
   const session = new NativeSession(library, () => {});
-  session.open(model, { nCtx: 256, nBatch: 0, nThreads: 1, nGpuLayers: 0, after: 1, slots: 1, maxQueue: 0, batching: 0, seed: 1 });
+  session.open(model, {
+    nCtx: 256,
+    nBatch: 0,
+    nThreads: 1,
+    nGpuLayers: 0,
+    after: 1,
+    slots: 1,
+    maxQueue: 0,
+    batching: 0,
+    seed: 1,
+  });
   const prefix = json.slice(0, -1);
   let number = 0;
   group(`on a session, ${library.backend}`, () => {

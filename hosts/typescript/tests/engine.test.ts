@@ -1,9 +1,10 @@
 /** Sessions that share an engine, on the real library and the tiny model. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ArgumentError, CancelledError, Session, type SessionOptions } from "../src/index.js";
+import { ArgumentError, CancelledError, FileError, Session, type SessionOptions } from "../src/index.js";
 import { ROOT } from "./support/cases.js";
 import { MODEL, NO_MODEL } from "./support/library.js";
 
@@ -39,10 +40,10 @@ describe("Sessions with slots", { skip: NO_MODEL }, () => {
     const got = await Promise.all(PICKS.map((pick, at) => answers(sessions[at] as Session, pick)));
     for (const [at, answer] of got.entries()) {
       const { probabilities, ...said } = answer;
-      const { probabilities: expected, ...meant } = wanted[at];
+      const { probabilities: expected, ...meant } = wanted[at] as typeof answer;
       assert.deepEqual(said, meant);
       for (const [option, value] of probabilities.entries()) {
-        assert.ok(Math.abs((value as number) - (expected[option] as number)) < 0.02);
+        assert.ok(Math.abs(value - (expected[option] as number)) < 0.02);
       }
     }
     const engines = sessions.map((session) => session.engine);
@@ -80,6 +81,33 @@ describe("Sessions with slots", { skip: NO_MODEL }, () => {
     stop.abort();
     await assert.rejects(ended, CancelledError);
     assert.deepEqual((await other).tokens, free.tokens);
+  });
+
+  it("go on from a file", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tokentrie-"));
+    const path = join(folder, "beginning.prefix");
+    const { prompt, choices } = PICKS[0] as Pick;
+    const beginning = prompt.slice(0, prompt.length / 2);
+    try {
+      for (const options of [OPTIONS, SHARED]) {
+        await using one = await Session.open(MODEL, options);
+        await one.savePrefix(path, beginning);
+        await using two = await Session.open(MODEL, { ...options, slots: 1 });
+        const tokens = await two.loadPrefix(path);
+        const out = await two.generate(prompt, { constraint: { choice: [...choices] } }).result;
+        const whole = await one.generate(prompt, { constraint: { choice: [...choices] } }).result;
+        assert.equal(out.text, whole.text);
+        // Where the text goes on, the last token may be another.
+        assert.ok(tokens > 3 && out.stats.promptTokensReused >= tokens - 1);
+      }
+      writeFileSync(path, "no prefix");
+      await using three = await Session.open(MODEL, OPTIONS);
+      await assert.rejects(three.loadPrefix(path), FileError);
+      await assert.rejects(three.loadPrefix(join(folder, "missing")), FileError);
+      await assert.rejects(three.savePrefix(join(folder, "missing", "x"), "a"), FileError);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("refuse what an engine does not have", async () => {

@@ -130,6 +130,25 @@ pub enum RuntimeError {
         /// Room in the context.
         n_ctx: usize,
     },
+    /// A file cannot be a prefix, or cannot be read or written as one.
+    #[error("{path:?} is no prefix that can be used: {what}")]
+    Prefix {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A prefix for slots that are fixed.
+    #[error("a prefix is decoded otherwise than slots with fixed batching decode: use free batching")]
+    FixedPrefix,
+    /// A prefix does not go into this context.
+    #[error("the prefix of {tokens} tokens does not go into this context: {reason}")]
+    Restore {
+        /// Its tokens.
+        tokens: usize,
+        /// Why.
+        reason: String,
+    },
     /// A value that does not fit after the prompt.
     #[error(
         "{} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}",

@@ -11,8 +11,8 @@ mod task;
 mod watch;
 
 pub use context::{
-    Context, ContextOptions, Model, ModelOptions, Placed, Progress, chat_from_gguf, default_threads,
-    supports_graphics_cards, vocab_from_gguf,
+    Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
+    model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
 pub use generation::{Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside};

@@ -3,7 +3,8 @@
 use super::parts::{self, named};
 use super::sampler::put_leaf;
 use super::structs::{
-    tokentrie_engine_info, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie, tokentrie_vocab,
+    tokentrie_engine_info, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie,
+    tokentrie_vocab,
 };
 use super::trie::payload_bytes;
 use super::vocab::VOCABS;
@@ -81,6 +82,33 @@ pub extern "C" fn tokentrie_session_prefill_text(
     done(|| {
         let prompt = prompt.text(length, "prompt")?.to_owned();
         taken.put(SESSIONS.get(session)?.prefill(Prompt::Text(prompt), slot)?);
+        Ok(())
+    })
+}
+
+/// Writes what the cache holds of the prompt that was taken to a file, which appears when it is whole: for
+/// tokentrie_session_load_prefix in another process. `path` is UTF-8.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_save_prefix(
+    session: tokentrie_session,
+    path: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.save_prefix(Path::new(path.text(length, "path")?)))
+}
+
+/// Takes what such a file holds as the prompt, without computing it. TOKENTRIE_ERROR_FILE for a file that is damaged,
+/// of another model or of another llama.cpp. Load files that you trust, as models are. `taken` becomes the number of
+/// tokens, and may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_load_prefix(
+    session: tokentrie_session,
+    path: In<c_char>,
+    length: usize,
+    taken: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        taken.put(SESSIONS.get(session)?.load_prefix(Path::new(path.text(length, "path")?))?);
         Ok(())
     })
 }

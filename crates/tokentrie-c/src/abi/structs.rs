@@ -150,8 +150,7 @@ pub struct tokentrie_session_options {
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
-    /// Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each
-    /// session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once.
+    /// Calls of sessions of one file and the same options that run at once, up to 128. 0: a context for each session.
     pub slots: u32,
     /// With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024.
     pub max_queue: u32,
@@ -183,6 +182,10 @@ pub struct tokentrie_engine_info {
     pub cells: u64,
     /// Forward passes that failed.
     pub failed_passes: u64,
+    /// Seconds that llama.cpp took for them.
+    pub decode_seconds: f64,
+    /// Seconds that all else in them took: what is decoded next, constraints, choosing tokens.
+    pub own_seconds: f64,
 }
 
 /// Where a session is.

@@ -32,6 +32,7 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
         RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => TOKENTRIE_ERROR_DAMAGED,
         RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
+        RuntimeError::Prefix { .. } => TOKENTRIE_ERROR_FILE,
         RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
         RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => of_runtime(error),
         RuntimeError::QueueFull { .. } | RuntimeError::Forked => TOKENTRIE_ERROR_BUSY,
@@ -49,6 +50,8 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
         | RuntimeError::Context { .. }
         | RuntimeError::EmptyPrompt
         | RuntimeError::ContextFull { .. }
+        | RuntimeError::Restore { .. }
+        | RuntimeError::FixedPrefix
         | RuntimeError::ValueTooLong { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Decode { .. }

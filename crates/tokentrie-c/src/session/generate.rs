@@ -113,7 +113,7 @@ impl Session {
     pub(super) fn own_prompt(&self) -> Result<Prompt> {
         let state = self.state();
         if state.prompt.is_empty() {
-            return Err(Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: call prefill first"));
+            return Err(no_prompt());
         }
         Ok(state.text.clone().map_or_else(|| Prompt::Tokens(state.prompt.clone()), Prompt::Text))
     }
@@ -235,6 +235,10 @@ impl Session {
             }
         }
     }
+}
+
+pub(super) fn no_prompt() -> Error {
+    Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: call prefill first")
 }
 
 /// What ended a call from outside.

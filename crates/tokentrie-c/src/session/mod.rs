@@ -34,6 +34,7 @@ use ::llama_sampler::{ContextOptions, Generated};
 use errors::ending;
 use events::Events;
 use following::Following;
+use generate::no_prompt;
 use serde_json::{Map, Value};
 use shared::{Decoder, SharedModel};
 use std::path::Path;
@@ -229,6 +230,34 @@ impl Session {
         Ok(taken)
     }
 
+    /// Writes what the cache holds of the prompt to a file.
+    pub(crate) fn save_prefix(self: &Arc<Self>, path: &Path) -> Result<()> {
+        let turn = self.turn("save_prefix")?;
+        let call = Call::default().with(turn.cancel());
+        let (tokens, decoder) = {
+            let state = self.state();
+            (state.prompt.clone(), state.decoder.clone())
+        };
+        if tokens.is_empty() {
+            return Err(no_prompt());
+        }
+        let model = &self.model.model;
+        self.with_runtime(&decoder, &call, |runtime| runtime.save_prefix(model, path, &tokens, &mut UntilEnded(&call)))
+    }
+
+    /// Takes what a file holds as the prompt. Returns its tokens.
+    pub(crate) fn load_prefix(self: &Arc<Self>, path: &Path) -> Result<usize> {
+        let turn = self.turn("load_prefix")?;
+        let call = Call::default().with(turn.cancel());
+        // As in `prefill`.
+        self.state().prompt.clear();
+        let tokens = self.with_runtime(&self.own, &call, |runtime| runtime.load_prefix(&self.model.model, path))?;
+        let mut state = self.state();
+        let taken = tokens.len();
+        (state.prompt, state.text, state.decoder, state.slot_number) = (tokens, None, self.own.clone(), OWN_SLOT);
+        Ok(taken)
+    }
+
     /// Ends what runs as soon as its forward pass is over.
     pub(crate) fn cancel(&self) {
         self.turns.cancel();
@@ -270,7 +299,18 @@ impl Session {
     pub(crate) fn engine_info(&self) -> Option<tokentrie_engine_info> {
         let Decoder::Engine(engine) = &self.own else { return None };
         let EngineStats {
-            slots, running, queued, calls, passes, tokens, tokens_reused, cells, failed_passes, ..
+            slots,
+            running,
+            queued,
+            calls,
+            passes,
+            tokens,
+            tokens_reused,
+            cells,
+            failed_passes,
+            decoding,
+            own,
+            ..
         } = engine.stats();
         Some(tokentrie_engine_info {
             size: 0,
@@ -283,6 +323,8 @@ impl Session {
             tokens_reused,
             cells: cells as u64,
             failed_passes,
+            decode_seconds: decoding.as_secs_f64(),
+            own_seconds: own.as_secs_f64(),
         })
     }
 

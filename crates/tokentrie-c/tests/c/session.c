@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static void bad_files(void) {
   tokentrie_session session = 0;
@@ -321,6 +322,32 @@ static void slots(void) {
   OK(tokentrie_session_close(two));
 }
 
+/* What one session saved is the prompt of another. */
+static void prefixes(void) {
+  char path[] = "/tmp/tokentrie-prefix-XXXXXX";
+  int file = mkstemp(path);
+  CHECK(file >= 0 && close(file) == 0);
+  tokentrie_session one = open_session(TOKENTRIE_AFTER_FREE), two = open_session(TOKENTRIE_AFTER_FREE);
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_save_prefix(one, path, strlen(path)));
+  SAYS("no prompt");
+  size_t taken = 0;
+  STATUS(TOKENTRIE_ERROR_FILE, tokentrie_session_load_prefix(two, path, strlen(path), &taken));
+  SAYS("holds no prefix");
+  size_t n = prefill(one, -1);
+  OK(tokentrie_session_save_prefix(one, path, strlen(path)));
+  OK(tokentrie_session_load_prefix(two, path, strlen(path), &taken));
+  CHECK(taken == n && info_of(two).prompt_tokens == n);
+  heard saved = {.session = one}, loaded = {.session = two};
+  OK(tokentrie_session_generate(one, 20, 0, 1, listen, &saved));
+  OK(tokentrie_session_generate(two, 20, 0, 1, listen, &loaded));
+  CHECK(saved.n == loaded.n && memcmp(saved.tokens, loaded.tokens, saved.n * sizeof(int32_t)) == 0);
+  /* The last token alone is computed again, for its logits. */
+  CHECK(info_of(two).prompt_tokens_reused == n - 1);
+  OK(tokentrie_session_close(one));
+  OK(tokentrie_session_close(two));
+  CHECK(unlink(path) == 0);
+}
+
 /* Sessions that share an engine generate together, each what it would alone. */
 static void engine(int32_t batching) {
   tokentrie_session_options options = {.size = sizeof options, .n_ctx = 512, .n_threads = 1, .seed = 3, .has_seed = 1,
@@ -558,6 +585,7 @@ int main(int count, char **arguments) {
   cancelled();
   from_other_threads();
   slots();
+  prefixes();
   engine(TOKENTRIE_BATCHING_FREE);
   engine(TOKENTRIE_BATCHING_FIXED);
   free_text();

@@ -121,6 +121,9 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NotADecoder { .. }
         | RuntimeError::Load { .. }
         | RuntimeError::Context { .. }
+        | RuntimeError::Prefix { .. }
+        | RuntimeError::Restore { .. }
+        | RuntimeError::FixedPrefix
         | RuntimeError::NoTemplate { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Unscored { .. }

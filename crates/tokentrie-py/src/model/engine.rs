@@ -29,6 +29,10 @@ pub(crate) struct EngineStats {
     cells: usize,
     /// int: forward passes that failed.
     failed_passes: u64,
+    /// float: seconds that llama.cpp took for them.
+    decode_seconds: f64,
+    /// float: seconds that all else in them took: what is decoded next, constraints, choosing tokens.
+    own_seconds: f64,
 }
 
 #[cfg(feature = "llama")]
@@ -44,6 +48,8 @@ impl From<tokentrie::engine::EngineStats> for EngineStats {
             tokens_reused: stats.tokens_reused,
             cells: stats.cells,
             failed_passes: stats.failed_passes,
+            decode_seconds: stats.decoding.as_secs_f64(),
+            own_seconds: stats.own.as_secs_f64(),
         }
     }
 }

@@ -586,7 +586,7 @@ impl Model {
     }
 
     /// The tokens of a prompt before a set.
-    fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
+    pub(super) fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
         let (py, prompt, loaded) = (prompt.py(), crate::convert::prompt::read(prompt)?, self.loaded(prompt.py())?);
         Ok(released(py, || prompt.tokens(loaded.model.vocab(), set))?)
     }

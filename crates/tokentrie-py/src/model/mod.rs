@@ -19,8 +19,8 @@ pub(crate) mod meaning;
 pub(crate) mod missing;
 pub(crate) mod options;
 #[cfg(feature = "llama")]
-pub(crate) mod rivals;
+mod prefix;
 #[cfg(feature = "llama")]
-mod sequence;
+pub(crate) mod rivals;
 #[cfg(feature = "llama")]
 pub(crate) mod watch;

@@ -7,6 +7,7 @@ use super::slot::{Slot, shared};
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use trie_core::{Decoded, Host, TokenId, Want};
 
 /// Tokens in common that are worth a copy, or a wait for who decodes them.
@@ -32,6 +33,8 @@ pub(super) struct Counts {
     pub(super) tokens_reused: u64,
     pub(super) jobs: u64,
     pub(super) failed_passes: u64,
+    pub(super) decoding: Duration,
+    pub(super) own: Duration,
 }
 
 impl<M: Cells> Core<M> {
@@ -77,8 +80,7 @@ impl<M: Cells> Core<M> {
         let mut waiting = std::mem::take(&mut self.waiting);
         for mut arrived in std::mem::take(&mut waiting) {
             if guarded(|| Ok(arrived.job.stop())).unwrap_or(true) {
-                let stopped = RuntimeError::Stopped { what: "tokens", done: 0, of: 0 };
-                finish(arrived, Err(stopped), self.cells.n_threads());
+                finish(arrived, Err(stopped()), self.cells.n_threads());
             } else {
                 waiting.push_back(arrived);
             }
@@ -87,7 +89,7 @@ impl<M: Cells> Core<M> {
         for number in 0..self.slots.len() {
             let Some(running) = &mut self.slots[number].running else { continue };
             if guarded(|| Ok(running.arrived.job.stop())).unwrap_or(true) {
-                self.end(number, Err(RuntimeError::Stopped { what: "tokens", done: 0, of: 0 }));
+                self.end(number, Err(stopped()));
             } else {
                 self.settle(number);
             }
@@ -199,6 +201,16 @@ impl<M: Cells> Core<M> {
         slot.pieces = self.cells.piece().map_or(0, |piece| slot.pieces.min(kept) / piece * piece);
     }
 
+    /// Ends what runs and what waits.
+    pub(super) fn end_all(&mut self, why: impl Fn() -> RuntimeError) {
+        for number in 0..self.slots.len() {
+            self.end(number, Err(why()));
+        }
+        for arrived in std::mem::take(&mut self.waiting) {
+            finish(arrived, Err(why()), 0);
+        }
+    }
+
     /// Ends the job of a slot. What the slot holds stays, for who begins alike.
     pub(super) fn end(&mut self, number: usize, ended: Result<(), RuntimeError>) {
         let Some(mut running) = self.slots[number].running.take() else { return };
@@ -211,6 +223,11 @@ impl<M: Cells> Core<M> {
         self.slots[number].used = self.counts.passes;
         finish(running.arrived, ended, self.cells.n_threads());
     }
+}
+
+/// Somebody does not want it any more.
+pub(super) fn stopped() -> RuntimeError {
+    RuntimeError::Stopped { what: "tokens", done: 0, of: 0 }
 }
 
 /// A job hears how it ended. What it does then is no concern of others.

@@ -1,5 +1,7 @@
 //! How an engine works, and what it tells of that.
 
+use std::time::Duration;
+
 /// What goes into a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
@@ -63,4 +65,8 @@ pub struct EngineStats {
     pub cells: usize,
     /// Forward passes that failed.
     pub failed_passes: u64,
+    /// Time that llama.cpp took for them.
+    pub decoding: Duration,
+    /// Time that all else in them took: what is decoded next, constraints, choosing tokens.
+    pub own: Duration,
 }

@@ -9,6 +9,7 @@ use super::job::Stage;
 use super::slot::shared;
 use llama_sampler::{Placed, PlannedWave, RuntimeError};
 use std::ops::Range;
+use std::time::Instant;
 use trie_core::Want;
 
 /// What a job has of a pass.
@@ -21,6 +22,7 @@ struct Part {
 impl<M: Cells> Core<M> {
     /// One forward pass for all jobs that want something. Returns whether there were any.
     pub(super) fn pass(&mut self) -> bool {
+        let began = Instant::now();
         self.go_on();
         let (tokens, parts) = self.compose();
         if tokens.is_empty() {
@@ -28,10 +30,15 @@ impl<M: Cells> Core<M> {
         }
         self.counts.passes += 1;
         self.counts.tokens += tokens.len() as u64;
-        match self.cells.decode(&tokens) {
+        let decoding = Instant::now();
+        let decoded = self.cells.decode(&tokens);
+        let took = decoding.elapsed();
+        match decoded {
             Ok(()) => parts.iter().for_each(|part| self.deliver(part)),
             Err(error) => self.failed(&parts, &error),
         }
+        self.counts.decoding += took;
+        self.counts.own += began.elapsed().saturating_sub(took);
         true
     }
 

@@ -3,8 +3,9 @@
 use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, RuntimeError, Scorer, Watch,
+    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, Prefix, RuntimeError, Scorer, Watch,
 };
+use std::path::Path;
 use std::sync::Arc;
 use trie_core::{Asked, Choice, ChooseOptions, TokenId};
 use trie_text::Vocab;
@@ -88,6 +89,40 @@ impl Runtime<'_> {
             Self::Alone(context) => context.prefill(tokens, &mut || watch.stop()).map(drop),
             Self::Shared(engine) => engine.row(tokens, watch).map(drop),
         }
+    }
+
+    /// Writes what the cache holds of some tokens to a file, from which another process goes on: see
+    /// [`Runtime::load_prefix`].
+    ///
+    /// # Errors
+    /// As [`Context::prefix`] and [`Prefix::write`], and what an engine refuses.
+    pub fn save_prefix(
+        &mut self,
+        model: &Model,
+        path: &Path,
+        tokens: &[TokenId],
+        watch: &mut dyn Watch,
+    ) -> Result<(), RuntimeError> {
+        let prefix = match self {
+            Self::Alone(context) => context.prefix(tokens, &mut || watch.stop())?,
+            Self::Shared(engine) => engine.prefix(tokens, watch)?,
+        };
+        prefix.write(path, model)
+    }
+
+    /// Holds what a file holds, in place of what no call uses, and gives its tokens: what begins with them is not
+    /// decoded again.
+    ///
+    /// # Errors
+    /// As [`Prefix::read`] and [`Context::restore`], and what an engine refuses.
+    pub fn load_prefix(&mut self, model: &Model, path: &Path) -> Result<Vec<TokenId>, RuntimeError> {
+        let prefix = Prefix::read(path, model)?;
+        let tokens = prefix.tokens().to_vec();
+        match self {
+            Self::Alone(context) => context.restore(&prefix)?,
+            Self::Shared(engine) => engine.restore(prefix)?,
+        }
+        Ok(tokens)
     }
 
     /// Forgets what no call uses.

@@ -1,15 +1,15 @@
 //! The thread that runs an engine, and how calls come to it.
 
 use super::cells::Cells;
-use super::core::{Core, finish};
+use super::core::{Core, stopped};
 use super::job::{Arrived, Job, Place};
-use super::options::{EngineOptions, EngineStats};
+use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
 use super::relay::{Choosing, Generating, OwnedStep, Relay, Row};
 use super::said::{PAUSE, Said, Stop, wait};
 use llama_sampler::exit::{Working, is_ending};
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, RuntimeError, Watch,
+    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, RuntimeError, Watch,
 };
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,8 +44,8 @@ struct Shared {
     taken: Arc<AtomicUsize>,
 }
 
-/// What a context is used for with nothing beside it.
-type Alone = Box<dyn FnOnce(&mut Context) + Send>;
+/// What is done with nothing beside it.
+type Alone = Box<dyn FnOnce(&mut Core<Pool>) + Send>;
 
 #[derive(Default)]
 struct Inbox {
@@ -197,6 +197,37 @@ impl Engine {
         self.alone(|_| ())
     }
 
+    /// What the cache holds of some tokens, which are decoded for it, once all that runs now is over.
+    ///
+    /// # Errors
+    /// As [`Context::prefix`] and [`Engine::alone`]; slots that are fixed: they decode otherwise.
+    pub(super) fn prefix(&self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Prefix, RuntimeError> {
+        self.check_shares()?;
+        let ((tell, said), stop, tokens) = (channel(), Stop::default(), tokens.to_vec());
+        let stopped = stop.clone();
+        self.submit_alone(Box::new(move |core| {
+            let _ = tell.send(Said::Done(core.with_first(|first| first.prefix(&tokens, &mut || stopped.is_stopped()))));
+        }))?;
+        wait(&said, &stop, &mut |_: Option<()>| watch.stop())
+    }
+
+    /// Lets a slot hold a prefix, for calls that begin with it, once all that runs now is over.
+    ///
+    /// # Errors
+    /// As [`Context::restore`] and [`Engine::alone`]; slots that are fixed.
+    pub(super) fn restore(&self, prefix: Prefix) -> Result<(), RuntimeError> {
+        self.check_shares()?;
+        let (tell, said) = channel();
+        self.submit_alone(Box::new(move |core| {
+            let _ = tell.send(core.restore(&prefix));
+        }))?;
+        said.recv().map_err(|_| RuntimeError::Closed)?
+    }
+
+    fn check_shares(&self) -> Result<(), RuntimeError> {
+        if self.options.batching == Batching::Free { Ok(()) } else { Err(RuntimeError::FixedPrefix) }
+    }
+
     /// Runs a job, and waits for its end. `hear` gets what it says on the way, or nothing from time to time, and says
     /// whether it is to stop.
     pub(crate) fn call<M: Send + 'static, T: Send + 'static>(
@@ -236,19 +267,23 @@ impl Engine {
         &self,
         work: impl FnOnce(&mut Context) -> T + Send + 'static,
     ) -> Result<T, RuntimeError> {
-        self.check()?;
         let (tell, said) = channel();
-        {
-            let mut inbox = self.shared.inbox();
-            if inbox.is_closing {
-                return Err(RuntimeError::Closed);
-            }
-            inbox.alone.push_back(Box::new(move |context| {
-                let _ = tell.send(work(context));
-            }));
-        }
-        self.shared.came.notify_one();
+        self.submit_alone(Box::new(move |core| {
+            let _ = tell.send(core.with_first(work));
+        }))?;
         said.recv().map_err(|_| RuntimeError::Closed)
+    }
+
+    fn submit_alone(&self, work: Alone) -> Result<(), RuntimeError> {
+        self.check()?;
+        let mut inbox = self.shared.inbox();
+        if inbox.is_closing {
+            return Err(RuntimeError::Closed);
+        }
+        inbox.alone.push_back(work);
+        drop(inbox);
+        self.shared.came.notify_one();
+        Ok(())
     }
 
     /// Stops all calls that have come until now: they end as if each had been stopped.
@@ -302,25 +337,23 @@ fn run(shared: &Shared, mut core: Core<Pool>) {
             if inbox.is_closing {
                 inbox.alone.clear();
                 drop(inbox);
-                return core.close();
+                return core.end_all(|| RuntimeError::Closed);
             }
             if std::mem::take(&mut inbox.cancelled) {
                 drop(inbox);
-                core.stop_all();
+                core.end_all(stopped);
                 continue;
             }
             core.lets_in = inbox.alone.is_empty();
             if core.running() == 0 { inbox.alone.pop_front() } else { None }
         };
         let Some(_working) = Working::begin() else {
-            core.stop_all();
+            core.end_all(stopped);
             sleep(PAUSE);
             continue;
         };
         if let Some(work) = alone {
-            core.forget();
-            work(core.cells.first());
-            core.forget();
+            work(&mut core);
         } else if !core.pass() && core.running() > 0 && !is_ending() {
             // Nothing that could go on: no reason is known for this, and it must not burn a processor.
             sleep(PAUSE);
@@ -329,6 +362,24 @@ fn run(shared: &Shared, mut core: Core<Pool>) {
 }
 
 impl Core<Pool> {
+    /// Uses the first context, whose cache is empty before and after.
+    fn with_first<T>(&mut self, work: impl FnOnce(&mut Context) -> T) -> T {
+        self.forget();
+        let done = work(self.cells.first());
+        self.cells.first().clear();
+        self.forget();
+        done
+    }
+
+    /// The first slot, which holds it, is the last that another text takes.
+    fn restore(&mut self, prefix: &Prefix) -> Result<(), RuntimeError> {
+        self.forget();
+        self.cells.first().restore(prefix)?;
+        self.slots[0].held = prefix.tokens().to_vec();
+        self.slots[0].used = self.counts.passes;
+        Ok(())
+    }
+
     fn publish(&self, stats: &mut EngineStats) {
         let counts = self.counts;
         *stats = EngineStats {
@@ -341,27 +392,8 @@ impl Core<Pool> {
             tokens_reused: counts.tokens_reused,
             cells: self.held(),
             failed_passes: counts.failed_passes,
+            decoding: counts.decoding,
+            own: counts.own,
         };
-    }
-
-    /// Ends everything.
-    fn close(&mut self) {
-        for number in 0..self.slots.len() {
-            self.end(number, Err(RuntimeError::Closed));
-        }
-        for arrived in std::mem::take(&mut self.waiting) {
-            finish(arrived, Err(RuntimeError::Closed), 0);
-        }
-    }
-
-    /// Stops everything.
-    fn stop_all(&mut self) {
-        let stopped = || Err(RuntimeError::Stopped { what: "tokens", done: 0, of: 0 });
-        for number in 0..self.slots.len() {
-            self.end(number, stopped());
-        }
-        for arrived in std::mem::take(&mut self.waiting) {
-            finish(arrived, stopped(), 0);
-        }
     }
 }

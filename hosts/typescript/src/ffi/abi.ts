@@ -156,7 +156,7 @@ export interface SessionOptions {
   readonly seed: number;
   /** 0: the seed comes from the operating system. */
   readonly hasSeed: number;
-  /** Calls of sessions of the same file and options that run at once, in common forward passes, up to 128. 0 or 1: each session has a context of its own. With more, each call has n_ctx tokens, and memory is taken for all of them once. */
+  /** Calls of sessions of one file and the same options that run at once, up to 128. 0: a context for each session. */
   readonly slots: number;
   /** With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024. */
   readonly maxQueue: number;
@@ -258,6 +258,10 @@ export interface EngineInfo {
   readonly cells: number;
   /** Forward passes that failed. */
   readonly failedPasses: number;
+  /** Seconds that llama.cpp took for them. */
+  readonly decodeSeconds: number;
+  /** Seconds that all else in them took: what is decoded next, constraints, choosing tokens. */
+  readonly ownSeconds: number;
 }
 
 export const ENGINE_INFO = new Struct<EngineInfo>({
@@ -270,6 +274,8 @@ export const ENGINE_INFO = new Struct<EngineInfo>({
   tokensReused: "u64",
   cells: "u64",
   failedPasses: "u64",
+  decodeSeconds: "f64",
+  ownSeconds: "f64",
 });
 
 /** Fields of `tokentrie_choice`. */
@@ -360,6 +366,8 @@ export const FUNCTIONS = {
   tokentrie_session_open: signature("i32", "buffer", "usize", "buffer", "buffer"),
   tokentrie_session_prefill: signature("i32", "handle", "buffer", "usize", "i32", "buffer"),
   tokentrie_session_prefill_text: signature("i32", "handle", "buffer", "usize", "i32", "buffer"),
+  tokentrie_session_save_prefix: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_session_load_prefix: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),
   tokentrie_session_start: signature("i32", "handle", "u32", "f32", "f32"),
   tokentrie_session_generate_json: signature("i32", "handle", "buffer", "usize", "callback", "address"),

@@ -35,16 +35,15 @@ export interface SessionOptions {
   /** For `tokenTreeMode: "sampled"` and temperatures: of the operating system unless given. */
   readonly seed?: number;
   /**
-   * Calls that run at once in common forward passes, of all sessions of this file with the same options: up to 128. Each
-   * has `nCtx` tokens, and memory is taken for all of them once. With 1, unless given, each session has a context of its
-   * own.
+   * Calls that run at once in common forward passes, of all sessions of this file with the same options: up to 128.
+   * Each has `nCtx` tokens; all sessions share the memory. With 1, unless given, each session has a context of its own.
    */
   readonly slots?: number;
   /** With `slots`: calls that may wait for one; one more is a BusyError at once. 1024 unless given. */
   readonly maxQueue?: number;
   /**
-   * What goes into a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of one
-   * call, which gets the same logits whatever runs beside it.
+   * What goes into a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of
+   * one call, which gets the same logits whatever runs beside it.
    */
   readonly batching?: (typeof BATCHING)[number];
   readonly library?: Library;
@@ -128,7 +127,8 @@ const EMPTY: Outcome = {
 };
 
 /**
- * A model that is open, with a context of its own or a share of an engine. Forward passes run on a thread of their own, so nothing here blocks.
+ * A model that is open, with a context of its own or a share of an engine. Forward passes run on a thread of their own,
+ * so nothing here blocks.
  *
  * @example
  * await using session = await Session.open("model.gguf");
@@ -338,6 +338,30 @@ export class Session implements AsyncDisposable {
     } finally {
       await this.#remote.call("clearTokenTrie");
     }
+  }
+
+  /**
+   * Writes what the model makes of the beginning of prompts to a file, from which a later process goes on.
+   *
+   * @throws FileError if the file cannot be written.
+   */
+  savePrefix(path: string, prompt: Prompt, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.#cancelled("prefix", options.signal, async () => {
+      if (typeof prompt === "string") await this.#remote.call("prefillText", prompt, -1);
+      else await this.#remote.call("prefill", idsOf(prompt, "prompt"), -1);
+      await this.#remote.call("savePrefix", path);
+    });
+  }
+
+  /**
+   * Holds what `savePrefix` wrote: prompts that begin with it are not computed from the beginning. Load files that you
+   * trust, as models are.
+   *
+   * @returns its tokens.
+   * @throws FileError if the file is damaged, or of another model or another llama.cpp.
+   */
+  loadPrefix(path: string): Promise<number> {
+    return this.#cancelled("prefix", undefined, () => this.#remote.call("loadPrefix", path));
   }
 
   /** A trie of texts in the tokens of this model, named by themselves. */

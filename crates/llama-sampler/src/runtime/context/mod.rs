@@ -7,6 +7,7 @@ mod load;
 mod model;
 mod options;
 mod preconditions;
+mod prefix;
 mod sequences;
 mod set_threads;
 mod thread_choice;
@@ -15,9 +16,11 @@ mod tokenizer;
 
 pub use backend::supports_graphics_cards;
 pub use chat_template::chat_from_gguf;
+pub use gguf::model_digest;
 pub use model::{Model, ModelOptions, Progress};
 pub use options::ContextOptions;
 pub(super) use preconditions::{fits, in_range, not_empty};
+pub use prefix::Prefix;
 pub use threads::default_threads;
 pub use tokenizer::vocab_from_gguf;
 
@@ -80,6 +83,7 @@ pub struct Context {
     slots: usize,
     branches: usize,
     is_recurrent: bool,
+    is_precise: bool,
     /// Tokens that one sequence may have.
     n_ctx: usize,
     n_batch: usize,
@@ -167,6 +171,7 @@ impl Context {
             slots: options.slots as usize,
             branches: (sequences - options.slots) as usize,
             is_recurrent,
+            is_precise: options.precise,
             n_ctx,
             n_batch,
             threads,

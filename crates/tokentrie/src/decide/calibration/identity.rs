@@ -3,10 +3,10 @@
 use crate::decide::options::{Decide, Prior};
 use crate::decide::prompt::{filling, messages, orders, read_texts, without_content};
 use crate::decide::question::Question;
+use llama_sampler::model_digest;
 use lru::LruCache;
 use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -14,16 +14,11 @@ use std::time::SystemTime;
 use trie_core::work::Over;
 use trie_text::hexadecimal;
 
-/// Bytes that are read at each place, and the number of places: 1 MB of a file of any size.
-const BLOCK: u64 = 4096;
-const PLACES: u64 = 256;
-
 /// A file as it was when it was read.
 type Seen = (PathBuf, u64, Option<SystemTime>);
 
-/// By which a model's file is known: SHA-256 of its length and of 256 blocks of 4 KiB that lie evenly in it, the first
-/// and the last among them. A model that was trained further has other weights everywhere; reading all of a large file
-/// would take a minute. Of a file that has not changed it is kept: to read it takes as long as a short decision.
+/// By which a model's file is known, in hexadecimal: [`model_digest`]. Of a file that has not changed it is kept: to
+/// read it takes as long as a short decision.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -31,30 +26,14 @@ pub fn model_fingerprint(path: &Path) -> io::Result<String> {
     const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
     static KNOWN: LazyLock<Mutex<LruCache<Seen, String>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
+    let metadata = path.metadata()?;
     let seen = (path.to_owned(), metadata.len(), metadata.modified().ok());
     if let Some(fingerprint) = known().get(&seen) {
         return Ok(fingerprint.clone());
     }
-    let fingerprint = of_blocks(file, metadata.len())?;
+    let fingerprint = hexadecimal(&model_digest(path)?);
     known().put(seen, fingerprint.clone());
     Ok(fingerprint)
-}
-
-fn of_blocks(mut file: File, bytes: u64) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    hash.update(bytes.to_le_bytes());
-    let last = bytes.saturating_sub(BLOCK);
-    let mut block = Vec::new();
-    for place in 0..PLACES {
-        let at = (u128::from(last) * u128::from(place) / u128::from(PLACES - 1)) as u64;
-        file.seek(SeekFrom::Start(at))?;
-        block.clear();
-        file.by_ref().take(BLOCK).read_to_end(&mut block)?;
-        hash.update(&block);
-    }
-    Ok(hexadecimal(&hash.finalize()))
 }
 
 /// By which a question is known: what the model is asked about a state without content, in each order, what is read,

@@ -20,7 +20,7 @@ pub use problem::{FileError, FileProblem};
 pub(crate) use read::of_written;
 pub use stamp::FileStamp;
 pub(crate) use verify::Unread;
-pub(crate) use write::replace_whole;
+pub use write::replace_whole;
 
 /// The vocabulary that the ids of a trie belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -92,7 +92,10 @@ impl Trie {
 }
 
 /// Writes a file that appears at this path when it is whole and on disk; an error leaves nothing behind.
-pub(crate) fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
+///
+/// # Errors
+/// What the system says, with the path.
+pub fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

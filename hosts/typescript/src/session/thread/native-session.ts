@@ -98,6 +98,18 @@ export class NativeSession implements Calls {
     return taken.value;
   }
 
+  savePrefix(path: string): void {
+    const bytes = utf8(path, "path");
+    this.#check(this.#library.functions.tokentrie_session_save_prefix(this.#handle, bytes, bytes.length));
+  }
+
+  loadPrefix(path: string): number {
+    const [taken, bytes] = [new SizeOut(), utf8(path, "path")];
+    const { tokentrie_session_load_prefix } = this.#library.functions;
+    this.#check(tokentrie_session_load_prefix(this.#handle, bytes, bytes.length, taken.memory));
+    return taken.value;
+  }
+
   setTokenTrie(json: string, mode: number): void {
     const bytes = utf8(json, "payload");
     const { tokentrie_session_set_token_trie } = this.#library.functions;

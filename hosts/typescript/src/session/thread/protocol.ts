@@ -83,6 +83,8 @@ export interface Calls {
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
   prefill(tokens: Int32Array, slotId: number): number;
   prefillText(prompt: string, slotId: number): number;
+  savePrefix(path: string): void;
+  loadPrefix(path: string): number;
   setTokenTrie(json: string, mode: number): void;
   setTrie(trie: number, mode: number): void;
   leavesLeftOut(): number;

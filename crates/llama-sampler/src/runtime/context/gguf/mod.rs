@@ -2,13 +2,16 @@
 //! for granted, and what a file of a stranger may get wrong.
 //!
 //! `read.rs` reads; `vocabulary.rs`, `numbers.rs` and `tensors.rs` hold the preconditions of the tokenizer, of the
-//! model's numbers and of its weights. `preconditions.rs` has them in its list.
+//! model's numbers and of its weights: `preconditions.rs` has them in its list. `digest.rs`: by what a file is known.
 
 mod charsmap;
+mod digest;
 mod numbers;
 mod read;
 mod tensors;
 mod vocabulary;
+
+pub use digest::model_digest;
 
 use crate::runtime::error::RuntimeError;
 use read::Reader;

@@ -1,5 +1,7 @@
 //! A set to choose from, and choices over a stream of prompts.
 
+mod sequence;
+
 use crate::convert::gil::{locked, made_in, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;

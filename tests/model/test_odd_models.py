@@ -1,11 +1,14 @@
-"""Recurrent models have a state that cannot be shared by branches or cut: the same results, one branch at a time."""
+"""Models that are not as others: recurrent ones, whose state cannot be shared by branches or cut, and damaged ones."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+import tokentrie
 from models import recurrent_path
 from tokentrie import Form, Model, Slot, Trie
 
@@ -63,3 +66,48 @@ def test_forms_and_repeated_prompts(model: Model) -> None:
     again = model.generate(PROMPT, form)
     assert again.text == out.text
     assert model.generate(PROMPT + "once more ", Trie.from_sequences([[5, 6], [5, 7]])).leaf is not None
+
+
+def test_a_state_goes_into_a_file(model: Model, tmp_path: Path) -> None:
+    beginning, path = "The next action is send_mail. ", tmp_path / "state.prefix"
+    model.save_prefix(path, beginning)
+    expected = row(model, model.vocab.tokenize(beginning + "Then "))
+    other = Model(recurrent_path(), n_ctx=256, n_threads=1)
+    held = other.load_prefix(path)
+    out = other.generate(beginning + "Then ", VALUES)
+    assert out.stats.prompt_tokens_reused == held
+    assert out.value == model.generate(beginning + "Then ", VALUES).value
+    other.load_prefix(path)
+    logits = other.logits(beginning + "Then ").astype(np.float64)
+    assert np.allclose(logits - np.logaddexp.reduce(logits), expected, atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def damaged(tiny_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path_factory.mktemp("nan") / "nan.gguf"
+    shutil.copy(tiny_path, path)
+    reader = gguf.GGUFReader(path, "r+")
+    norm = next(tensor for tensor in reader.tensors if tensor.name == "output_norm.weight")
+    norm.data[:] = np.nan
+    norm.data.flush()
+    return path
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_model_that_computes_no_numbers(damaged: Path, slots: int) -> None:
+    model = tokentrie.Model(damaged, n_threads=1, slots=slots)
+    said = r"the model fails: the row of logits after .* says nothing: all of its \d+ entries are NaN"
+    for call in (
+        lambda: model.choose("Is it?", ["yes", "no"]),
+        lambda: model.choose("Is it?", ["yes", "no"], top=1),
+        lambda: next(iter(model.choose_many(["Is it?", "Is it not?"], ["yes", "no"]))),
+        lambda: model.generate("Is it?", max_tokens=3),
+        lambda: model.generate("Is it?", ["yes", "no"]),
+        lambda: model.generate("Is it?", ["yes", "no"], sampling=tokentrie.Sampling(mode="sampled", seed=1)),
+        lambda: model.generate("Is it?", tokentrie.Regex("[a-z]+"), max_tokens=3),
+    ):
+        with pytest.raises(tokentrie.ModelError, match=said):
+            call()
+    # What needs no row is still said.
+    assert model.generate("Is it?", ["yes"]).text.strip() == "yes"

@@ -1,0 +1,190 @@
+//! Beginnings of prompts in files: the tokens, and what llama.cpp's cache holds of them.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 16 | `tokentrie-prefix` |
+//! | 32 | SHA-256 of all that follows |
+//! | 4 | version of this layout |
+//! | 32 | SHA-256 of the name of the llama.cpp that wrote the state |
+//! | 32 | the model: SHA-256 of [`model_digest`] |
+//! | 4 | 1 for a cache that is precise, else 0 |
+//! | 4, 8 | number of tokens, bytes of the state |
+//! | | the tokens, 4 bytes each; the state |
+//!
+//! Numbers are little-endian. A state is read by llama.cpp, which trusts it: so it is looked at here first.
+
+use super::gguf::model_digest;
+use super::{Context, Model, TRUNK, fits};
+use crate::runtime::error::RuntimeError;
+use llama_cpp_2::context::session::LlamaStateSeqFlags;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use trie_core::{TokenId, replace_whole};
+
+const MAGIC: &[u8; 16] = b"tokentrie-prefix";
+const VERSION: u32 = 1;
+const DIGEST: usize = 32;
+/// Bytes before the tokens.
+const HEAD: usize = MAGIC.len() + DIGEST + 4 + DIGEST + DIGEST + 4 + 4 + 8;
+/// The llama.cpp whose states these are: what it writes may change with it.
+const LLAMA: &str = "llama-cpp-2 0.1.160";
+
+/// A beginning that was decoded: made by [`Context::prefix`], or read from a file that holds one whole.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Prefix {
+    tokens: Vec<TokenId>,
+    state: Vec<u8>,
+    is_precise: bool,
+}
+
+impl std::fmt::Debug for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Prefix {{ tokens: {}, bytes: {} }}", self.tokens.len(), self.state.len())
+    }
+}
+
+impl Prefix {
+    /// The tokens.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    /// Writes it to a file, which appears when it is whole.
+    ///
+    /// # Errors
+    /// The file cannot be written, or that of the model cannot be read.
+    pub fn write(&self, path: impl AsRef<Path>, model: &Model) -> Result<(), RuntimeError> {
+        let path = path.as_ref();
+        let refused = |what: String| RuntimeError::Prefix { path: path.to_owned(), what };
+        let digest = digest_of(model).map_err(refused)?;
+        let mut body = Vec::with_capacity(HEAD + 4 * self.tokens.len() + self.state.len());
+        body.extend(VERSION.to_le_bytes());
+        body.extend(Sha256::digest(LLAMA));
+        body.extend(digest);
+        body.extend(u32::from(self.is_precise).to_le_bytes());
+        body.extend((self.tokens.len() as u32).to_le_bytes());
+        body.extend((self.state.len() as u64).to_le_bytes());
+        body.extend(self.tokens.iter().flat_map(|token| token.get().to_le_bytes()));
+        body.extend(&self.state);
+        let written = replace_whole(path, |file| {
+            file.write_all(MAGIC)?;
+            file.write_all(&Sha256::digest(&body))?;
+            file.write_all(&body)
+        });
+        written.map_err(|error| refused(error.to_string()))
+    }
+
+    /// Reads a file that [`Prefix::write`] wrote for this model.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no such file or damaged, is of another model, or of another llama.cpp.
+    pub fn read(path: impl AsRef<Path>, model: &Model) -> Result<Self, RuntimeError> {
+        let path = path.as_ref();
+        Self::parsed(path, model).map_err(|what| RuntimeError::Prefix { path: path.to_owned(), what })
+    }
+
+    fn parsed(path: &Path, model: &Model) -> Result<Self, String> {
+        let bytes = fs::read(path).map_err(|error| error.to_string())?;
+        if bytes.len() < HEAD || !bytes.starts_with(MAGIC) {
+            return Err("it holds no prefix".to_owned());
+        }
+        let (digest, body) = bytes[MAGIC.len()..].split_at(DIGEST);
+        if Sha256::digest(body)[..] != *digest {
+            return Err("it is damaged: its digest is another".to_owned());
+        }
+        let mut rest = body;
+        let version = number(&mut rest);
+        if version != VERSION {
+            return Err(format!("its layout is of version {version}, and this library reads {VERSION}"));
+        }
+        let (of_llama, after) = rest.split_at(DIGEST);
+        if Sha256::digest(LLAMA)[..] != *of_llama {
+            return Err("another version of llama.cpp wrote it: save it again".to_owned());
+        }
+        let (of_model, after) = after.split_at(DIGEST);
+        if digest_of(model)? != of_model {
+            return Err(format!("it is of another model than {}", model.path().display()));
+        }
+        rest = after;
+        let is_precise = number(&mut rest) != 0;
+        let tokens = number(&mut rest) as usize;
+        let (low, high) = (number(&mut rest), number(&mut rest));
+        let state = u64::from(low) | u64::from(high) << 32;
+        if (4 * tokens as u64).checked_add(state) != Some(rest.len() as u64) {
+            return Err("it is damaged: its lengths do not fit".to_owned());
+        }
+        let (tokens, state) = rest.split_at(4 * tokens);
+        let tokens: Option<Vec<TokenId>> =
+            tokens.chunks_exact(4).map(|mut four| TokenId::new(number(&mut four))).collect();
+        let tokens = tokens.ok_or("it is damaged: it names a token that there is not")?;
+        Ok(Self { tokens, state: state.to_vec(), is_precise })
+    }
+}
+
+fn digest_of(model: &Model) -> Result<[u8; DIGEST], String> {
+    model_digest(model.path()).map_err(|error| format!("{}: {error}", model.path().display()))
+}
+
+/// Takes four bytes, of which there are enough.
+fn number(rest: &mut &[u8]) -> u32 {
+    let (four, after) = rest.split_at(4);
+    *rest = after;
+    four.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+impl Context {
+    /// What the cache holds of these tokens, which are decoded where it does not yet.
+    ///
+    /// # Errors
+    /// As [`Context::prefill`].
+    pub fn prefix(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<Prefix, RuntimeError> {
+        self.prefill(tokens, stop)?;
+        let context = self.cell.borrow_dependent();
+        let flags = LlamaStateSeqFlags::empty();
+        let mut state = vec![0; context.state_seq_get_size_ext(TRUNK, flags)];
+        // SAFETY: llama.cpp writes as many bytes as it said a line above that it would, to a vector of that length.
+        let written = unsafe { context.state_seq_get_data_ext(state.as_mut_ptr(), TRUNK, flags) };
+        state.truncate(written);
+        Ok(Prefix { tokens: tokens.to_vec(), state, is_precise: self.is_precise })
+    }
+
+    /// Holds what a prefix holds, in place of what it held.
+    ///
+    /// # Errors
+    /// It does not fit, is of a context with the other `precise`, or llama.cpp refuses it: nothing is held then.
+    pub fn restore(&mut self, prefix: &Prefix) -> Result<(), RuntimeError> {
+        let Prefix { tokens, state, is_precise } = prefix;
+        let refused = |reason: &str| RuntimeError::Restore { tokens: tokens.len(), reason: reason.to_owned() };
+        if *is_precise != self.is_precise {
+            return Err(refused("one of both is precise and the other is not"));
+        }
+        self.vocab.check_tokens(tokens)?;
+        fits(0, tokens.len(), self.n_ctx)?;
+        self.keep(0);
+        // SAFETY: a context of the same model wrote the state: `read` has compared the digests, and the fields can be
+        // made nowhere else. llama.cpp looks whether it fits the cache, and says so.
+        let done = self.cell.with_dependent_mut(|_, context| unsafe {
+            context.state_seq_set_data_ext(state, TRUNK, LlamaStateSeqFlags::empty())
+        });
+        if !done {
+            self.cut_sequence(TRUNK, 0);
+            return Err(refused("llama.cpp does not take it"));
+        }
+        self.held.clone_from(tokens);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_llama_is_that_of_the_manifest() {
+        let manifest = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+        let (name, version) = LLAMA.split_once(' ').unwrap();
+        assert!(manifest.contains(&format!("{name} = {{ version = \"={version}\"")));
+    }
+}

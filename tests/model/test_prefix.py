@@ -1,0 +1,155 @@
+"""Beginnings of prompts in files: saved by one process, held by the next."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from budget import cases
+from models import TINY
+from tokentrie import ContextError, Model, ModelError
+
+pytestmark = pytest.mark.model
+
+BEGINNING = "You sort letters into folders: bills, friends, work and the rest. Answer with one word. " * 3
+PROMPT = BEGINNING + "A letter of the bank says that I owe it money. The folder is "
+FOLDERS = ["bills", "friends", "work", "the rest"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prefix") / "letters.prefix"
+    with Model(n_ctx=512, precise=True) as model:
+        model.save_prefix(path, BEGINNING)
+    return path
+
+
+def test_another_process_goes_on_with_the_same_bits(saved: Path) -> None:
+    with Model(n_ctx=512, precise=True) as model:
+        model.logits(BEGINNING)
+        expected = model.logits(PROMPT)
+    code = f"""
+import sys, tokentrie
+model = tokentrie.Model(n_ctx=512, precise=True)
+held = model.load_prefix({str(saved)!r})
+assert held == len(model.vocab.tokenize({BEGINNING!r}, add_special=True, parse_special=True)), held
+sys.stdout.buffer.write(model.logits({PROMPT!r}).tobytes())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert np.array_equal(np.frombuffer(done.stdout, np.float32), expected)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_what_it_holds_is_not_decoded_again(saved: Path, slots: int) -> None:
+    with Model(n_ctx=512, precise=True) as fresh, Model(n_ctx=512, precise=True, slots=slots) as model:
+        expected = fresh.choose(PROMPT, FOLDERS)
+        held = model.load_prefix(saved)
+        first = model.generate(PROMPT, FOLDERS)
+        assert first.stats.prompt_tokens_reused == held
+        assert first.value == fresh.generate(PROMPT, FOLDERS).value
+        model.load_prefix(saved)
+        choice = model.choose(PROMPT, FOLDERS)
+        assert np.allclose(choice.probabilities, expected.probabilities, atol=1e-4)
+        model.clear()
+        assert model.generate(PROMPT, FOLDERS).stats.prompt_tokens_reused == 0
+
+
+def test_calls_of_an_engine_wait_and_go_on(saved: Path, tmp_path: Path) -> None:
+    with Model(n_ctx=512, precise=True, slots=2) as model:
+        expected = model.generate(PROMPT, FOLDERS).value
+        found: list[str] = []
+        callers = [
+            threading.Thread(target=lambda: found.extend(model.generate(PROMPT, FOLDERS).value for _ in range(6)))
+            for _ in range(3)
+        ]
+        for caller in callers:
+            caller.start()
+        for number in range(4):
+            model.save_prefix(tmp_path / f"{number}.prefix", BEGINNING)
+            model.load_prefix(saved)
+        for caller in callers:
+            caller.join()
+        assert found == [expected] * 18
+        assert model.engine.running == 0
+    for number in range(4):
+        with Model(n_ctx=512, precise=True) as model:
+            held = model.load_prefix(tmp_path / f"{number}.prefix")
+            out = model.generate(PROMPT, FOLDERS)
+            assert (out.value, out.stats.prompt_tokens_reused) == (expected, held)
+
+
+def test_a_prefix_that_is_longer_or_other_than_a_prompt(saved: Path) -> None:
+    with Model(n_ctx=512, precise=True) as model:
+        expected = model.logits(BEGINNING[:90])
+        model.load_prefix(saved)
+        assert np.allclose(model.logits(BEGINNING[:90]), expected, atol=1e-3)
+        expected = model.logits(BEGINNING)
+        model.load_prefix(saved)
+        assert np.allclose(model.logits(BEGINNING), expected, atol=1e-3)
+
+
+def test_a_file_that_is_damaged_is_refused(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    draw = random.Random(3)
+    places = {
+        0,
+        16,
+        48,
+        52,
+        84,
+        116,
+        120,
+        124,
+        len(whole) - 1,
+        *(draw.randrange(len(whole)) for _ in range(cases(300))),
+    }
+    path = tmp_path / "damaged.prefix"
+    with Model(n_ctx=512, precise=True) as model:
+        expected = model.logits(PROMPT)
+        for place in places:
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << draw.randrange(8)]) + whole[place + 1 :])
+            with pytest.raises(ModelError, match=r"holds no prefix|is damaged"):
+                model.load_prefix(path)
+        for length in (0, 15, 16, 47, 48, 131, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:length])
+            with pytest.raises(ModelError, match=r"holds no prefix|is damaged"):
+                model.load_prefix(path)
+        path.write_bytes(whole + b"\0")
+        with pytest.raises(ModelError, match="is damaged"):
+            model.load_prefix(path)
+        assert np.allclose(model.logits(PROMPT), expected, atol=1e-3)
+
+
+def test_files_of_others_are_refused(saved: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    shutil.copy(TINY, other)
+    weights = bytearray(other.read_bytes())
+    weights[-4096:] = bytes(4096)
+    other.write_bytes(weights)
+    with Model(other, n_ctx=512, precise=True) as model, pytest.raises(ModelError, match="of another model"):
+        model.load_prefix(saved)
+    with Model(n_ctx=512) as model, pytest.raises(ModelError, match="precise"):
+        model.load_prefix(saved)
+    with Model(n_ctx=32, precise=True) as model, pytest.raises(ContextError, match="do not fit"):
+        model.load_prefix(saved)
+    with Model(n_ctx=512, precise=True) as model:
+        for wrong in (tmp_path / "missing", tmp_path, Path(TINY)):
+            with pytest.raises(ModelError, match="no prefix that can be used"):
+                model.load_prefix(wrong)
+        with pytest.raises(ModelError, match="missing"):
+            model.save_prefix(tmp_path / "missing" / "x.prefix", BEGINNING)
+        with pytest.raises(ContextError):
+            model.save_prefix(tmp_path / "long.prefix", BEGINNING * 20)
+        assert not list(tmp_path.glob("*.prefix"))
+    with Model(n_ctx=512, batching="fixed", slots=2) as model:
+        for call in (lambda: model.load_prefix(saved), lambda: model.save_prefix(saved, "a")):
+            with pytest.raises(ModelError, match="free batching"):
+                call()
+    with pytest.raises(ModelError, match="closed"):
+        model.load_prefix(saved)
