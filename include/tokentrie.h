@@ -345,6 +345,22 @@ typedef struct tokentrie_sampler_options {
    * 0 counts as 1: all.
    */
   float typical_p;
+  /**
+   * 0 counts as 1: no penalty. In greedy mode too, as the next three.
+   */
+  float repeat_penalty;
+  /**
+   * 0: none.
+   */
+  float presence_penalty;
+  /**
+   * 0: none.
+   */
+  float frequency_penalty;
+  /**
+   * How many of the last accepted tokens count for penalties. -1: all; 0: 64.
+   */
+  int32_t penalty_last_n;
 } tokentrie_sampler_options;
 
 /**

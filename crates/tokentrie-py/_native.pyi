@@ -751,6 +751,10 @@ class _Settings(TypedDict, total=False):
     """Settings of the draw that came after the others."""
 
     typical_p: float
+    repeat_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    penalty_last_n: int
 
 @type_check_only
 class _AllSettings(_Settings, total=False):
@@ -762,7 +766,19 @@ class _AllSettings(_Settings, total=False):
 
 @final
 class Sampling:
-    __match_args__: Final = ("mode", "temperature", "top_k", "top_p", "min_p", "seed", "typical_p")
+    __match_args__: Final = (
+        "mode",
+        "temperature",
+        "top_k",
+        "top_p",
+        "min_p",
+        "seed",
+        "typical_p",
+        "repeat_penalty",
+        "presence_penalty",
+        "frequency_penalty",
+        "penalty_last_n",
+    )
     def __new__(
         cls,
         mode: _Mode = "greedy",
@@ -772,6 +788,10 @@ class Sampling:
         min_p: float = 0.0,
         seed: int | None = None,
         typical_p: float = 1.0,
+        repeat_penalty: float = 1.0,
+        presence_penalty: float = 0.0,
+        frequency_penalty: float = 0.0,
+        penalty_last_n: int = 64,
     ) -> Sampling: ...
     @staticmethod
     def settings() -> list[tuple[str, int | float, str, str]]: ...
@@ -787,6 +807,14 @@ class Sampling:
     def min_p(self) -> float: ...
     @property
     def typical_p(self) -> float: ...
+    @property
+    def repeat_penalty(self) -> float: ...
+    @property
+    def presence_penalty(self) -> float: ...
+    @property
+    def frequency_penalty(self) -> float: ...
+    @property
+    def penalty_last_n(self) -> int: ...
     @property
     def seed(self) -> int | None: ...
     @property
@@ -902,6 +930,9 @@ class Batch:
         groups: int | Iterable[int] | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
     def leaf(self, row: int) -> Leaf | None: ...
+    def value(self, row: int) -> _Any: ...
+    @property
+    def values(self) -> list[_Any]: ...
     def leaves(self, row: int) -> list[Leaf]: ...
     def apply(self, logits: _Rows) -> None: ...
     def fill_bitmask(self, words: _Words) -> None: ...
@@ -1161,6 +1192,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[_V]: ...
     @overload
@@ -1187,6 +1219,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated: ...
     @overload
@@ -1213,6 +1246,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[str]: ...
     @overload
@@ -1239,6 +1273,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[_V]: ...
     @overload
@@ -1265,8 +1300,29 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[str]: ...
+    @overload
+    def generate(
+        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> list[Generated[_V]]: ...
+    @overload
+    def generate(
+        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> list[Generated]: ...
+    @overload
+    def generate(
+        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> list[Generated[str]]: ...
+    @overload
+    def generate(
+        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> list[Generated[_V]]: ...
+    @overload
+    def generate(
+        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> list[Generated[str]]: ...
     @overload
     def decide(
         self,

@@ -261,6 +261,14 @@ class TestGenerate:
         assert result.err == ""
         assert len(result.json["warnings"]) == 1
 
+    def test_penalties_change_greedy_text(self, run: Terminal) -> None:
+        text = ("generate", "-p", "One two", "--regex", "(a|b){12}")
+        plain = run(*text)
+        assert set(plain.out.strip()) == {plain.out[0]}
+        result = run(*text, "--frequency-penalty", "50", "--penalty-last-n", "-1")
+        assert (result.code, result.err) == (0, "")
+        assert set(result.out.strip()) == {"a", "b"}
+
     def test_warnings_name_options_as_they_are_typed(self, run: Terminal) -> None:
         plain = run("generate", "-p", "Hi", "-c", "yes,no")
         assert plain.err == ""
@@ -290,7 +298,9 @@ class TestGenerate:
             (["-p", "Hi", "-c", "a", "--mode", "best"], ["--mode", "best"]),
             (["-p", "Hi", "-c", "a", "--top-p", "nan"], ["top_p", "NaN"]),
             (["-p", "Hi", "-c", "a", "--temperature", "hot"], ["--temperature"]),
-            (["-p", "Hi", "-c", "a", "--top-k", "-1"], ["--top-k"]),
+            (["-p", "Hi", "-c", "a", "--top-k", "-1"], ["top_k is -1"]),
+            (["-p", "Hi", "-c", "a", "--penalty-last-n", "-2"], ["penalty_last_n is -2", "from -1"]),
+            (["-p", "Hi", "-c", "a", "--repeat-penalty", "0"], ["repeat_penalty is 0", "more than 0"]),
             (["-p", "Hi", "-c", "a", "--seed", "4294967296"], ["--seed", "4294967295"]),
             (["-p", "Hi", "-c", "a", "--max-tokens", "0"], ["--max-tokens"]),
             (["-p", "Hi", "-c", "a", "--ctx", "100000"], ["n_ctx", "100000"]),

@@ -289,3 +289,46 @@ def test_threads_that_open_cancel_and_drop() -> None:
 
     with ThreadPoolExecutor(3) as pool:
         assert sum(pool.map(churn, range(3))) > 0
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_several_results_of_one_prompt(slots: int) -> None:
+    """Each is what its seed gives alone, and the prompt is decoded once."""
+    prompt = "The next actions are "
+    with tokentrie.Model(n_ctx=512, n_threads=1, slots=slots) as model:
+        for constraint in (None, tokentrie.Regex("[a-z ]{4,12}"), tokentrie.Integer(0, 999), ["yes", "no", "later"]):
+            options = {"mode": "sampled", "temperature": 2.0, "max_tokens": 12}
+            alone = [model.generate(prompt, constraint, seed=7 + nth, **options) for nth in range(5)]
+            several = model.generate(prompt, constraint, seed=7, n=5, **options)
+            assert [out.stats.seed for out in several] == list(range(7, 12))
+            # Rows that are computed beside others differ in their last digits.
+            same = sum(one.tokens == other.tokens for one, other in zip(alone, several, strict=True))
+            assert same == 5 if slots == 1 else same >= 3
+            assert len({out.stats.seed for out in model.generate(prompt, constraint, n=3, **options)}) == 3
+        assert isinstance(model.generate(prompt, ["a"], n=1), list)
+        if slots > 1:
+            before = model.engine.calls
+            model.generate(prompt, ["yes", "no"], n=4, mode="sampled")
+            assert model.engine.calls == before + 4
+
+
+def test_several_results_end_together() -> None:
+    with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
+        for wrong in (0, -1, 1025):
+            with pytest.raises(tokentrie.OptionError, match="n is"):
+                model.generate("a", n=wrong)
+        with pytest.raises(tokentrie.OptionError, match="on_step"):
+            model.generate("a", n=2, on_step=lambda step: None)
+        with pytest.warns(tokentrie.TokenTrieWarning, match="gives the same 2 times"):
+            first, second = model.generate("a", n=2, max_tokens=4)
+        assert first.text == second.text
+        with pytest.raises(tokentrie.TimedOutError) as caught:
+            model.generate("Once", n=4, mode="sampled", max_tokens=400, temperature=3.0, timeout=0.05)
+        assert isinstance(caught.value.partial, list)
+        # It can be used again at once.
+        assert model.generate("Is it? ", ["yes", "no"]).value in ("yes", "no")
+    with (
+        tokentrie.Model(n_ctx=512, n_threads=1, slots=2, max_queue=1) as small,
+        pytest.raises(tokentrie.QueueFullError),
+    ):
+        small.generate("Once", n=64, mode="sampled", max_tokens=200)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import subprocess
 import sys
 import threading
@@ -10,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokentrie import Batch, Form, Integer, InvalidValueError, JsonSchema, Regex, Slot, Vocab
 
 VOCABULARY = 40
 
@@ -403,3 +407,77 @@ os._exit(0)
 def test_a_forked_process_has_threads_again() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)
     assert done.returncode == 0
+
+
+DIGITS = Vocab.from_tokens([*(b"%d" % digit for digit in range(10)), b"<end>", b"a"], eog=[10])
+
+
+def test_free_rows_end_with_the_generation() -> None:
+    rows = Batch([None, Integer(0, 99), None], vocab=DIGITS)
+    rows.accept([11, 4, 10])
+    assert rows.finished.tolist() == [False, False, True]
+    rows.accept([10, 2, 10])
+    assert rows.finished.tolist() == [True, True, True]
+    assert rows.values == [None, 42, None]
+    # A vocabulary that is a size alone names no such tokens.
+    rows = Batch([None], vocab=12)
+    rows.accept([10])
+    assert rows.finished.tolist() == [False]
+
+
+def test_values_are_what_a_sampler_gives() -> None:
+    constraints: list[Any] = [
+        Integer(0, 999),
+        Regex("[0-9]{2}"),
+        tokentrie.Trie.from_sequences([[1], [2, 3]], names=["1", "23"]),
+        tokentrie.Trie.from_sequences([[7], [7, 7]], names=["7", "77"]),
+        None,
+        JsonSchema({"type": "integer", "minimum": 5, "maximum": 7}),
+    ]
+    draw = random.Random(3)
+    for _ in range(cases(200)):
+        chosen = [draw.choice(constraints) for _ in range(4)]
+        rows = Batch(chosen, vocab=DIGITS)
+        texts = ["" for _ in chosen]
+        for _ in range(3):
+            tokens = [int(draw.choice(legal)) for legal in (rows.allowed(row) for row in range(4))]
+            rows.accept(tokens)
+            for row, token in enumerate(tokens):
+                texts[row] += "" if token > 9 else str(token)
+        for row, constraint in enumerate(chosen):
+            value = rows.value(row)
+            assert value == rows.values[row] == rows.clone().value(row - 4)
+            if not rows.finished[row] or constraint is None:
+                assert value is None
+            elif constraint == constraints[0] or constraint is constraints[5]:
+                assert isinstance(value, int)
+                assert texts[row].startswith(str(value))
+            else:
+                assert str(value) == texts[row][: len(str(value))]
+    with pytest.raises(IndexError):
+        rows.value(4)
+
+
+def test_values_of_forms_and_classes() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Small(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def is_small(cls, n: int) -> int:
+            if n > 5:
+                raise ValueError("not small")
+            return n
+
+    vocab = Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<end>"], eog=[256])
+    form = Form("a=", Slot("a", Integer(0, 9)), ", b=", Slot("b", Regex("[xy]")))
+    rows = Batch([form, Small, Small], vocab=vocab)
+    for texts in itertools.zip_longest(b"a=3, b=y", b'{"n":3}', b'{"n":7}', fillvalue=256):
+        rows.accept(list(texts))
+    assert rows.value(0) == {"a": 3, "b": "y"}
+    assert rows.value(1) == Small(n=3)
+    with pytest.raises(InvalidValueError, match="not small") as caught:
+        rows.value(2)
+    assert caught.value.text == '{"n":7}'

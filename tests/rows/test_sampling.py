@@ -16,6 +16,7 @@ from tokentrie import (
     Form,
     Model,
     OptionError,
+    Regex,
     Sampler,
     Sampling,
     Slot,
@@ -23,6 +24,7 @@ from tokentrie import (
     TokenTrieError,
     Trie,
     TrieCache,
+    rules,
 )
 
 DEFAULTS: dict[str, Any] = {
@@ -33,6 +35,10 @@ DEFAULTS: dict[str, Any] = {
     "min_p": 0.0,
     "seed": None,
     "typical_p": 1.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "penalty_last_n": 64,
 }
 CHANGED: dict[str, Any] = {
     "mode": "sampled",
@@ -42,6 +48,10 @@ CHANGED: dict[str, Any] = {
     "min_p": 0.05,
     "seed": 2**32 - 1,
     "typical_p": 0.95,
+    "repeat_penalty": 1.1,
+    "presence_penalty": -0.5,
+    "frequency_penalty": 0.25,
+    "penalty_last_n": -1,
 }
 
 
@@ -52,7 +62,7 @@ def fields(sampling: Sampling) -> dict[str, Any]:
 def test_settings_are_as_they_were_given() -> None:
     assert fields(Sampling()) == DEFAULTS
     assert fields(Sampling(**CHANGED)) == CHANGED
-    assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1, 0.95)) == CHANGED
+    assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1, 0.95, 1.1, -0.5, 0.25, -1)) == CHANGED
     assert Sampling.__match_args__ == tuple(CHANGED)
     assert (Sampling(0).mode, Sampling(1).mode) == ("greedy", "sampled")
 
@@ -126,6 +136,12 @@ OUT_OF_RANGE = [
     ({"top_p": 1.5}, "top_p is 1.5"),
     ({"min_p": -0.1}, "min_p is -0.1"),
     ({"typical_p": 1.01}, "typical_p is 1.01: it must be from 0 to 1"),
+    ({"repeat_penalty": 0.0}, "repeat_penalty is 0: it must be finite and more than 0"),
+    ({"repeat_penalty": -1.0}, "repeat_penalty is -1"),
+    ({"presence_penalty": float("inf")}, "presence_penalty is inf: it must be finite"),
+    ({"frequency_penalty": float("nan")}, "frequency_penalty is NaN: it must be finite"),
+    ({"penalty_last_n": -2}, r"penalty_last_n is -2: it must be an integer from -1 to 2\*\*31 - 1"),
+    ({"penalty_last_n": 2**31}, "penalty_last_n is 2147483648"),
     ({"seed": -1}, "seed is -1"),
     ({"seed": 2**32}, "seed is 4294967296"),
 ]
@@ -153,7 +169,7 @@ def test_other_types_are_refused(settings: dict[str, Any]) -> None:
 def test_settings_are_listed_with_what_they_do() -> None:
     listed = {name: default for name, default, _, _ in Sampling.settings()}
     assert listed == {name: value for name, value in DEFAULTS.items() if name not in ("mode", "seed")}
-    assert [name for name, default in listed.items() if isinstance(default, int)] == ["top_k"]
+    assert [name for name, default in listed.items() if isinstance(default, int)] == ["top_k", "penalty_last_n"]
     assert all(values and about for _, _, values, about in Sampling.settings())
 
 
@@ -173,7 +189,7 @@ def test_names_that_there_are_not_and_values_given_twice(actions: str) -> None:
     with pytest.raises(TypeError, match="multiple values for argument 'temperature'"):
         Sampler(10, actions, 1, None, "free", 0.5, temperature=0.5)  # type: ignore[misc]
     with pytest.raises(TypeError, match="too many values"):
-        Sampling("sampled", 1, 0, 1, 0, None, 1, 2)  # type: ignore[call-arg]
+        Sampling("sampled", 1, 0, 1, 0, None, 1, 1, 0, 0, 64, 2)  # type: ignore[call-arg]
     rows = [np.arange(10, dtype=np.float32)] * 20
     by_name = Sampler(10, actions, 1, temperature=0.5, top_k=3, seed=4)
     by_place = Sampler(10, actions, 1, None, "free", 0.5, 3, 1.0, 0.0, 4)
@@ -196,6 +212,68 @@ def test_typical_p_keeps_what_surprises_as_much_as_the_mean() -> None:
         sampler = Sampler(10, trie, "sampled", temperature=50.0, seed=seed, typical_p=share)
         drawn = {sampler.sample(row) for _ in range(400)}
         assert drawn == {int(token) for token in kept}, (share, p)
+
+
+PENALTIES: list[dict[str, Any]] = [
+    {"repeat_penalty": 1.8},
+    {"presence_penalty": 3.0},
+    {"frequency_penalty": 1.5, "penalty_last_n": -1},
+    {"repeat_penalty": 1.3, "presence_penalty": 1.0, "frequency_penalty": 0.5, "penalty_last_n": 3},
+    {"repeat_penalty": 0.7, "presence_penalty": -1.0},
+    {"repeat_penalty": 3.0, "presence_penalty": 5.0, "penalty_last_n": 0},
+]
+
+
+def penalised(row: np.ndarray, written: list[int], sampling: Sampling) -> np.ndarray:
+    """A row after the penalties of what was written, as llama.cpp defines them."""
+    last, row = sampling.penalty_last_n, row.copy()
+    counted = written if last < 0 else written[max(len(written) - last, 0) :]
+    for token in set(counted):
+        repeat = np.float32(sampling.repeat_penalty)
+        row[token] = row[token] * repeat if row[token] <= 0 else row[token] / repeat
+        row[token] -= np.float32(counted.count(token) * sampling.frequency_penalty + sampling.presence_penalty)
+    return row
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("pattern", [None, "[a-z ]{10,30}", "(ab|ba|a){8}"])
+def test_greedy_text_is_the_best_of_what_is_legal_after_penalties(pattern: str | None) -> None:
+    model: Model = precise_model("trained")
+    vocab, prompt = model.vocab, model.vocab.tokenize("One and one and one and")
+    constraint = rules.Unconstrained() if pattern is None else Regex(pattern)
+    plain = model.generate(prompt, constraint, max_tokens=16).tokens
+    texts = []
+    for settings in PENALTIES:
+        sampling = Sampling(**settings)
+        written = model.generate(prompt, constraint, max_tokens=16, sampling=sampling).tokens
+        walk, own = Sampler(vocab, constraint), Sampler(vocab, constraint, sampling=sampling)
+        for at, token in enumerate(written):
+            row = model.logits([*prompt, *written[:at]])
+            legal = walk.allowed()
+            best = int(legal[np.argmax(penalised(row, written[:at], sampling)[legal])])
+            assert token == best, (settings, at)
+            assert own.sample(row) == best, (settings, at)
+            walk.accept(token)
+            own.accept(token)
+        texts.append(written)
+    assert texts[-1] == plain, "none of the last tokens counts"
+    assert any(text != plain for text in texts[:-1])
+
+
+@pytest.mark.model
+def test_penalties_of_a_form_count_its_literals() -> None:
+    """Each slot chooses anew, and all of them count what stands before."""
+    model: Model = precise_model("trained")
+    letters = ["x", "y", "z"]
+    form = Form(*(part for name in "abc" for part in ("-", Slot(name, letters))))
+    plain = model.generate("Letters: ", form)
+    assert len(set(plain.values.values())) < 3, "the model repeats itself"
+    varied = model.generate("Letters: ", form, presence_penalty=40.0)
+    assert sorted(varied.values.values()) == letters
+    for last in letters:
+        written = "-".join(letter for letter in letters if letter != last)
+        counted = Form(f"-{written}-", Slot("a", letters))
+        assert model.generate("Letters: ", counted, presence_penalty=40.0).values["a"] == last
 
 
 FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}

@@ -399,6 +399,21 @@ def test_what_does_not_go_with_forms(model: Model) -> None:
     assert json.loads(model.generate(PROMPT, MAIL).text)
 
 
+def test_without_a_tokenizer_only_literals_before_rules_are_spelled() -> None:
+    vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<end>"], eog=[256])
+    digit = Slot("a", tokentrie.Integer(0, 9))
+    for parts, text in [
+        (("a=", digit, "; "), "; "),
+        (("a=", digit, ", b=", Slot("b", ["x"])), ", b="),
+        (("a=", digit, ", b=", Text("b", stop=".")), ", b="),
+    ]:
+        with pytest.raises(tokentrie.TokenTrieError, match=f'cannot spell "{text}"'):
+            tokentrie.Sampler(vocab, Form(*parts))
+    sampler = tokentrie.Sampler(vocab, Form("a=", digit, ", b=", Slot("b", tokentrie.Integer(0, 9))), after="stop")
+    sampler.accept(list(b"a=3, b=4"))
+    assert sampler.state == "complete"
+
+
 @pytest.mark.model
 def test_steps_are_seen(model: Model) -> None:
     steps: list[tokentrie.Step] = []

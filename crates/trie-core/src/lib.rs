@@ -49,11 +49,11 @@ pub use rows::batch::{
     RowsError, RowsMut, ScoreMode,
 };
 pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
-pub use rows::draw::{DrawError, DrawSetting, DrawSettings};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use rows::logits;
 pub use rows::sampler::{RowError, Sampler, SamplerError};
+pub use rows::settings::{DrawError, DrawSetting, DrawSettings};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
     Asked, Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, Decoded, Host, Job, PrefixRows, PrefixRowsError,

@@ -425,6 +425,29 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
     assert.deepEqual(new Set(level), new Set([1]));
   });
 
+  it("penalises what was accepted, greedily too", () => {
+    const twice = { modelId: "m", descriptors: [{ path: "a", leaves: [] as { name: string; tokens: number[] }[] }] };
+    for (const tokens of [1, 9].flatMap((one) => [1, 9].flatMap((two) => [1, 9].map((three) => [one, two, three])))) {
+      twice.descriptors[0]?.leaves.push({ name: tokens.join(), tokens });
+    }
+    const row = new Float32Array(16);
+    row[1] = 2;
+    row[9] = 1.5;
+    const written = (options: object) => {
+      using sampler = Sampler.create(16, twice, { endTokens: [15], ...options });
+      return Array.from({ length: 3 }, () => {
+        const token = sampler.sample(row);
+        sampler.accept(token);
+        return token;
+      });
+    };
+    assert.deepEqual(written({}), [1, 1, 1]);
+    assert.deepEqual(written({ repeatPenalty: 2 }), [1, 9, 1]);
+    assert.deepEqual(written({ presencePenalty: 0.75 }), [1, 9, 1]);
+    assert.deepEqual(written({ frequencyPenalty: 0.3, penaltyLastN: 1 }), [1, 1, 1]);
+    assert.deepEqual(written({ frequencyPenalty: 0.6, penaltyLastN: -1 }), [1, 9, 1]);
+  });
+
   it("copies itself, and changes between tries", () => {
     const two = {
       modelId: "m",
@@ -497,6 +520,9 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
       { temperature: Number.NaN },
       { topP: -1 },
       { typicalP: 1.5 },
+      { repeatPenalty: -1 },
+      { penaltyLastN: -2 },
+      { penaltyLastN: 0.5 },
       { temperature: "hot" },
       { seed: 2 ** 32 },
       { tempreature: 0.5 },

@@ -69,9 +69,9 @@ def with_draw_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(name: str, default: float, _range: str, about: str) -> inspect.Parameter:
-    help_text = f"Of a draw: {about}."
+    help_text = f"{about[0].upper()}{about[1:]}." if "penalty" in name else f"Of a draw: {about}."
     is_count = isinstance(default, int)
-    option = typer.Option(min=0, max=2**32 - 1, help=help_text) if is_count else typer.Option(help=help_text)
+    option = typer.Option(help=help_text)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     annotation: Any = Annotated[int, option] if is_count else Annotated[float, option]
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

@@ -1,4 +1,5 @@
-//! The draw over the legal tokens against llama.cpp's own samplers over the same candidates: same seed, same tokens.
+//! Penalties and the draw over the legal tokens against llama.cpp's own samplers over the same candidates: same seed,
+//! same tokens.
 
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
@@ -6,7 +7,7 @@ use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use proptest::prelude::*;
 use std::sync::Arc;
-use trie_core::{DrawSettings, Mode, Sampler, SamplerOptions, SpanRules, TokenId, Trie};
+use trie_core::{AnyConstraint, DrawSettings, Mode, Sampler, SamplerOptions, SpanRules, TokenId, Trie, Unconstrained};
 
 /// A sampler with one choice among the first `k` ids.
 fn ours(k: usize, draw: DrawSettings, seed: u32) -> Sampler {
@@ -18,6 +19,7 @@ fn ours(k: usize, draw: DrawSettings, seed: u32) -> Sampler {
 
 fn theirs(draw: &DrawSettings, seed: u32) -> LlamaSampler {
     let chain = [
+        penalties(draw),
         LlamaSampler::top_k(draw.top_k as i32),
         LlamaSampler::typical(draw.typical_p, 1),
         LlamaSampler::top_p(draw.top_p, 1),
@@ -26,6 +28,13 @@ fn theirs(draw: &DrawSettings, seed: u32) -> LlamaSampler {
         LlamaSampler::dist(seed),
     ];
     LlamaSampler::chain(chain, true)
+}
+
+fn penalties(draw: &DrawSettings) -> LlamaSampler {
+    let DrawSettings { repeat_penalty, frequency_penalty, presence_penalty, .. } = *draw;
+    // As its programs do: the size of the context in place of -1, and here more than is written.
+    let last = if draw.penalty_last_n < 0 { 4096 } else { draw.penalty_last_n };
+    LlamaSampler::penalties(300, last, repeat_penalty, frequency_penalty, presence_penalty)
 }
 
 fn draw_theirs(chain: &mut LlamaSampler, row: &[f32]) -> u32 {
@@ -54,8 +63,22 @@ fn settings() -> impl Strategy<Value = DrawSettings> {
     let min_p = prop_oneof![1 => Just(0.0f32), 2 => 0.001..0.9f32];
     let typical_p = prop_oneof![1 => Just(1.0f32), 1 => 0.05..1.0f32];
     (temperature, top_k, top_p, min_p, typical_p).prop_map(|(temperature, top_k, top_p, min_p, typical_p)| {
-        DrawSettings { temperature, top_k, top_p, min_p, typical_p }
+        DrawSettings { temperature, top_k, top_p, min_p, typical_p, ..DrawSettings::default() }
     })
+}
+
+fn penalised() -> impl Strategy<Value = DrawSettings> {
+    let penalty = || prop_oneof![1 => Just(0.0f32), 2 => -1.0..2.0f32];
+    let last = prop::sample::select(vec![-1, 0, 1, 3, 64]);
+    (settings(), 0.5..2.0f32, penalty(), penalty(), last).prop_map(
+        |(draw, repeat_penalty, presence_penalty, frequency_penalty, penalty_last_n)| DrawSettings {
+            repeat_penalty,
+            presence_penalty,
+            frequency_penalty,
+            penalty_last_n,
+            ..draw
+        },
+    )
 }
 
 proptest! {
@@ -67,6 +90,28 @@ proptest! {
         for nth in 0..8 {
             let (a, b) = (sampler.sample(&row).unwrap().get(), draw_theirs(&mut chain, &row));
             prop_assert_eq!(a, b, "draw {} of {:?}", nth, draw);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(1000)))]
+
+    #[test]
+    fn what_was_written_is_penalised_alike(row in rows(), draw in penalised(), seed in 0..u32::MAX) {
+        for mode in [Mode::Sampled, Mode::Greedy] {
+            let free = SpanRules::of(AnyConstraint::new(Unconstrained), row.len()).unwrap();
+            let mut sampler = Sampler::new(Arc::new(free), SamplerOptions { mode, draw, seed: Some(seed) }).unwrap();
+            let mut chain = match mode {
+                Mode::Sampled => theirs(&draw, seed),
+                Mode::Greedy => LlamaSampler::chain([penalties(&draw), LlamaSampler::greedy()], true),
+            };
+            for nth in 0..12 {
+                let (a, b) = (sampler.sample(&row).unwrap(), draw_theirs(&mut chain, &row));
+                prop_assert_eq!(a.get(), b, "choice {} of {:?}", nth, draw);
+                sampler.accept(a).unwrap();
+                chain.accept(LlamaToken(a.as_i32()));
+            }
         }
     }
 }

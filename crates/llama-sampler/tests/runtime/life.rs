@@ -36,7 +36,7 @@ fn stopping(vocab: &Vocab) -> Arc<SpanRules> {
 }
 
 fn sampled(seed: u32, temperature: f32) -> GenerateOptions {
-    let draw = DrawSettings { temperature, top_k: 40, top_p: 0.95, min_p: 0.01, typical_p: 0.97 };
+    let draw = DrawSettings { temperature, top_k: 40, top_p: 0.95, min_p: 0.01, typical_p: 0.97, ..Default::default() };
     GenerateOptions::default()
         .with_sampling(SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) })
         .with_max_tokens(32)

@@ -71,8 +71,13 @@ fn greedy_and_sampled_tokens_are_the_same_and_passes_are_branch_points() {
         let rules = rules(&vocab, &VALUES, ends, after);
         for prompt in prompts(&vocab) {
             for seed in 0..12 {
-                let draw = DrawSettings { temperature: 1.5, top_k: 40, top_p: 0.98, min_p: 0.001, typical_p: 0.99 };
-                let mode = if seed == 0 { Mode::Greedy } else { Mode::Sampled };
+                let plain =
+                    DrawSettings { temperature: 1.5, top_k: 40, top_p: 0.98, min_p: 0.001, ..Default::default() };
+                let plain = DrawSettings { typical_p: 0.99, ..plain };
+                let penalised = DrawSettings { repeat_penalty: 1.4, presence_penalty: 0.5, ..plain };
+                let penalised = DrawSettings { frequency_penalty: 0.3, penalty_last_n: seed as i32 - 2, ..penalised };
+                let draw = if seed % 2 == 0 { plain } else { penalised };
+                let mode = if seed < 2 { Mode::Greedy } else { Mode::Sampled };
                 let sampling = SamplerOptions { mode, draw, seed: Some(seed) };
                 context.clear();
                 let options =

@@ -136,17 +136,17 @@ pub extern "C" fn tokentrie_sampler_accept(sampler: tokentrie_sampler, ids: In<i
         let given = ids.slice(n_ids, "ids")?;
         if let &[only] = given {
             let token = TokenId::try_from(only)?;
-            return SAMPLERS.with(sampler, |sampler| Ok(sampler.span_mut().accept(token).map(|_| ())?));
+            return SAMPLERS.with(sampler, |sampler| Ok(sampler.accept(token).map(|_| ())?));
         }
         let tokens = self::ids(given, "ids")?;
-        SAMPLERS.with(sampler, |sampler| Ok(sampler.span_mut().accept_all(&tokens)?))
+        SAMPLERS.with(sampler, |sampler| Ok(sampler.accept_all(&tokens)?))
     })
 }
 
 /// Takes back the last `n` accepted tokens.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_sampler_rollback(sampler: tokentrie_sampler, n: usize) -> tokentrie_status {
-    done(|| SAMPLERS.with(sampler, |sampler| Ok(sampler.span_mut().rollback(n)?)))
+    done(|| SAMPLERS.with(sampler, |sampler| Ok(sampler.rollback(n)?)))
 }
 
 /// Armed again at the start of the first trie; the draws begin again.

@@ -43,14 +43,34 @@ pub struct tokentrie_sampler_options {
     pub has_seed: u32,
     /// 0 counts as 1: all.
     pub typical_p: f32,
+    /// 0 counts as 1: no penalty. In greedy mode too, as the next three.
+    pub repeat_penalty: f32,
+    /// 0: none.
+    pub presence_penalty: f32,
+    /// 0: none.
+    pub frequency_penalty: f32,
+    /// How many of the last accepted tokens count for penalties. -1: all; 0: 64.
+    pub penalty_last_n: i32,
 }
 
 impl tokentrie_sampler_options {
-    /// A share that is left 0 takes all.
+    /// A share that is left 0 takes all, and penalties that are left 0 change nothing.
     pub(super) fn draw(&self) -> DrawSettings {
         let share = |given| if given == 0.0 { 1.0 } else { given };
-        let &Self { temperature, top_k, min_p, .. } = self;
-        DrawSettings { temperature, top_k, top_p: share(self.top_p), min_p, typical_p: share(self.typical_p) }
+        let &Self { temperature, top_k, min_p, presence_penalty, frequency_penalty, penalty_last_n, .. } = self;
+        let (top_p, typical_p) = (share(self.top_p), share(self.typical_p));
+        let usual = DrawSettings::default();
+        DrawSettings {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            typical_p,
+            repeat_penalty: share(self.repeat_penalty),
+            presence_penalty,
+            frequency_penalty,
+            penalty_last_n: if penalty_last_n == 0 { usual.penalty_last_n } else { penalty_last_n },
+        }
     }
 }
 

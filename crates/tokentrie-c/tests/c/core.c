@@ -318,6 +318,36 @@ static void options(void) {
     CHECK(token == 5);
   }
   OK(tokentrie_sampler_free(sampler));
+  /* In free text after a value the same token is best again and again, until it is penalised. */
+  row[20] = 1.0f;
+  for (int penalised = 0; penalised < 2; penalised++) {
+    tokentrie_sampler_options greedy = {.size = sizeof greedy, .presence_penalty = penalised ? 1.5f : 0.0f};
+    OK(tokentrie_sampler_new(trie, vocab, &greedy, NULL, 0, &sampler));
+    int state = TOKENTRIE_STATE_ACTIVE;
+    int32_t token = -1;
+    while (state == TOKENTRIE_STATE_ACTIVE) {
+      OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+      OK(tokentrie_sampler_accept(sampler, &token, 1));
+      OK(tokentrie_sampler_state(sampler, &state, NULL));
+    }
+    OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+    CHECK(token == 20);
+    OK(tokentrie_sampler_accept(sampler, &token, 1));
+    OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+    CHECK((token != 20) == penalised);
+    OK(tokentrie_sampler_rollback(sampler, 1));
+    OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+    CHECK(token == 20);
+    OK(tokentrie_sampler_free(sampler));
+  }
+  row[20] = 0.0f;
+  draw.mode = 0, draw.repeat_penalty = -1.0f;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
+  SAYS("repeat_penalty is -1: it must be finite and more than 0");
+  draw.repeat_penalty = 0.0f, draw.penalty_last_n = -2;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
+  SAYS("penalty_last_n is -2: it must be an integer from -1 to 2**31 - 1");
+  draw.penalty_last_n = 0;
   draw.size = 7;
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
   const int32_t outside[] = {N_VOCAB};

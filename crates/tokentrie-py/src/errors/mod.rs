@@ -189,13 +189,11 @@ pub(crate) fn invalid(py: Python<'_>, what: &str, text: &str, refused: PyErr) ->
 }
 
 /// A value that a class refused: what it was read from, why, and the error.
-#[cfg(feature = "llama")]
 pub(crate) struct Refused {
     pub(crate) reason: String,
     pub(crate) error: Error,
 }
 
-#[cfg(feature = "llama")]
 impl Refused {
     /// What reading `text` raised, where that says that the text is refused; other errors stay what they are.
     ///

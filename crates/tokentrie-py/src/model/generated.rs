@@ -3,6 +3,8 @@
 use crate::convert::generic::generic;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
+#[cfg(feature = "llama")]
+use crate::model::meaning::Meaning;
 use crate::trie::leaf::Leaf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -97,15 +99,6 @@ pub(crate) struct Stats {
     n_threads: u32,
     /// int: seed of the draw.
     seed: u32,
-}
-
-/// What the text of a generation stands for.
-#[cfg(feature = "llama")]
-pub(crate) enum Meaning {
-    /// One value, if it was completed.
-    Value(Option<Value>),
-    /// Those of a form, by name.
-    Form(Vec<(String, Value)>),
 }
 
 #[cfg(feature = "llama")]

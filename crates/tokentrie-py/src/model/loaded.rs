@@ -10,8 +10,8 @@ use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
-use crate::model::generated::{Generated, Meaning};
-use crate::model::meaning::meaning;
+use crate::model::generated::Generated;
+use crate::model::meaning::{Meaning, Written, meaning};
 use crate::model::rivals;
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
@@ -273,10 +273,13 @@ impl Model {
     ///         `value` is None, and `invalid` says why.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
+    ///         after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
+    ///         slots runs them side by side. None gives one that is no list.
     ///     settings: all other settings of the draw, as for `Sampling`.
     ///
     /// Returns:
-    ///     Generated. Its text goes on where the prompt ends; a Form's has values by name.
+    ///     Generated, or a list of `n`. Its text goes on where the prompt ends; a Form's has values by name.
     ///
     /// Raises:
     ///     ContextError: the prompt does not fit.
@@ -286,7 +289,7 @@ impl Model {
     ///     PayloadError: the payload cannot be used; it says line, column and field.
     ///     VocabularyError: ids are outside the vocabulary.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
-    ///         was generated before.
+    ///         was generated before; with `n` a list, as for InvalidValueError.
     ///     ModelError: a forward pass fails, or the model is closed.
     ///
     /// Example:
@@ -294,16 +297,19 @@ impl Model {
     ///     >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
     ///     >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
     ///     (True, True)
+    ///     >>> several = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1, n=3)
+    ///     >>> (len(several), several[0].text == out.text, several[2].stats.seed)
+    ///     (3, True, 3)
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, free_sampling=None,
-            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, **settings
+            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, n=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
             probabilities=False, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=\"raise\", \
-            cancel=None, timeout=None, **settings)",
+            cancel=None, timeout=None, n=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -323,10 +329,12 @@ impl Model {
         on_invalid: OnInvalid,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
+        n: Option<i64>,
         settings: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Generated> {
+    ) -> Result<Several> {
         let py = prompt.py();
         let call = begun(cancel, timeout)?;
+        let count = several(n, on_step.is_some())?;
         let mut options = Generate::default();
         options.exact = mode.0.is_some_and(|mode| mode.exact);
         let mode = Given(mode.0.map(|mode| mode.mode));
@@ -348,13 +356,33 @@ impl Model {
             return Err(call::ended(&call, "before there was a result"));
         }
         let ready = ready?;
-        let generated = self.using(py, on_step, &call, |runtime, watch| ready.run(runtime, &options, watch))?;
-        let (meaning, refused) = meaning(py, &ready, &generated, given.as_ref())?;
-        let (reason, refused) = refused.map(|refused| (refused.reason, refused.error)).unzip();
-        let generated = ended(py, &call, generated, meaning, reason, started)?;
-        match refused {
-            Some(error) if on_invalid == OnInvalid::Raise => Err(with_partial(py, error, generated)),
-            _ => Ok(generated),
+        if count > 1 && options.sampling.mode == trie_core::Mode::Greedy && options.free_sampling.is_none() {
+            warn(py, &format!("n={count} gives the same {count} times with mode=\"greedy\": use mode=\"sampled\""))?;
+        }
+        let run = |runtime: &mut Runtime<'_>, watch: &mut Watch| ready.run_each(runtime, &options, count, watch);
+        let (mut all, mut refused, mut stopped) = (Vec::new(), None, None);
+        for generated in self.using(py, on_step, &call, run)? {
+            let field = |field: &'_ llama_sampler::Field| (field.name.clone(), field.value.clone());
+            let fields: Vec<(String, String)> = generated.fields.iter().map(field).collect();
+            let fields = || fields.iter().map(|(name, value)| (name.clone(), value.as_str())).collect();
+            let (text, leaves) = (generated.value.as_deref(), &generated.leaves[..]);
+            let written = Written { fields: ready.is_form().then(fields), leaves, text };
+            let (meaning, found) = meaning(py, written, given.as_ref())?;
+            let (reason, error) = found.map(|found| (found.reason, found.error)).unzip();
+            refused = refused.or(error);
+            let is_stopped = generated.finish == Finish::Stopped;
+            all.push(Generated::new(generated, meaning, reason, started.elapsed().as_secs_f64()));
+            if is_stopped {
+                stopped = stopped.or(all.last().map(Generated::count));
+            }
+        }
+        let all = Several::of(all, n.is_some());
+        if let Some(tokens) = stopped {
+            return Err(with_partial(py, call::ended(&call, &format!("after {tokens} generated tokens")), all));
+        }
+        match refused.filter(|_| on_invalid == OnInvalid::Raise) {
+            Some(error) => Err(with_partial(py, error, all)),
+            None => Ok(all),
         }
     }
 
@@ -468,7 +496,14 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        ended(py, &call, generated?, Meaning::Value(None), None, started)
+        let generated = generated?;
+        let is_stopped = generated.finish == Finish::Stopped;
+        let generated = Generated::new(generated, Meaning::Value(None), None, started.elapsed().as_secs_f64());
+        if is_stopped {
+            let error = call::ended(&call, &format!("after {} generated tokens", generated.count()));
+            return Err(with_partial(py, error, generated));
+        }
+        Ok(generated)
     }
 
     /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
@@ -624,22 +659,44 @@ pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py,
     py.import("tokentrie.streaming")?.getattr(name)
 }
 
-/// The result, or the error of a call that was ended.
-fn ended(
-    py: Python<'_>,
-    call: &Call,
-    generated: llama_sampler::Generated,
-    meaning: Meaning,
-    invalid: Option<String>,
-    started: Instant,
-) -> Result<Generated> {
-    let stopped = generated.finish == Finish::Stopped;
-    let generated = Generated::new(generated, meaning, invalid, started.elapsed().as_secs_f64());
-    if !stopped {
-        return Ok(generated);
+/// What a call gives: one, or a list where a number of them was asked for.
+#[derive(IntoPyObject)]
+pub(crate) enum Several {
+    /// One.
+    One(Generated),
+    /// So many.
+    All(Vec<Generated>),
+}
+
+impl Several {
+    fn of(mut all: Vec<Generated>, is_list: bool) -> Self {
+        match all.pop() {
+            Some(only) if !is_list => Self::One(only),
+            last => {
+                all.extend(last);
+                Self::All(all)
+            }
+        }
     }
-    let error = call::ended(call, &format!("after {} generated tokens", generated.count()));
-    Err(with_partial(py, error, generated))
+}
+
+/// More results of one call than that are a mistake.
+const MOST_RESULTS: u32 = 1024;
+
+/// How many to generate.
+///
+/// # Errors
+/// `OptionError` for none, and where a callback could not tell which it hears of.
+fn several(n: Option<i64>, is_watched: bool) -> Result<u32> {
+    let Some(n) = n else { return Ok(1) };
+    if is_watched {
+        let message = "n asks for several results, and on_step and streams hear of one: leave n out";
+        return Err(Class::Option.error(message));
+    }
+    match unsigned("n", n)? {
+        n @ 1..=MOST_RESULTS => Ok(n),
+        n => Err(Class::Option.error(format!("n is {n}: it must be from 1 to {MOST_RESULTS}"))),
+    }
 }
 
 /// Stop texts: a str, or a list of them.

@@ -1,8 +1,7 @@
-//! What the text of a generation stands for.
+//! What the text of a generation or a row stands for.
 
 use crate::convert::value::Value;
 use crate::errors::{Refused, Result};
-use crate::model::generated::Meaning;
 use crate::rule::Rule;
 use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
@@ -10,24 +9,37 @@ use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tokentrie::run::ReadyGeneration;
 
-/// What the text stands for, as the constraint reads it; and what of it was refused first.
-pub(crate) fn meaning<'g>(
+/// What a text stands for.
+pub(crate) enum Meaning {
+    /// One value, if it was completed.
+    Value(Option<Value>),
+    /// Those of a form, by name.
+    Form(Vec<(String, Value)>),
+}
+
+/// What was written, before anything reads it.
+pub(crate) struct Written<'g> {
+    /// The texts of a form that was filled, by name; `None` where none was.
+    pub(crate) fields: Option<Vec<(String, &'g str)>>,
+    /// The values that were completed, in order.
+    pub(crate) leaves: &'g [trie_core::Leaf],
+    /// The text of the value as a whole.
+    pub(crate) text: Option<&'g str>,
+}
+
+/// What it stands for, as the constraint reads it; and what of it was refused first.
+pub(crate) fn meaning(
     py: Python<'_>,
-    ready: &ReadyGeneration,
-    generated: &'g llama_sampler::Generated,
+    written: Written<'_>,
     given: Option<&Bound<'_, PyAny>>,
 ) -> Result<(Meaning, Option<Refused>)> {
     let mut refused = None;
-    let fields: Option<Vec<(String, &str)>> = if ready.is_form() {
-        Some(generated.fields.iter().map(|field| (field.name.clone(), &*field.value)).collect())
-    } else {
+    let fields = written.fields.or_else(|| {
         // After thinking a form was walked, and its values are leaves in order.
-        let leaf = |leaf: &'g trie_core::Leaf| leaf.name.as_deref().unwrap_or_default();
-        let names = given.and_then(gate_form).filter(|(_, names)| names.len() == generated.leaves.len());
-        names.map(|(_, names)| names.into_iter().zip(generated.leaves.iter().map(leaf)).collect())
-    };
+        let names = given.and_then(gate_form).filter(|(_, names)| names.len() == written.leaves.len());
+        names.map(|(_, names)| names.into_iter().zip(written.leaves.iter().map(name_of)).collect())
+    });
     if let (Some(fields), Some(given)) = (fields, given) {
         let form = gate_form(given).map_or_else(|| given.clone(), |(form, _)| form);
         let mut values = Vec::with_capacity(fields.len());
@@ -37,13 +49,18 @@ pub(crate) fn meaning<'g>(
         }
         return Ok((Meaning::Form(values), refused));
     }
-    let (name, reader) = (generated.leaf.as_ref().and_then(|leaf| leaf.name.clone()), given.and_then(value_reader));
-    let of_leaf = name.as_ref().filter(|_| reader.as_ref().is_some_and(PyAnyMethods::is_instance_of::<Typed>));
-    if let Some((text, rule)) = generated.value.as_ref().or(of_leaf).zip(reader) {
-        let value = value_or_refused(py, text, Value::parsed(&rule, text.clone()), &mut refused)?;
+    let (name, reader) = (written.leaves.last().and_then(|leaf| leaf.name.clone()), given.and_then(value_reader));
+    let of_leaf = name.as_deref().filter(|_| reader.as_ref().is_some_and(PyAnyMethods::is_instance_of::<Typed>));
+    if let Some((text, rule)) = written.text.or(of_leaf).zip(reader) {
+        let value = value_or_refused(py, text, Value::parsed(&rule, text.to_owned()), &mut refused)?;
         return Ok((Meaning::Value(value), refused));
     }
     Ok((Meaning::Value(name.map(Value::Text)), None))
+}
+
+/// The name of a leaf.
+pub(crate) fn name_of(leaf: &trie_core::Leaf) -> &str {
+    leaf.name.as_deref().unwrap_or_default()
 }
 
 /// What a text was read as; nothing where it was refused, which is kept.

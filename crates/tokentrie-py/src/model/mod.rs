@@ -13,7 +13,6 @@ pub(crate) mod engine;
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
 pub(crate) mod loaded;
-#[cfg(feature = "llama")]
 pub(crate) mod meaning;
 #[cfg(not(feature = "llama"))]
 pub(crate) mod missing;

@@ -5,7 +5,7 @@ use crate::convert::gil::{asked, asking_for, released};
 use crate::convert::ids::{id_array, tokens, type_name};
 use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
-use crate::rows::batch_rules::{Common, filtered, walks, which_repeat};
+use crate::rows::batch_rules::{Common, Sources, filtered, walks, which_repeat};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rows::score::{Score, doubles};
 use crate::trie::leaf::Leaf;
@@ -15,10 +15,10 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use trie_core::work::Limits;
-use trie_core::{BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
+use trie_core::{BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, SpanRules, TokenId};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -28,8 +28,8 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 /// all of them or none, lets other Python threads run, and uses all cores where that pays.
 ///
 /// Args:
-///     constraint: what all rows follow, as for `Sampler`; or a list with one for each row, None for a free row. A list
-///         of str is one constraint.
+///     constraint: what all rows follow, as for `Sampler`; or a list with one for each row, None for a free row, which
+///         ends with an end-of-generation token where `vocab` names some. A list of str is one constraint.
 ///     rows: number of rows; not needed with a list.
 ///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
 ///     mode: "greedy" or 0, or "sampled" or 1: what `select` does.
@@ -66,8 +66,9 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 ///     array([2, 3], dtype=int32)
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Batch {
-    common: Common,
+    pub(crate) common: Common,
     held: Mutex<Held>,
+    given: Mutex<Sources>,
     /// Whether a step may have to walk a rule, which may take long.
     walks: AtomicBool,
     pub(crate) no_repeat: Option<NoRepeat>,
@@ -157,6 +158,11 @@ impl Batch {
         Ok(warn_unweighted(py, weighted, NOT_IN_BITS)?)
     }
 
+    /// What the rules of a row were made of.
+    pub(crate) fn given<'py>(&self, py: Python<'py>, rules: &Arc<SpanRules>) -> Result<Option<Bound<'py, PyAny>>> {
+        Ok(self.given.lock().map_err(broken)?.of(rules).map(|given| given.bind(py).clone()))
+    }
+
     pub(crate) fn count(&self, py: Python<'_>) -> Result<usize> {
         self.with(py, |held| Ok(held.batch.len()))
     }
@@ -205,9 +211,11 @@ impl Batch {
         let common = Common::new(&vocab, end_tokens, after)?;
         let rows = common.rows(constraint, rows)?;
         let walks = AtomicBool::new(rows.iter().any(walks));
+        let given = Mutex::new(rows.iter().fold(Sources::default(), Sources::with));
+        let rows = rows.into_iter().map(|(rules, _)| Some(rules));
         let batch = trie_core::Batch::of_rows(rows, common.n_vocab(), options)?;
         let held = Mutex::new(Held { batch, mask: None, children: Children::default() });
-        Ok(Self { common, held, walks, no_repeat })
+        Ok(Self { common, held, given, walks, no_repeat })
     }
 
     fn __len__(&self, py: Python<'_>) -> Result<usize> {
@@ -268,7 +276,8 @@ impl Batch {
         Ok(id_array(py, ids.into_iter()))
     }
 
-    /// bool [rows]: whether each row has its value. The value is kept, whatever follows.
+    /// bool [rows]: whether each row has its value; a free row, whether an end-of-generation token of the vocabulary
+    /// came. The value is kept, whatever follows.
     #[getter]
     fn finished<'py>(&self, py: Python<'py>) -> Result<Array1<'py, bool>> {
         let finished: Vec<bool> = self.with(py, |held| Ok(held.batch.finished().collect()))?;
@@ -637,14 +646,19 @@ impl Batch {
     ///     array([2, 5], dtype=int32)
     fn assign(&self, row: i64, constraint: &Bound<'_, PyAny>) -> Result<()> {
         let py = constraint.py();
-        let rules = self.common.row(constraint)?;
-        self.walks.fetch_or(walks(&rules), Ordering::Relaxed);
-        let rows = self.count(py)?;
+        let of_row = self.common.row(constraint)?;
+        self.walks.fetch_or(walks(&of_row), Ordering::Relaxed);
+        let (rows, rules) = (self.count(py)?, Some(Arc::clone(&of_row.0)));
         if row == rows as i64 {
-            return self.with(py, |held| Ok(held.batch.push(rules)?));
+            self.with(py, |held| Ok(held.batch.push(rules)?))?;
+        } else {
+            let row = self.row(py, row)?;
+            self.with(py, |held| Ok(held.batch.assign(row, rules)?))?;
         }
-        let row = self.row(py, row)?;
-        self.with(py, |held| Ok(held.batch.assign(row, rules)?))
+        let mut given = self.given.lock().map_err(broken)?;
+        *given = std::mem::take(&mut *given).with(&of_row);
+        given.forget();
+        Ok(())
     }
 
     /// How many draft tokens each row would accept, one after the other, and the mask at each position.
@@ -804,7 +818,8 @@ impl Batch {
         let batch = self.with(py, |held| Ok(held.batch.clone()))?;
         let held = Mutex::new(Held { batch, mask: None, children: Children::default() });
         let walks = AtomicBool::new(self.walks.load(Ordering::Relaxed));
-        Ok(Self { common: self.common.clone_ref(py), held, walks, no_repeat: self.no_repeat })
+        let given = Mutex::new(self.given.lock().map_err(broken)?.clone());
+        Ok(Self { common: self.common.clone_ref(py), held, given, walks, no_repeat: self.no_repeat })
     }
 
     /// int: how often every legal logit of a row was -inf or NaN, so that its lowest legal id was taken.

@@ -6,7 +6,7 @@ use crate::convert::strings::is_list;
 use crate::convert::words::{After, unsigned};
 use crate::errors::{Class, Result};
 use crate::spec::payloads::Cache;
-use crate::spec::rules_over;
+use crate::spec::{as_object, rules_over};
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
 use crate::vocab::{Vocab, VocabArg};
@@ -20,8 +20,8 @@ use trie_core::{Constraint, NoRepeat, RulesError, SpanRules, TokenId};
 /// More rows than that are a mistake, and would end the process where memory does.
 const MOST_ROWS: usize = 1 << 22;
 
-/// The rules of a row; `None` leaves it free.
-pub(crate) type RowRules = Option<Arc<SpanRules>>;
+/// The rules of a row, and what they were made of; `None` of a free one.
+pub(crate) type RowRules = (Arc<SpanRules>, Option<Arc<Py<PyAny>>>);
 
 /// What the rules of every row have in common.
 pub(crate) struct Common {
@@ -29,11 +29,41 @@ pub(crate) struct Common {
     n_vocab: usize,
     end_tokens: Option<Vec<TokenId>>,
     after: trie_core::After,
+    /// Those of a free row.
+    free: Arc<SpanRules>,
+}
+
+/// What rules were made of, as Python gave it.
+#[derive(Clone, Default)]
+pub(crate) struct Sources(HashMap<usize, (Arc<SpanRules>, Arc<Py<PyAny>>)>);
+
+impl Sources {
+    /// With those of one row more.
+    pub(crate) fn with(mut self, (rules, given): &RowRules) -> Self {
+        if let Some(given) = given {
+            self.0.entry(place(rules)).or_insert_with(|| (Arc::clone(rules), Arc::clone(given)));
+        }
+        self
+    }
+
+    /// Lets go of rules that no row follows.
+    pub(crate) fn forget(&mut self) {
+        self.0.retain(|_, (rules, _)| Arc::strong_count(rules) > 1);
+    }
+
+    pub(crate) fn of(&self, rules: &Arc<SpanRules>) -> Option<&Py<PyAny>> {
+        self.0.get(&place(rules)).map(|(_, given)| &**given)
+    }
+}
+
+/// What tells rules apart.
+fn place(rules: &Arc<SpanRules>) -> usize {
+    Arc::as_ptr(rules).addr()
 }
 
 /// Whether a step of a row may have to walk a rule.
-pub(crate) fn walks(row: &RowRules) -> bool {
-    row.as_ref().is_some_and(|rules| rules.constraints().iter().any(|(_, constraint)| constraint.sets().is_empty()))
+pub(crate) fn walks((rules, given): &RowRules) -> bool {
+    given.is_some() && rules.constraints().iter().any(|(_, constraint)| constraint.sets().is_empty())
 }
 
 impl Common {
@@ -42,14 +72,15 @@ impl Common {
     pub(crate) fn new(vocab: &VocabArg<'_>, end_tokens: Option<&Bound<'_, PyAny>>, after: After) -> Result<Self> {
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         let n_vocab = vocab.size();
+        let free = Arc::new(SpanRules::free(n_vocab, vocab.end_of_generation(), after.0)?);
         let vocab = if let VocabArg::Vocab(vocab) = vocab { Some(vocab.clone().unbind()) } else { None };
-        Ok(Self { vocab, n_vocab, end_tokens, after: after.0 })
+        Ok(Self { vocab, n_vocab, end_tokens, after: after.0, free })
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
-        let Self { vocab, n_vocab, end_tokens, after } = self;
+        let Self { vocab, n_vocab, end_tokens, after, free } = self;
         let vocab = vocab.as_ref().map(|vocab| vocab.clone_ref(py));
-        Self { vocab, n_vocab: *n_vocab, end_tokens: end_tokens.clone(), after: *after }
+        Self { vocab, n_vocab: *n_vocab, end_tokens: end_tokens.clone(), after: *after, free: Arc::clone(free) }
     }
 
     pub(crate) fn n_vocab(&self) -> usize {
@@ -69,11 +100,11 @@ impl Common {
     /// As a sampler's.
     pub(crate) fn row(&self, constraint: &Bound<'_, PyAny>) -> Result<RowRules> {
         if constraint.is_none() {
-            return Ok(None);
+            return Ok((Arc::clone(&self.free), None));
         }
         let py = constraint.py();
-        let vocab = self.vocab(py);
-        let mut rules = rules_over(&vocab, "constraint", constraint, Cache::Thread)?;
+        let (vocab, given) = (self.vocab(py), as_object(constraint)?);
+        let mut rules = rules_over(&vocab, "constraint", &given, Cache::Thread)?;
         if let Some(ends) = &self.end_tokens {
             rules = rules.with_end_tokens(ends.clone())?;
         }
@@ -85,7 +116,12 @@ impl Common {
             Err(RulesError::NothingToStopOn) => rules,
             stops => stops?,
         };
-        Ok(Some(Arc::new(rules)))
+        Ok((Arc::new(rules), Some(Arc::new(given.unbind()))))
+    }
+
+    /// The vocabulary, where it is one and not a size alone.
+    pub(crate) fn vocabulary(&self) -> Option<&Py<Vocab>> {
+        self.vocab.as_ref()
     }
 
     /// The rules of all rows: one constraint for so many, or a list with one for each.
@@ -152,7 +188,7 @@ fn looks_like_payload(text: &Bound<'_, PyAny>) -> bool {
 fn one_vocabulary(rows: &[RowRules]) -> Result<()> {
     let mut first: Option<(usize, String)> = None;
     for (row, rules) in rows.iter().enumerate() {
-        let sets = rules.iter().flat_map(|rules| rules.constraints()).flat_map(|(_, constraint)| constraint.sets());
+        let sets = rules.0.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
         for found in sets.filter_map(|set| set.fingerprint()) {
             match &first {
                 None => first = Some((row, found.to_owned())),

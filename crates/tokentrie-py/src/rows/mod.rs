@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod batch_items;
 pub(crate) mod batch_rules;
+pub(crate) mod batch_values;
 pub(crate) mod exact;
 pub(crate) mod in_chain;
 pub(crate) mod pace;

@@ -269,8 +269,8 @@ impl Sampler {
     fn accept(&self, tokens: &Bound<'_, PyAny>) -> Result<()> {
         let given = one_or_many(tokens)?;
         let accepted = self.walking(tokens.py(), |sampler| match given {
-            OneOrMany::One(token) => sampler.span_mut().accept(token).map(|_| ()),
-            OneOrMany::Many(tokens) => sampler.span_mut().accept_all(&tokens),
+            OneOrMany::One(token) => sampler.accept(token).map(|_| ()),
+            OneOrMany::Many(tokens) => sampler.accept_all(&tokens),
         })?;
         Ok(accepted?)
     }
@@ -291,7 +291,7 @@ impl Sampler {
     ///     1
     fn rollback(&self, py: Python<'_>, n: i64) -> Result<()> {
         let n = crate::convert::words::unsigned("n", n)?;
-        Ok(self.lock(py)?.span_mut().rollback(n as usize)?)
+        Ok(self.lock(py)?.rollback(n as usize)?)
     }
 
     /// Makes it as it was created: armed at the root of the first trie, and the draws begin again. Cost: O(1).

@@ -35,8 +35,17 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 ///     seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
 ///     typical_p: keep the tokens whose surprise, -log p, is nearest to the mean one, until their probabilities add
 ///         up to this, 0 to 1; 1 keeps all.
+///     repeat_penalty: divides the logits above 0 of tokens that were written, and multiplies the others; finite and
+///         more than 0; 1 changes nothing.
+///     presence_penalty: subtracted from the logits of tokens that were written; finite; less than 0 prefers them.
+///     frequency_penalty: subtracted from the logit of a token once for each time it was written; finite.
+///     penalty_last_n: how many of the last tokens that were written count for penalties, -1 to 2**31 - 1; -1 are all,
+///         0 none.
 ///
-/// Truncation and draw are those of llama.cpp, in its order: top_k, typical_p, top_p, min_p, temperature, draw.
+/// Penalties, truncation and draw are those of llama.cpp, in its order, over the legal tokens alone: penalties, top_k,
+/// typical_p, top_p, min_p, temperature, draw. Penalties change a greedy choice too. They count what was written after
+/// the prompt, forced tokens and literals of a form included: a prompt that lists the legal values makes none of them
+/// less probable.
 ///
 /// Raises:
 ///     OptionError: a setting is out of range.
@@ -136,7 +145,8 @@ impl Changes {
             return Ok(());
         };
         self.numbers[at] = Some(if DrawSettings::ALL[at].is_count {
-            f64::from(unsigned(name, value.extract::<i64>().map_err(named)?)?)
+            let count = value.extract::<i64>().map_err(named)?;
+            if DrawSettings::ALL[at].is_signed() { count as f64 } else { f64::from(unsigned(name, count)?) }
         } else {
             // Adding 0.0 makes -0.0 the 0.0 that it is equal to, so that both have one hash.
             value.extract::<f64>().map_err(named)? + 0.0
@@ -217,7 +227,7 @@ impl Sampling {
         let mut items = vec![("mode", self.mode().into_pyobject(py)?.into_any())];
         for (setting, number) in DrawSettings::ALL.iter().zip(self.numbers) {
             let value = if setting.is_count {
-                (number as u32).into_pyobject(py)?.into_any()
+                (number as i64).into_pyobject(py)?.into_any()
             } else {
                 number.into_pyobject(py)?.into_any()
             };
@@ -245,7 +255,8 @@ impl Sampling {
     #[new]
     #[pyo3(
         signature = (mode=Given(None), *placed, **settings),
-        text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, typical_p=1.0)",
+        text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, typical_p=1.0, \
+            repeat_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0, penalty_last_n=64)",
     )]
     fn new(mode: Given<Mode>, placed: &Bound<'_, PyTuple>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
         Self::plain().with(&Changes::read("Sampling", mode, Some(placed), settings)?)
@@ -265,8 +276,9 @@ impl Sampling {
     ///     TypeError: there is no such setting.
     ///
     /// Example:
-    ///     >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
-    ///     Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1, typical_p=1.0)
+    ///     >>> cool = tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
+    ///     >>> (cool.temperature, cool.seed)
+    ///     (0.5, 1)
     #[pyo3(signature = (*, mode=Given(None), **settings), text_signature = "($self, *, mode=\"greedy\", **settings)")]
     fn replace(&self, mode: Given<Mode>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
         self.with(&Changes::read("replace", mode, None, settings)?)
@@ -325,6 +337,30 @@ impl Sampling {
     #[getter]
     fn typical_p(&self) -> f64 {
         self.numbers[4]
+    }
+
+    /// float: divides logits above 0 of tokens that were written, and multiplies the others; 1 changes nothing.
+    #[getter]
+    fn repeat_penalty(&self) -> f64 {
+        self.numbers[5]
+    }
+
+    /// float: subtracted from the logits of tokens that were written.
+    #[getter]
+    fn presence_penalty(&self) -> f64 {
+        self.numbers[6]
+    }
+
+    /// float: subtracted from the logit of a token once for each time it was written.
+    #[getter]
+    fn frequency_penalty(&self) -> f64 {
+        self.numbers[7]
+    }
+
+    /// int: how many of the last tokens that were written count for penalties; -1 are all, 0 none.
+    #[getter]
+    fn penalty_last_n(&self) -> i32 {
+        self.draw.penalty_last_n
     }
 
     /// int | None: seed of the draw; with None each sampler takes one from the operating system.

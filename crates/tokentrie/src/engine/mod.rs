@@ -14,20 +14,21 @@
 //! | `options.rs` | how an engine works, and what it tells of that |
 //! | `core.rs` | jobs join, go on and leave |
 //! | `pass.rs` | what goes into one forward pass, and who gets its rows |
-//! | `thread.rs` | the thread that runs it: submitting, the queue's bound, closing, fork |
-//! | `said.rs`, `relay.rs` | what a job tells the thread that waits for it; generations and choices as jobs |
+//! | `inbox.rs` | what has come for the thread of an engine, and what the thread does |
+//! | `thread.rs` | an engine: submitting, the queue's bound, closing, fork |
+//! | `relay.rs` | what a job tells the thread that waits for it; generations and choices as jobs |
 //! | `runtime.rs` | a context alone, or an engine: the same calls |
 
 mod branches;
 mod cells;
 mod core;
+mod inbox;
 mod job;
 mod options;
 mod pass;
 mod pool;
 mod relay;
 mod runtime;
-mod said;
 mod slot;
 mod thread;
 
@@ -38,7 +39,6 @@ mod tests;
 
 pub use job::Job;
 pub use options::{Batching, EngineOptions, EngineStats};
-pub(crate) use relay::Generating;
+pub(crate) use relay::{Generating, Said, Stop};
 pub use runtime::{Opened, Runtime};
-pub(crate) use said::{Said, Stop};
 pub use thread::Engine;

@@ -5,7 +5,7 @@ use super::core::Core;
 use super::fake::{Fake, VOCABULARY, id, row_after};
 use super::job::{Arrived, Job, Place};
 use super::relay::Generating;
-use super::said::Stop;
+use super::relay::Stop;
 use llama_sampler::{GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Task, Watch};
 use proptest::prelude::*;
 use std::sync::mpsc::{Receiver, Sender, channel};

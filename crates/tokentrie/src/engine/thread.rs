@@ -1,21 +1,19 @@
-//! The thread that runs an engine, and how calls come to it.
+//! An engine: how calls come to its thread.
 
 use super::cells::Cells;
-use super::core::{Core, stopped};
+use super::core::Core;
+use super::inbox::{Alone, Shared, run};
 use super::job::{Arrived, Job, Place};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, OwnedStep, Relay, Row};
-use super::said::{PAUSE, Said, Stop, wait};
-use llama_sampler::exit::{Working, is_ending};
+use super::relay::{Choosing, Generating, OwnedStep, Relay, Row, Said, Stop, wait};
 use llama_sampler::{
     Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, RuntimeError, Watch,
 };
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle, sleep};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use trie_core::work::{Limits, Work};
 use trie_core::{Asked, Choice, ChooseOptions, Host, Scoring, TokenId};
 use trie_text::Vocab;
@@ -34,43 +32,6 @@ pub struct Engine {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that the thread is in.
     process: u32,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    inbox: Mutex<Inbox>,
-    came: Condvar,
-    /// Calls that run or wait.
-    taken: Arc<AtomicUsize>,
-}
-
-/// What is done with nothing beside it.
-type Alone = Box<dyn FnOnce(&mut Core<Pool>) + Send>;
-
-#[derive(Default)]
-struct Inbox {
-    arrived: Vec<Arrived>,
-    alone: VecDeque<Alone>,
-    /// Calls so far.
-    calls: u64,
-    is_closing: bool,
-    /// Ends the calls that have come until now.
-    cancelled: bool,
-    /// As the thread left it.
-    stats: EngineStats,
-}
-
-impl std::fmt::Debug for Inbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inbox").field("stats", &self.stats).finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    /// Nothing behind this lock is ever half changed.
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Engine {
@@ -108,11 +69,15 @@ impl Engine {
 
     /// What it does, and has done.
     pub fn stats(&self) -> EngineStats {
-        let stats = self.shared.inbox().stats;
+        let (stats, calls) = {
+            let inbox = self.shared.inbox();
+            (inbox.stats, inbox.calls)
+        };
         // Who has heard of the end of its call has given its place back, and the thread may not have said so yet.
         let taken = self.shared.taken.load(Ordering::Relaxed);
         let running = stats.running.min(taken);
-        EngineStats { running, queued: taken - running, slots: self.slots, ..stats }
+        let queued = taken - running;
+        EngineStats { running, queued, calls: calls.saturating_sub(queued as u64), slots: self.slots, ..stats }
     }
 
     /// A generation, inside what it follows; see [`Context::generate`]. `watch` is called on this thread: it may hear
@@ -127,38 +92,40 @@ impl Engine {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        self.generate_with(prompt, inside, options, |relay| relay, |_, generated| generated, watch)
+        let all = self.generate_each(prompt, inside, &[*options], |relay| relay, |_, generated| generated, watch)?;
+        all.into_iter().next().ok_or(RuntimeError::Closed)
     }
 
-    /// As [`Engine::generate`], with a watch of its own inside the engine: `wrap` makes it of what tells of tokens, and
-    /// `unwrap` has the last word on what was generated.
-    pub(crate) fn generate_with<W: Watch + Send + 'static>(
+    /// As [`Engine::generate`], one for each of these options, side by side after one prompt. Each has a watch of its
+    /// own inside the engine: `wrap` makes it of what tells of tokens, and `unwrap` has the last word on what was
+    /// generated. What `watch` hears of several says nothing of which it is.
+    pub(crate) fn generate_each<W: Watch + Send + 'static>(
         &self,
         prompt: &[TokenId],
         inside: &Inside,
-        options: &GenerateOptions,
-        wrap: impl FnOnce(Relay<Generated>) -> W,
-        unwrap: impl FnOnce(W, Generated) -> Generated + Send + 'static,
+        options: &[GenerateOptions],
+        wrap: impl Fn(Relay<Generated>) -> W,
+        unwrap: impl Fn(W, Generated) -> Generated + Copy + Send + 'static,
         watch: &mut dyn Watch,
-    ) -> Result<Generated, RuntimeError> {
+    ) -> Result<Vec<Generated>, RuntimeError> {
         let (wants_steps, wants_shares) = (watch.wants_steps(), watch.wants_shares());
-        self.call(
-            |tell, stop| {
-                let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
-                let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
-                let done = move |done: Result<(Generated, W), RuntimeError>| {
-                    // Who does not listen any more has stopped it.
-                    let _ = tell.send(Said::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
-                };
-                Ok(Box::new(Generating { task, done }))
-            },
-            &mut |step: Option<OwnedStep>| {
-                if let Some(step) = step {
-                    step.show(watch);
-                }
-                watch.stop()
-            },
-        )
+        let make = |options: &GenerateOptions, tell: Sender<Said<OwnedStep, Generated>>, stop| {
+            let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
+            let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
+            let done = move |done: Result<(Generated, W), RuntimeError>| {
+                // Who does not listen any more has stopped it.
+                let _ = tell.send(Said::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
+            };
+            Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
+        };
+        self.call_each(options.iter().map(|options| |tell, stop| make(options, tell, stop)), &mut |step: Option<
+            OwnedStep,
+        >| {
+            if let Some(step) = step {
+                step.show(watch);
+            }
+            watch.stop()
+        })
     }
 
     /// The values of a constraint after each prompt; see [`trie_core::choose_many`].
@@ -235,11 +202,36 @@ impl Engine {
         make: impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<T, RuntimeError> {
-        let ((tell, said), stop) = (channel(), Stop::default());
-        let of_work = stop.clone();
-        let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
-        self.submit(make(tell, stop.clone())?, work)?;
-        wait(&said, &stop, hear)
+        self.call_each([make], hear)?.pop().ok_or(RuntimeError::Closed)
+    }
+
+    /// Runs jobs side by side, and waits for all of them. The first that fails ends the others, and is the error.
+    fn call_each<M: Send + 'static, T: Send + 'static>(
+        &self,
+        jobs: impl IntoIterator<Item = impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
+        hear: &mut dyn FnMut(Option<M>) -> bool,
+    ) -> Result<Vec<T>, RuntimeError> {
+        let (stop, mut failed, mut running, mut all) = (Stop::default(), None, Vec::new(), Vec::new());
+        for make in jobs {
+            let ((tell, said), of_work) = (channel(), stop.clone());
+            let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
+            if let Err(error) = make(tell, stop.clone()).and_then(|job| self.submit(job, work)) {
+                stop.stop();
+                failed = Some(error);
+                break;
+            }
+            running.push(said);
+        }
+        for said in running {
+            match wait(&said, &stop, hear) {
+                Ok(done) => all.push(done),
+                Err(error) => {
+                    stop.stop();
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        failed.map_or(Ok(all), Err)
     }
 
     fn submit(&self, job: Box<dyn Job>, work: Work) -> Result<(), RuntimeError> {
@@ -314,86 +306,5 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// Passes, as long as there is something to do.
-fn run(shared: &Shared, mut core: Core<Pool>) {
-    loop {
-        let alone = {
-            let mut inbox = shared.inbox();
-            loop {
-                core.publish(&mut inbox.stats);
-                let has_work = !inbox.arrived.is_empty() || !inbox.alone.is_empty() || !core.is_idle();
-                if inbox.is_closing || has_work {
-                    break;
-                }
-                inbox.cancelled = false;
-                inbox = shared.came.wait(inbox).unwrap_or_else(PoisonError::into_inner);
-            }
-            for arrived in std::mem::take(&mut inbox.arrived) {
-                core.add(arrived);
-            }
-            if inbox.is_closing {
-                inbox.alone.clear();
-                drop(inbox);
-                return core.end_all(|| RuntimeError::Closed);
-            }
-            if std::mem::take(&mut inbox.cancelled) {
-                drop(inbox);
-                core.end_all(stopped);
-                continue;
-            }
-            core.lets_in = inbox.alone.is_empty();
-            if core.running() == 0 { inbox.alone.pop_front() } else { None }
-        };
-        let Some(_working) = Working::begin() else {
-            core.end_all(stopped);
-            sleep(PAUSE);
-            continue;
-        };
-        if let Some(work) = alone {
-            work(&mut core);
-        } else if !core.pass() && core.running() > 0 && !is_ending() {
-            // Nothing that could go on: no reason is known for this, and it must not burn a processor.
-            sleep(PAUSE);
-        }
-    }
-}
-
-impl Core<Pool> {
-    /// Uses the first context, whose cache is empty before and after.
-    fn with_first<T>(&mut self, work: impl FnOnce(&mut Context) -> T) -> T {
-        self.forget();
-        let done = work(self.cells.first());
-        self.cells.first().clear();
-        self.forget();
-        done
-    }
-
-    /// The first slot, which holds it, is the last that another text takes.
-    fn restore(&mut self, prefix: &Prefix) -> Result<(), RuntimeError> {
-        self.forget();
-        self.cells.first().restore(prefix)?;
-        self.slots[0].held = prefix.tokens().to_vec();
-        self.slots[0].used = self.counts.passes;
-        Ok(())
-    }
-
-    fn publish(&self, stats: &mut EngineStats) {
-        let counts = self.counts;
-        *stats = EngineStats {
-            slots: self.slots.len(),
-            running: self.running(),
-            queued: self.waiting.len(),
-            calls: counts.jobs,
-            passes: counts.passes,
-            tokens: counts.tokens,
-            tokens_reused: counts.tokens_reused,
-            cells: self.held(),
-            failed_passes: counts.failed_passes,
-            decoding: counts.decoding,
-            own: counts.own,
-        };
     }
 }

@@ -4,9 +4,9 @@ use super::options::Generate;
 use super::stops::Stopping;
 use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
-use llama_sampler::{GenerateOptions, Generated, Inside, RuntimeError, Watch};
+use llama_sampler::{Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch};
 use std::sync::Arc;
-use trie_core::{After, RulesError, SpanRules, TokenId};
+use trie_core::{After, RulesError, SamplerOptions, SpanRules, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, VocabError};
 
 /// Why a generation cannot begin.
@@ -165,32 +165,79 @@ impl ReadyGeneration {
         options: &Generate,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let own = GenerateOptions::default()
-            .with_sampling(options.sampling)
-            .with_free(options.free_sampling)
-            .with_max_tokens(options.max_tokens as usize)
-            .with_skip_ahead(options.skip_ahead)
-            .with_healed_bytes(self.healed_bytes)
-            .with_exact(options.exact)
-            .with_probabilities(options.probabilities);
-        if options.stop.is_empty() {
-            return runtime.generate(&self.prompt, &self.inside, &own, watch);
-        }
+        self.run_each(runtime, options, 1, watch)?.pop().ok_or(RuntimeError::Closed)
+    }
+
+    /// Runs it `n` times after the prompt, which is decoded once where the model can go back to it. Each has the seed
+    /// after that of the one before, so the second is what the next seed gives alone; without a seed each takes its
+    /// own. An engine runs them side by side. Fewer where they were stopped: then the last has what there is.
+    ///
+    /// # Errors
+    /// As [`Runtime::generate`], of the first that fails.
+    pub fn run_each(
+        &self,
+        runtime: &mut Runtime<'_>,
+        options: &Generate,
+        n: u32,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Generated>, RuntimeError> {
+        let each: Vec<GenerateOptions> = (0..n).map(|nth| self.options(options, nth)).collect();
         match runtime {
             Runtime::Alone(_) => {
-                let mut stopping = Stopping::new(watch, &options.stop);
-                let generated = runtime.generate(&self.prompt, &self.inside, &own, &mut stopping)?;
-                Ok(stopping.finish(generated))
+                let mut all = Vec::with_capacity(each.len());
+                for own in &each {
+                    let generated = self.run_alone(runtime, options, own, watch)?;
+                    let is_stopped = generated.finish == Finish::Stopped;
+                    all.push(generated);
+                    if is_stopped {
+                        break;
+                    }
+                }
+                Ok(all)
+            }
+            Runtime::Shared(engine) if options.stop.is_empty() => {
+                engine.generate_each(&self.prompt, &self.inside, &each, |relay| relay, |_, generated| generated, watch)
             }
             // Inside the engine, so that nothing is written behind a stop text.
-            Runtime::Shared(engine) => engine.generate_with(
+            Runtime::Shared(engine) => engine.generate_each(
                 &self.prompt,
                 &self.inside,
-                &own,
+                &each,
                 |relay| Stopping::new(relay, &options.stop),
                 Stopping::finish,
                 watch,
             ),
         }
+    }
+
+    fn run_alone(
+        &self,
+        runtime: &mut Runtime<'_>,
+        options: &Generate,
+        own: &GenerateOptions,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        if options.stop.is_empty() {
+            return runtime.generate(&self.prompt, &self.inside, own, watch);
+        }
+        let mut stopping = Stopping::new(watch, &options.stop);
+        let generated = runtime.generate(&self.prompt, &self.inside, own, &mut stopping)?;
+        Ok(stopping.finish(generated))
+    }
+
+    /// Those of one of several.
+    fn options(&self, options: &Generate, nth: u32) -> GenerateOptions {
+        let seeded = |sampling: SamplerOptions| {
+            let seed = sampling.seed.map(|seed| seed.wrapping_add(nth));
+            SamplerOptions { seed, ..sampling }
+        };
+        GenerateOptions::default()
+            .with_sampling(seeded(options.sampling))
+            .with_free(options.free_sampling.map(seeded))
+            .with_max_tokens(options.max_tokens as usize)
+            .with_skip_ahead(options.skip_ahead)
+            .with_healed_bytes(self.healed_bytes)
+            .with_exact(options.exact)
+            .with_probabilities(options.probabilities)
     }
 }

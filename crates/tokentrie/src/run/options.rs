@@ -190,6 +190,7 @@ pub(crate) fn timeout(fields: &Fields<'_>) -> Result<Option<f64>> {
 }
 
 /// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.
+/// Penalties are for both.
 pub(crate) fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOptions> {
     let names: Vec<&str> = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]).collect();
     let fields = Fields::of(place, value, &names)?;
@@ -202,7 +203,7 @@ pub(crate) fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOption
         let wrong =
             |error: DrawError| SpecError::new(&place.field(setting.name), SpecProblem::Value(error.to_string()));
         setting.set(&mut draw, number).map_err(wrong)?;
-        is_drawn = true;
+        is_drawn |= !setting.is_for_greedy;
     }
     let mode = fields.read("mode", |place, value| match text(place, value)? {
         "greedy" => Ok(Mode::Greedy),

@@ -1,8 +1,9 @@
 //! The choice of a token from a row of logits, among those that may come.
 
 use crate::machine::span::Allowed;
-use crate::rows::draw::{Draw, DrawError, DrawSettings};
+use crate::rows::draw::Draw;
 use crate::rows::row;
+use crate::rows::settings::{DrawError, DrawSettings};
 use crate::set::ids::TokenId;
 use std::hash::{BuildHasher, RandomState};
 
@@ -35,6 +36,8 @@ pub struct RowChooser {
     draw: Option<Box<Draw>>,
     seed: u32,
     starved: u64,
+    /// What penalties count; empty where there are none.
+    written: Vec<TokenId>,
 }
 
 impl RowChooser {
@@ -52,16 +55,38 @@ impl RowChooser {
             draw: sampled.then(|| Box::new(Draw::new(seed))),
             seed,
             starved: 0,
+            written: Vec::new(),
         })
     }
 
     /// The token to take; `None` where nothing may come. The row is as long as the vocabulary. `O(k)` in the number of
-    /// allowed tokens; where everything is allowed, `O(V)`.
+    /// allowed tokens; where everything is allowed, `O(V)`. Penalties count what [`RowChooser::wrote`] heard of.
     #[inline]
     pub fn choose(&mut self, row: &[f32], allowed: Allowed<'_>) -> Option<TokenId> {
-        let chosen = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings)?;
+        let chosen = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings, &self.written)?;
         self.starved += u64::from(chosen.starved);
         Some(chosen.token)
+    }
+
+    /// Hears of a token that was written, whoever chose it.
+    #[inline]
+    pub fn wrote(&mut self, token: TokenId) {
+        if self.settings.has_penalties() {
+            self.written.push(token);
+        }
+    }
+
+    /// Hears of all that was written, in place of what it heard before.
+    pub fn wrote_all(&mut self, tokens: &[TokenId]) {
+        self.written.clear();
+        if self.settings.has_penalties() {
+            self.written.extend_from_slice(tokens);
+        }
+    }
+
+    /// The last `n` tokens were taken back.
+    pub fn take_back(&mut self, n: usize) {
+        self.written.truncate(self.written.len().saturating_sub(n));
     }
 
     /// Uses up one draw, as choosing a token that must come does.
@@ -90,9 +115,10 @@ impl RowChooser {
         self.starved += u64::from(starved);
     }
 
-    /// As after creation: the draws begin again.
+    /// As after creation: nothing was written, and the draws begin again.
     pub fn reset(&mut self) {
         self.starved = 0;
+        self.written.clear();
         if let Some(draw) = &mut self.draw {
             draw.reset();
         }

@@ -8,6 +8,8 @@ pub(crate) mod element;
 mod generator;
 pub(crate) mod kernel;
 pub mod logits;
+mod penalties;
 pub(crate) mod row;
 pub(crate) mod sampler;
+pub(crate) mod settings;
 pub(crate) mod softmax;

@@ -5,10 +5,12 @@
 
 use crate::machine::constraint::{Tokens, WeightedTokens};
 use crate::machine::span::Allowed;
-use crate::rows::draw::{Draw, DrawSettings};
+use crate::rows::draw::Draw;
 use crate::rows::element::Logit;
 use crate::rows::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
 use crate::rows::logits::{clean, is_usable, with_weight};
+use crate::rows::penalties::Penalties;
+use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 
 /// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
@@ -18,17 +20,21 @@ pub(crate) struct Chosen {
     pub(crate) starved: bool,
 }
 
-/// The best of the legal tokens, or one drawn. The row is as long as the vocabulary.
+/// The best of the legal tokens, or one drawn. The row is as long as the vocabulary. `written` is what penalties count,
+/// and empty where there are none.
 #[inline]
 pub(crate) fn choose(
     row: &[f32],
     allowed: Allowed<'_>,
     draw: Option<&mut Draw>,
     settings: &DrawSettings,
+    written: &[TokenId],
 ) -> Option<Chosen> {
     let chosen = match (allowed, draw) {
-        (allowed, draw) if allowed.weighted().is_some() => weighted(row, allowed, draw, settings),
         (Allowed::Nothing, _) => return None,
+        (allowed, draw) if allowed.weighted().is_some() || !written.is_empty() => {
+            changed(row, allowed, draw, settings, written)
+        }
         (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
         (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
         (Allowed::Only { .. }, Some(draw)) => draw.draw(row, allowed.iter(), settings),
@@ -42,10 +48,17 @@ pub(crate) fn choose(
     })
 }
 
-/// The best of the legal tokens, or one drawn, with their weights.
+/// The best of the legal tokens, or one drawn, with their weights and after penalties.
 #[cold]
-fn weighted(row: &[f32], allowed: Allowed<'_>, draw: Option<&mut Draw>, settings: &DrawSettings) -> Option<TokenId> {
-    let logits = allowed.logits(row);
+fn changed(
+    row: &[f32],
+    allowed: Allowed<'_>,
+    draw: Option<&mut Draw>,
+    settings: &DrawSettings,
+    written: &[TokenId],
+) -> Option<TokenId> {
+    let penalties = Penalties::of(settings, written);
+    let logits = penalties.apply(allowed.logits(row));
     match draw {
         Some(draw) => draw.draw_from(logits, settings),
         None => usable(logits.map(|(token, logit)| Pick { token, logit: clean(logit) }).reduce(Pick::or_better)),

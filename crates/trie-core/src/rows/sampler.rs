@@ -3,8 +3,8 @@
 use crate::machine::constraint::{Problem, Role, Scratch};
 use crate::machine::span::{Allowed, Span, SpanError, SpanRules, Status};
 use crate::rows::chooser::{Mode, RowChooser, SamplerOptions};
-use crate::rows::draw::DrawError;
 use crate::rows::row;
+use crate::rows::settings::DrawError;
 use crate::set::ids::TokenId;
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Sampler {
         &self.span
     }
 
-    /// The position, to accept, roll back or activate.
+    /// The position, to activate or deactivate. Tokens go through [`Sampler::accept`]: penalties count them.
     pub fn span_mut(&mut self) -> &mut Span {
         &mut self.span
     }
@@ -134,13 +134,46 @@ impl Sampler {
         }
     }
 
+    /// Takes a token, and says what it was.
+    ///
+    /// # Errors
+    /// As [`Span::accept`]; nothing changed then.
+    #[inline]
+    pub fn accept(&mut self, token: TokenId) -> Result<Role, SpanError> {
+        let role = self.span.accept(token)?;
+        self.chooser.wrote(token);
+        Ok(role)
+    }
+
+    /// Takes all tokens or none.
+    ///
+    /// # Errors
+    /// As [`Span::accept_all`]; nothing changed then.
+    pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<(), SpanError> {
+        self.span.accept_all(tokens)?;
+        for &token in tokens {
+            self.chooser.wrote(token);
+        }
+        Ok(())
+    }
+
+    /// Takes back the last `n` accepted tokens.
+    ///
+    /// # Errors
+    /// As [`Span::rollback`]; nothing changed then.
+    pub fn rollback(&mut self, n: usize) -> Result<(), SpanError> {
+        self.span.rollback(n)?;
+        self.chooser.take_back(n);
+        Ok(())
+    }
+
     /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples
     /// every token.
     ///
     /// # Errors
     /// As [`Span::accept`]; nothing changed then.
     pub fn accept_forced(&mut self, token: TokenId) -> Result<Role, SpanError> {
-        let role = self.span.accept(token)?;
+        let role = self.accept(token)?;
         self.chooser.skip();
         Ok(role)
     }
@@ -151,7 +184,7 @@ impl Sampler {
     /// A row shorter than the vocabulary; nothing was accepted then.
     pub fn advance(&mut self, logits: &[f32], tokens: &mut Vec<TokenId>) -> Result<(), SamplerError> {
         let chosen = self.sample(logits)?;
-        self.span.accept(chosen)?;
+        self.accept(chosen)?;
         let start = tokens.len();
         tokens.push(chosen);
         tokens.extend(self.span.forced());

@@ -8,3 +8,4 @@ mod refusals;
 mod steps;
 mod top;
 mod twin;
+mod values;

@@ -5,5 +5,6 @@ mod constraints;
 mod filter;
 mod gate;
 mod payload;
+mod penalties;
 mod span;
 mod vectors;

@@ -2,7 +2,7 @@
 
 use super::options::{FormOptions, Listing, Overshoot};
 use super::state::{At, FormState, LastToken};
-use super::{Form, FormError, Part};
+use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
@@ -58,6 +58,7 @@ impl FormConstraint {
         {
             return Err(FormError::NotLast { name: name.clone() });
         }
+        check_spelled(&form, vocab)?;
         let begun = match form.begins_with() {
             Some(set) if set.heal_bytes() > 0 => {
                 let healed = vocab.healed_text(set, &[]);
@@ -127,6 +128,22 @@ impl FormConstraint {
         let (constraint, at) = inner(state)?;
         (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.ended(state))
     }
+}
+
+/// A vocabulary without a tokenizer spells literals in front of rules alone: others would be a dead end.
+fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
+    if vocab.tokenize("", false, false).is_ok() {
+        return Ok(());
+    }
+    let is_rule = |part: &Part| matches!(part, Part::Slot { values: SlotValues::Rule(_), .. });
+    for (at, part) in form.parts().iter().enumerate() {
+        if let Part::Literal(text) = part
+            && !form.parts().get(at + 1).is_some_and(is_rule)
+        {
+            return Err(FormError::Unspellable { what: "literal".to_owned(), text: text.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// The constraint of a slot or text, and where it is.

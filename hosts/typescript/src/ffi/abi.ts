@@ -126,6 +126,14 @@ export interface SamplerOptions {
   readonly hasSeed: number;
   /** 0 counts as 1: all. */
   readonly typicalP: number;
+  /** 0 counts as 1: no penalty. In greedy mode too, as the next three. */
+  readonly repeatPenalty: number;
+  /** 0: none. */
+  readonly presencePenalty: number;
+  /** 0: none. */
+  readonly frequencyPenalty: number;
+  /** How many of the last accepted tokens count for penalties. -1: all; 0: 64. */
+  readonly penaltyLastN: number;
 }
 
 export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
@@ -138,6 +146,10 @@ export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
   seed: "u32",
   hasSeed: "u32",
   typicalP: "f32",
+  repeatPenalty: "f32",
+  presencePenalty: "f32",
+  frequencyPenalty: "f32",
+  penaltyLastN: "i32",
 });
 
 /** Fields of `tokentrie_session_options`. */

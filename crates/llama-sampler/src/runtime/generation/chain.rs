@@ -5,7 +5,7 @@ use llama_cpp_2::sampling::LlamaSampler;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use trie_core::{DrawError, Mode, SamplerOptions, SpanRules};
+use trie_core::{DrawError, DrawSettings, Host, Mode, SamplerOptions, SpanRules};
 
 /// llama.cpp draws a random seed where it is given this one.
 const RANDOM_SEED: u32 = u32::MAX;
@@ -18,18 +18,28 @@ pub(super) struct Chain {
 }
 
 /// Builds the chain. The order after the trie is that of llama.cpp's default chain and of `trie_core::Sampler`.
-pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) -> Result<Chain, DrawError> {
+pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions, host: Host) -> Result<Chain, DrawError> {
     options.draw.check()?;
-    let trie = rules.map(|rules| TokenTrieSampler::new(Arc::clone(rules), options.mode));
+    let penalised = options.draw.has_penalties();
+    // A greedy one leaves a single candidate, and nothing for penalties to change.
+    let mode = if penalised { Mode::Sampled } else { options.mode };
+    let trie = rules.map(|rules| TokenTrieSampler::new(Arc::clone(rules), mode));
     let handle = trie.as_ref().map(TokenTrieSampler::handle);
     let seed = seed_of(options);
     let mut samplers: Vec<LlamaSampler> = trie.map(TokenTrieSampler::into_llama_sampler).into_iter().collect();
     let draw = options.draw;
+    if penalised {
+        // It keeps room for all that count, and no output is longer than the context.
+        let last = usize::try_from(draw.penalty_last_n).unwrap_or(host.room).min(host.room);
+        let (n_vocab, last) = (clamped(host.n_vocab), clamped(last));
+        let DrawSettings { repeat_penalty, frequency_penalty, presence_penalty, .. } = draw;
+        samplers.push(LlamaSampler::penalties(n_vocab, last, repeat_penalty, frequency_penalty, presence_penalty));
+    }
     match options.mode {
         Mode::Greedy => samplers.push(LlamaSampler::greedy()),
         Mode::Sampled => {
             if draw.top_k > 0 {
-                samplers.push(LlamaSampler::top_k(i32::try_from(draw.top_k).unwrap_or(i32::MAX)));
+                samplers.push(LlamaSampler::top_k(clamped(draw.top_k as usize)));
             }
             if draw.typical_p < 1.0 {
                 samplers.push(LlamaSampler::typical(draw.typical_p, 1));
@@ -45,6 +55,11 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) ->
         }
     }
     Ok(Chain { sampler: LlamaSampler::chain(samplers, true), handle, seed })
+}
+
+/// As llama.cpp counts.
+fn clamped(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 /// The seed that was given, or one from the operating system.

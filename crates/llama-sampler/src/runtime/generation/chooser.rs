@@ -40,7 +40,7 @@ impl Chooser for Sampler {
     }
 
     fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
-        Ok(self.span_mut().accept(token).map_err(SamplerError::from)?)
+        Ok(Sampler::accept(self, token).map_err(SamplerError::from)?)
     }
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
@@ -64,7 +64,8 @@ impl Chooser for Free {
         self.0.choose(row, Allowed::All).ok_or(RuntimeError::NothingSelected)
     }
 
-    fn accept(&mut self, _: TokenId) -> Result<Role, RuntimeError> {
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.0.wrote(token);
         Ok(Role::Free)
     }
 
@@ -104,10 +105,12 @@ impl Chooser for SpanThenFree {
     }
 
     fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.free.wrote(token);
         Chooser::accept(&mut self.span, token)
     }
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.free.wrote(token);
         Chooser::accept_forced(&mut self.span, token)
     }
 

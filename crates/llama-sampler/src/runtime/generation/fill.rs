@@ -202,6 +202,7 @@ impl<W: Watch> Filler<W> {
         let shown = if self.at.position().is_free() { Allowed::All } else { allowed };
         self.generation.consider(row, &shown);
         let started = Instant::now();
+        self.chooser.1.wrote_all(self.generation.tokens());
         let row = row.get(..self.rules.n_vocab()).ok_or(RuntimeError::NoLogits)?;
         let token = self.chooser.1.choose(row, allowed).ok_or(RuntimeError::NothingSelected)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();

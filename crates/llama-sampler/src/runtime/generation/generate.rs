@@ -45,7 +45,7 @@ impl Context {
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.heal(options.healed_bytes);
-        let chain = chain::build(rules, &options.sampling)?;
+        let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
         self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
     }

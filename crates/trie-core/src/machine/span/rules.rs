@@ -1,7 +1,7 @@
 //! What does not change during the life of a span: its constraints and the tokens around their values.
 
 use super::error::UnknownPath;
-use crate::machine::constraint::{AnyConstraint, Constraint, Special};
+use crate::machine::constraint::{AnyConstraint, Constraint, Special, Unconstrained};
 use crate::set::ids::TokenId;
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +75,19 @@ impl SpanRules {
     /// As [`SpanRules::new`].
     pub fn of(constraint: impl Into<AnyConstraint>, n_vocab: usize) -> Result<Self, RulesError> {
         Self::new(vec![(String::new(), constraint.into())], n_vocab)
+    }
+
+    /// Rules that constrain nothing: everything may come, up to one of these tokens, which ends the text. Without such
+    /// tokens it goes on.
+    ///
+    /// # Errors
+    /// As [`SpanRules::new`], or an id that the vocabulary does not have.
+    pub fn free(n_vocab: usize, ends: &[TokenId], after: After) -> Result<Self, RulesError> {
+        let rules = Self::of(AnyConstraint::new(Unconstrained), n_vocab)?;
+        if ends.is_empty() {
+            return Ok(rules);
+        }
+        rules.with_end_tokens(ends)?.with_end_of_generation(ends)?.with_after(after)
     }
 }
 

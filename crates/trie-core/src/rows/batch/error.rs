@@ -3,8 +3,8 @@
 use super::rows::RowsError;
 use crate::machine::constraint::{AnyState, Problem};
 use crate::machine::span::{RulesError, SpanError, SpanRules, SpanState};
-use crate::rows::draw::DrawError;
 use crate::rows::logits::NoLogits;
+use crate::rows::settings::DrawError;
 use crate::set::ids::TokenId;
 
 /// A request that the batch refuses. No row has changed, and nothing was written.

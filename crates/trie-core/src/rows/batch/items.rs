@@ -107,7 +107,7 @@ impl Batch {
                 None => self.rows[row].rules,
             };
             let start = self.rules[number as usize].start();
-            let Row { walked, rules, items } = &mut self.rows[row];
+            let Row { walked, rules, items, .. } = &mut self.rows[row];
             (*walked, *rules) = (Trail::new(start), number);
             let fresh = || Arc::new(Items { leaves: Vec::new(), begun: before });
             Arc::make_mut(items.get_or_insert_with(fresh)).leaves.extend(written[row]);

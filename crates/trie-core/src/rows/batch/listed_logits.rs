@@ -34,7 +34,7 @@ impl Batch {
             put(wide, n_vocab, allowed, &mut listed);
             let draw = draws.next();
             chosen.push(match allowed {
-                Allowed::Only { .. } => row::choose(wide, allowed, draw, settings).map(|best| {
+                Allowed::Only { .. } => row::choose(wide, allowed, draw, settings, row.counted(settings)).map(|best| {
                     self.starved += u64::from(best.starved);
                     best.token
                 }),

@@ -13,6 +13,7 @@ mod moves;
 mod rows;
 mod threads;
 mod top;
+mod values;
 
 pub use beam::{BeamOptions, BeamSearch, Hypothesis};
 pub use children::Children;
@@ -23,12 +24,12 @@ pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
 pub use top::Child;
 
-use crate::machine::constraint::{AnyConstraint, AnyState, Scratch, Thought, Unconstrained};
-use crate::machine::span::{Allowed, SpanRules, SpanState, Status, Trail};
+use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Scratch, Unconstrained};
+use crate::machine::span::{After, Allowed, SpanRules, SpanState, Trail};
 use crate::rows::chooser::{Mode, SamplerOptions};
 use crate::rows::draw::Draw;
+use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
-use crate::set::trie::Leaf;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -73,6 +74,8 @@ pub struct Batch {
     /// The generator of each place, not of what stands in it: two copies of a beam must not draw alike.
     draws: Vec<Draw>,
     starved: u64,
+    /// Whether a row remembers tokens.
+    remembers: bool,
     /// Kept for their memory.
     spare: Spare,
 }
@@ -103,12 +106,21 @@ struct Row {
     rules: u32,
     /// Of the items before this one: rows that are copied share them.
     items: Option<Arc<items::Items>>,
+    /// The tokens that it has accepted, where somebody asks for them: penalties, or values that are text.
+    written: Option<Vec<TokenId>>,
 }
 
 impl Clone for Spare {
     /// Memory is no content.
     fn clone(&self) -> Self {
         Self::default()
+    }
+}
+
+impl Row {
+    /// What penalties count: nothing where there are none.
+    fn counted(&self, settings: &DrawSettings) -> &[TokenId] {
+        self.written.as_deref().filter(|_| settings.has_penalties()).unwrap_or_default()
     }
 }
 
@@ -131,7 +143,8 @@ impl Batch {
         Self::of_rows(std::iter::repeat_n(Some(rules), rows), n_vocab, options)
     }
 
-    /// A row for each of these rules; `None` leaves a row free. `n_vocab` is the number of token ids.
+    /// A row for each of these rules; `None` leaves a row free for ever ([`SpanRules::free`] has an end). `n_vocab` is
+    /// the number of token ids.
     ///
     /// # Errors
     /// Rules for another vocabulary size, or a setting out of range.
@@ -142,11 +155,12 @@ impl Batch {
     ) -> Result<Self, BatchError> {
         options.draw.check()?;
         // Checks the size, too.
-        SpanRules::of(AnyConstraint::new(Unconstrained), n_vocab)?;
+        SpanRules::free(n_vocab, &[], After::Free)?;
         let sampled = options.mode == Mode::Sampled;
         let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
         let (rows, draws, spare) = (Vec::new(), Vec::new(), Spare::default());
-        let mut batch = Self { rules: Vec::new(), rows, n_vocab, options, seed, draws, starved: 0, spare };
+        let mut batch =
+            Self { rules: Vec::new(), rows, n_vocab, options, seed, draws, starved: 0, remembers: false, spare };
         for rules in rules {
             batch.push(rules)?;
         }
@@ -197,19 +211,22 @@ impl Batch {
             return Err(BatchError::MixedVocabularies { row, got, n_vocab });
         }
         let walked = Trail::new(rules.start());
-        Ok(Row { walked, rules: self.number_of(rules), items: None })
+        let is_text = |(_, of): &(String, AnyConstraint)| of.sets().is_empty() && !is_free(of);
+        let asked = self.options.draw.has_penalties() || rules.constraints().iter().any(is_text);
+        let written = asked.then(Vec::new);
+        self.remembers |= asked;
+        Ok(Row { walked, rules: self.number_of(rules), items: None, written })
     }
 
     /// The rules of a free row, shared by all of them.
     fn free_rules(&self) -> Result<Arc<SpanRules>, BatchError> {
-        let is_free = |rules: &&Arc<SpanRules>| {
-            matches!(rules.constraints(), [(path, only)]
-                if path.is_empty() && only.downcast_ref::<Unconstrained>().is_some())
+        let endless = |rules: &&Arc<SpanRules>| {
+            matches!(rules.constraints(), [(path, only)] if path.is_empty() && is_free(only))
                 && rules.end_tokens().is_empty()
         };
-        match self.rules.iter().find(is_free) {
+        match self.rules.iter().find(endless) {
             Some(rules) => Ok(rules.clone()),
-            None => Ok(Arc::new(SpanRules::of(AnyConstraint::new(Unconstrained), self.n_vocab)?)),
+            None => Ok(Arc::new(SpanRules::free(self.n_vocab, &[], After::Free)?)),
         }
     }
 
@@ -296,38 +313,6 @@ impl Batch {
         Ok(&self.rules[self.row(row)?.rules as usize])
     }
 
-    /// Whether each row has its value. What follows it is up to its rules: anything, or only what stops.
-    pub fn finished(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
-        self.rows.iter().map(|row| row.walked.state().status() == Status::Complete)
-    }
-
-    /// The value of a row, once complete. It is kept, whatever follows.
-    ///
-    /// # Errors
-    /// No such row.
-    pub fn leaf(&self, row: usize) -> Result<Option<Leaf>, BatchError> {
-        let row = self.row(row)?;
-        Ok(row.walked.leaf(self.rules_of(row).constraint(row.walked.state())))
-    }
-
-    /// The values of a row known so far: more than one where constraints follow each other.
-    ///
-    /// # Errors
-    /// No such row.
-    pub fn leaves(&self, row: usize) -> Result<Vec<Leaf>, BatchError> {
-        let row = self.row(row)?;
-        Ok(row.walked.leaves(self.rules_of(row).constraint(row.walked.state())))
-    }
-
-    /// What a row has thought so far, behind a [`ThinkGate`](crate::ThinkGate).
-    ///
-    /// # Errors
-    /// No such row.
-    pub fn thought(&self, row: usize) -> Result<Thought, BatchError> {
-        let row = self.row(row)?;
-        Ok(row.walked.thought(self.rules_of(row).constraint(row.walked.state())))
-    }
-
     fn count(&self, what: &'static str, got: usize) -> Result<(), BatchError> {
         let rows = self.rows.len();
         if got == rows { Ok(()) } else { Err(BatchError::Count { what, got, rows }) }
@@ -361,6 +346,11 @@ impl Batch {
         }
         Ok(logits)
     }
+}
+
+/// Whether it constrains nothing.
+fn is_free(constraint: &AnyConstraint) -> bool {
+    constraint.downcast_ref::<Unconstrained>().is_some()
 }
 
 /// As many shares of rows, each with what is written for them and a worker, as there are workers.

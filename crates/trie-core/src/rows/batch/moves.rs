@@ -27,6 +27,11 @@ impl Batch {
                 return Err(BatchError::Refused { row: index, source });
             }
         }
+        if self.remembers {
+            let written =
+                self.rows.iter_mut().zip(tokens).filter_map(|(row, &token)| row.written.as_mut().zip(Some(token)));
+            written.for_each(|(written, token)| written.push(token));
+        }
         Ok(())
     }
 
@@ -36,7 +41,7 @@ impl Batch {
     /// No such row, or a token that it does not allow.
     pub fn accept_in(&mut self, row: usize, tokens: &[TokenId]) -> Result<(), BatchError> {
         self.row(row)?;
-        let Row { walked, rules, .. } = &mut self.rows[row];
+        let Row { walked, rules, written, .. } = &mut self.rows[row];
         let rules = &*self.rules[*rules as usize];
         let constraint = rules.constraint(walked.state());
         let before = walked.state().clone();
@@ -47,6 +52,7 @@ impl Batch {
                 return Err(BatchError::Refused { row, source });
             }
         }
+        written.as_mut().into_iter().for_each(|written| written.extend_from_slice(tokens));
         Ok(())
     }
 
@@ -68,6 +74,7 @@ impl Batch {
             let parent = &self.rows[parent];
             row.walked.copy_from(&parent.walked);
             row.rules = parent.rules;
+            row.written.clone_from(&parent.written);
             if row.items.is_some() || parent.items.is_some() {
                 row.items.clone_from(&parent.items);
             }
@@ -94,10 +101,12 @@ impl Batch {
     /// No such row, or more than it has accepted.
     pub fn rollback_in(&mut self, row: usize, n: usize) -> Result<(), BatchError> {
         self.row(row)?;
-        let Row { walked, rules, .. } = &mut self.rows[row];
+        let Row { walked, rules, written, .. } = &mut self.rows[row];
         let rules = &*self.rules[*rules as usize];
         let constraint = rules.constraint(walked.state());
-        walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))
+        walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))?;
+        written.as_mut().into_iter().for_each(|written| written.truncate(written.len().saturating_sub(n)));
+        Ok(())
     }
 
     /// Each row at the start of its rules, before its first item; draws begin again.
@@ -105,6 +114,7 @@ impl Batch {
         self.forget_items();
         for row in &mut self.rows {
             row.walked.restore(self.rules[row.rules as usize].start());
+            row.written.as_mut().into_iter().for_each(Vec::clear);
         }
         self.draws.iter_mut().for_each(Draw::reset);
         self.starved = 0;
