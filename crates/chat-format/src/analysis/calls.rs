@@ -1,13 +1,20 @@
 //! Finds how tool calls are written: what is before a call, in it, between two, and after the last.
 
-use super::arguments::{self, Found};
+mod arguments;
+mod ends;
+mod object;
+mod parts;
+mod shape;
+
 use super::frame::Frame;
-use super::object;
-use super::parts::{self, ID, INDEX, NAME};
-use super::probe::{Ask, Probe};
+use super::probe::Probe;
 use super::text::{closes, common_prefix, common_tags, first_tag};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
+use arguments::Found;
+use ends::divide;
+use parts::{ID, INDEX, NAME};
 use serde_json::{Value, json};
+use shape::Shape;
 
 /// Calls, and what their renderings say beside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,72 +32,6 @@ pub(super) struct Written {
     pub(super) begun: String,
     /// Whether the template takes content that is null beside calls.
     pub(super) null_content: bool,
-}
-
-/// How messages with calls are given to the template.
-#[derive(Debug, Clone)]
-pub(super) struct Shape {
-    /// Arguments as JSON text.
-    pub(super) text: bool,
-    pub(super) content: Value,
-    /// What results begin with, where the template wants one for each call right after them.
-    pub(super) answered: Option<String>,
-}
-
-impl Shape {
-    /// The message with these calls.
-    pub(super) fn message(&self, calls: Vec<Value>) -> Value {
-        let mut calls = calls;
-        if self.text {
-            for call in &mut calls {
-                let arguments = &mut call["function"]["arguments"];
-                *arguments = Value::String(arguments.to_string());
-            }
-        }
-        json!({"role": "assistant", "content": self.content, "tool_calls": calls})
-    }
-
-    /// What is rendered after the user's text.
-    pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
-        let many = calls.len();
-        let mut messages = vec![probe.user(), self.message(calls)];
-        let Some(answer) = &self.answered else { return rendered(probe, messages) };
-        messages.extend((0..many).map(|number| result(probe, number)));
-        let mut text = rendered(probe, messages)?;
-        let end = text.find(&given(probe, 0))?;
-        text.truncate(text[..end].rfind(answer.as_str())?);
-        Some(text)
-    }
-
-    /// What stands before the first result of two, and before the second: so results begin.
-    fn answer(&self, probe: &Probe) -> Option<String> {
-        let call = |number: usize| probe.call(number, json!({&probe.needles.keys[0]: &probe.needles.values[number]}));
-        let calls = self.message(vec![call(0), call(1)]);
-        let text = rendered(probe, vec![probe.user(), calls, result(probe, 0), result(probe, 1)])?;
-        let (before, rest) = text.split_once(&given(probe, 0))?;
-        let begin = super::text::common_suffix(before, rest.split_once(&given(probe, 1))?.0);
-        // Where the name or the id of the call is told, what is before that begins it.
-        let begin = begin.trim_start();
-        (!begin.is_empty()).then(|| begin.to_owned())
-    }
-}
-
-/// What is rendered after the user's text.
-fn rendered(probe: &Probe, messages: Vec<Value>) -> Option<String> {
-    let ask = Ask::new(messages);
-    let text = probe.render(&ask.clone().with_tools()).or_else(|| probe.render(&ask))?;
-    probe.after_user(&text).map(str::to_owned)
-}
-
-/// What a tool gave back.
-fn given(probe: &Probe, number: usize) -> String {
-    format!("{}gives{number}", probe.needles.stem)
-}
-
-fn result(probe: &Probe, number: usize) -> Value {
-    let needles = &probe.needles;
-    let (id, name) = (&needles.ids[number], &needles.names[number]);
-    json!({"role": "tool", "tool_call_id": id, "name": name, "content": given(probe, number)})
 }
 
 /// One call in a rendering, from the user's text on. Positions are of the text.
@@ -262,10 +203,10 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     written.ends_like_others = end.trim().is_empty();
     // What closes the section is its end; what comes after it ends the turn.
     let tag = first_tag(&end, None);
-    let closed = closes(section_start.trim(), tag);
-    if tag.len() < end.trim_end().len() && closed {
-        written.turn_end = end.split_off(tag.len());
-    } else if list && end.len() == tag.len() && !closed && !frame.turn_end.trim().is_empty() && rest.ends_with(&end) {
+    let closed = divide(&section_start, &end).map(|(closing, _)| closing.len());
+    if let Some(closing) = closed {
+        written.turn_end = end.split_off(closing);
+    } else if list && end.len() == tag.len() && !frame.turn_end.trim().is_empty() && rest.ends_with(&end) {
         // A list has an end, and so has a turn.
         written.turn_end = std::mem::take(&mut end);
     }
@@ -290,13 +231,24 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
 }
 
 fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
+    // What ends a call also where it stands in a list.
+    let closed = after.starts_with(')') && is_list(before, &after[1..]);
+    let (closed, after) = after.split_at(usize::from(closed));
     let list = is_list(before, after);
     let (section, head) = match first.what {
-        What::Object(_) => (before.trim().trim_end_matches(|sign| list && sign == '['), ""),
-        What::Arguments(_) => ("", before),
+        What::Arguments(_) if closed.is_empty() => ("", before),
+        _ => (before.trim().trim_end_matches(|sign| list && sign == '['), ""),
     };
-    let end = end_of_section(after, frame, list);
+    let mut end = end_of_section(after, frame, list);
     let mut written = Written { ends_like_others: end.trim().is_empty(), ..Written::default() };
+    let divided = divide(&format!("{before}{}", first.middle), &end).map(|(closing, _)| closing.len());
+    let (mut section, mut head) = (section, head);
+    if let Some(closing) = divided {
+        written.turn_end = end.split_off(closing);
+        if !list {
+            (section, head) = ("", before);
+        }
+    }
     let (section, tail) = match (section.is_empty(), segments_of(&end)) {
         (true, 1) if matches!(first.what, What::Arguments(_)) && head.trim_start().starts_with(char::is_alphabetic) => {
             written.turn_end = end;
@@ -306,6 +258,7 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
         (false, _) => (Wrap::new(section, end.trim()), String::new()),
     };
     let mut calls = Calls { section, list, ..Calls::default() };
+    let tail = format!("{closed}{tail}");
     calls.patterns = vec![pattern(head, &first.middle, first, &tail, &calls.section)];
     written.calls = Some(calls);
     written
@@ -343,10 +296,20 @@ fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -
     found.extend(parts::of(tail));
     let pattern = Pattern::new(found);
     let word = |text: &str| text.trim_start().starts_with(char::is_alphanumeric);
-    if section.start.trim().is_empty() && pattern.head().is_none_or(|head| word(head) && !head.contains(NAME)) {
+    if section.start.trim().is_empty()
+        && pattern.head().is_none_or(|head| word(head) && !head.contains(NAME))
+        && !is_labelled(&pattern)
+    {
         return pattern.at_start();
     }
     pattern
+}
+
+/// Whether name and arguments stand on lines of their own, each after a word that says what it is.
+fn is_labelled(pattern: &Pattern) -> bool {
+    let label = |text: &str| text.trim().ends_with(':');
+    matches!(&pattern.parts[..], [Part::Text(name), Part::Name, Part::Text(arguments), ..]
+        if label(name) && label(arguments) && arguments.starts_with('\n'))
 }
 
 /// Whether name and number make one word, `NAME:0`.

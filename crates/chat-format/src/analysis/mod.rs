@@ -11,15 +11,12 @@
 //!   families  what cannot be rendered
 //! ```
 
-mod arguments;
 mod calls;
 mod capabilities;
 mod export;
 mod families;
 mod frame;
 mod names;
-mod object;
-mod parts;
 mod probe;
 mod prompt;
 mod reasoning;
@@ -156,6 +153,11 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     dialect.content = frame.content.clone();
     dialect.turns = frame.turns.clone();
     dialect.turns.end = frame::end_of_turn(&frame);
+    // A marker of its own that ends a turn with calls, where such turns do not go on.
+    let end = written.turn_end.trim();
+    if dialect.joints.is_empty() && matches!(text::segments(end)[..], [text::Segment::Marker(_)]) {
+        end.clone_into(&mut dialect.turns.end_of_calls);
+    }
     let mut warnings = Vec::new();
     let families = families::complete(probe, &frame, &mut dialect);
     drop_needles(probe, &mut dialect, &mut warnings);

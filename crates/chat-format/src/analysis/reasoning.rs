@@ -22,6 +22,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
         frame.taken = Taken::Field;
         frame.reasoning.in_tool_turns_only = true;
         fill(frame, &thought.before, &thought.after, &called);
+        marks_after_hidden(probe, frame);
     } else if let Some(thought) = as_part(probe) {
         frame.taken = Taken::Part;
         let said = frame.said.before.clone();
@@ -79,6 +80,19 @@ fn in_tool_turns(probe: &Probe) -> Option<(Around, String)> {
         }
     }
     None
+}
+
+/// What marks content where there is reasoning that the template does not show.
+fn marks_after_hidden(probe: &Probe, frame: &mut Frame) {
+    let reasoned = vec![probe.user(), probe.reasoned(probe.assistant())];
+    let Some(thought) = around(probe, &probe.needles.reply, reasoned) else { return };
+    let (said, same) = (&frame.said, common_prefix(&thought.before, &frame.said.before));
+    let start = &thought.before[same.len()..];
+    let end = thought.after.strip_suffix(said.after.as_str()).unwrap_or_default();
+    if same.len() == said.before.len() && !start.trim().is_empty() {
+        let mode = ContentMode::WrappedWithReasoning;
+        frame.content = Content { mode, start: start.into(), end: end.into(), other_starts: Vec::new() };
+    }
 }
 
 /// `before` and `after` are around the reasoning, `plain` is before what follows it where there is none.

@@ -92,7 +92,9 @@ pub(crate) fn length_of_last_marker(text: &str) -> usize {
 fn open_marker(text: &str, at: usize) -> Option<usize> {
     let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
     let close = closed_by(sign)?;
-    let closed = text[open..at].contains(close);
+    let open = if text[..open].ends_with('<') && sign == '<' { open - 1 } else { open };
+    let closed =
+        if sign == BOTH { text[..at].matches(BOTH).count().is_multiple_of(2) } else { text[open..at].contains(close) };
     // A bracket that nothing ever closes is no marker.
     (!closed && (sign == '<' || text[at..].contains(close) || at == text.len())).then_some(open)
 }
@@ -124,8 +126,10 @@ pub fn after_common_suffix<'a>(full: &'a str, left: &str, right: &str) -> &'a st
     full.rfind(common).map_or("", |at| &full[at + common.len()..])
 }
 
-const OPENING: [char; 7] = ['<', '[', '\u{25c1}', '\u{27e8}', '\u{300a}', '\u{3010}', '\u{ab}'];
-pub(super) const CLOSING: [char; 7] = ['>', ']', '\u{25b7}', '\u{27e9}', '\u{300b}', '\u{3011}', '\u{bb}'];
+/// Stands on both sides of a word.
+const BOTH: char = '\u{273f}';
+const OPENING: [char; 8] = ['<', '[', '\u{25c1}', '\u{27e8}', '\u{300a}', '\u{3010}', '\u{ab}', BOTH];
+pub(crate) const CLOSING: [char; 8] = ['>', ']', '\u{25b7}', '\u{27e9}', '\u{300b}', '\u{3011}', '\u{bb}', BOTH];
 
 /// What closes a marker that this sign opens.
 fn closed_by(sign: char) -> Option<char> {
@@ -171,11 +175,14 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
     while let Some(sign) = text[at..].chars().next() {
         let close = match sign {
             '[' if !opens(&text[at..]) => None,
-            _ => closed_by(sign).and_then(|close| Some(text[at..].find(close)? + close.len_utf8() - 1)),
+            _ => closed_by(sign).and_then(|close| {
+                let inner = &text[at + sign.len_utf8()..];
+                Some(inner.find(close)? + sign.len_utf8() + close.len_utf8() - 1)
+            }),
         };
         // A second opening sign before the end: the first is text.
         let close = close.filter(|end| !text.as_bytes()[at + 1..at + end].iter().any(|byte| b"<\n".contains(byte)));
-        if let Some(end) = close {
+        if let Some(end) = double(&text[at..]).or(close) {
             if begun < at {
                 found.push(Segment::Text(&text[begun..at]));
             }
@@ -190,6 +197,13 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
         found.push(Segment::Text(&text[begun..]));
     }
     found
+}
+
+/// Where a marker in double signs, `<<x>>`, ends: its last byte.
+fn double(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("<<")?;
+    let end = inner.find(">>").filter(|&end| !inner[..end].contains(['<', '\n']))?;
+    Some(end + 3)
 }
 
 /// The segments at the beginning of a text that make one tag: a marker, or marker, word, marker as in
@@ -259,8 +273,8 @@ pub(super) fn closing(start: &str) -> Option<String> {
         });
     }
     let sign = start.chars().next()?;
-    let word = &start[sign.len_utf8()..];
-    word.starts_with(char::is_alphanumeric).then(|| format!("{sign}/{word}"))
+    let word = start.trim_start_matches(sign);
+    word.starts_with(char::is_alphanumeric).then(|| format!("{}/{word}", &start[..start.len() - word.len()]))
 }
 
 /// The marker that another closes, as [`closing`] has them.

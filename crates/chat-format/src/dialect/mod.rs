@@ -105,4 +105,6 @@ pub struct Turns {
     pub assistant: String,
     /// After what the model says, where that is more than a token which ends generation.
     pub end: String,
+    /// The marker that ends a turn with calls, where that is not what ends other turns. It may be missing.
+    pub end_of_calls: String,
 }

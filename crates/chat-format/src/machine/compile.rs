@@ -142,7 +142,8 @@ impl Seqs {
         let over = self.marker(&content.end, Outcome::ContentOver).filter(|_| marks);
         let joints = dialect.joints.iter().chain(std::iter::once(&dialect.turns.end));
         let joints: Vec<u16> = joints.filter_map(|text| self.marker(text, Outcome::Joint)).collect();
-        let stops: Vec<u16> = dialect.stops.iter().filter_map(|text| self.marker(text, Outcome::Stop)).collect();
+        let stops = dialect.stops.iter().chain(std::iter::once(&dialect.turns.end_of_calls));
+        let stops: Vec<u16> = stops.filter_map(|text| self.marker(text, Outcome::Stop)).collect();
         // A message whose header says nobody that is known.
         let elsewhere = content.start.trim().rfind(['<', '[', '\n']).map(|at| content.start.trim()[at..].to_owned());
         let elsewhere = elsewhere.and_then(|text| self.marker(&text, Outcome::Elsewhere));
@@ -299,6 +300,7 @@ fn committed_from(atoms: &[Atom]) -> usize {
     let mut literal = 0;
     for (number, atom) in atoms.iter().enumerate() {
         match atom {
+            Atom::Text(text) if is_label(text) => {}
             Atom::Text(text) if is_marker(text) => return number + 1,
             Atom::Text(text) | Atom::Exactly(text) => literal += text.len(),
             Atom::Name if literal >= 6 => return number,
@@ -307,6 +309,12 @@ fn committed_from(atoms: &[Atom]) -> usize {
         }
     }
     atoms.len()
+}
+
+/// Whether a text is words and a colon, as anybody writes them.
+fn is_label(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_alphabetic)
+        && text.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b' ' || byte == b':')
 }
 
 /// Whether a text is nothing that would be written without meaning it.

@@ -196,6 +196,12 @@ impl Seq {
         usize::from(thread.atom) >= self.committed
     }
 
+    /// Whether a part of a name is written, or of other open text.
+    pub(crate) fn is_in_name(&self, thread: Thread) -> bool {
+        let open = !matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Text(_) | Atom::Exactly(_)) | None);
+        self.then.is_call() && open && (thread.at > 0 || thread.name != Written::default())
+    }
+
     /// Whether white space may stand before a name: after a marker, not after a quote or in a word.
     fn may_stand_apart(&self, thread: Thread) -> bool {
         let before = usize::from(thread.atom).checked_sub(1).and_then(|before| self.atoms.get(before));

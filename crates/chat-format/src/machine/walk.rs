@@ -38,7 +38,7 @@ impl Machine {
                 }
                 At::Threads(home, threads) => {
                     let (home, threads) = (*home, std::mem::take(threads));
-                    self.in_threads(state, home, &threads, byte, listener)?
+                    self.in_threads(state, home, &threads, byte, prelude, listener)?
                 }
                 At::Arguments(form, args) => {
                     let form = *form;
@@ -167,11 +167,16 @@ impl Machine {
         home: Home,
         threads: &[Thread],
         byte: u8,
+        prelude: bool,
         listener: &mut impl Listener,
     ) -> Result<Done, Dead> {
         let (mut open, mut whole) = (Vec::with_capacity(threads.len()), Vec::new());
         for &thread in threads {
             whole.extend(self.seq(thread).step(thread, byte, self.how(), &mut open));
+        }
+        if prelude {
+            // A prompt begins a call at most: it never names one.
+            open.retain(|&thread| !self.seq(thread).is_in_name(thread));
         }
         if whole.is_empty() && open.is_empty() {
             return self.none_left(state, home, threads, listener);

@@ -31,7 +31,7 @@ pub(crate) enum Chooses {
     More(Chosen),
     /// This text is over.
     Is(usize),
-    /// This text was over before the byte.
+    /// This text was over before the byte, and before what of a longer one was read after it.
     Was(usize),
     No,
 }
@@ -67,14 +67,21 @@ impl Choices {
             return Chooses::Is(*text);
         }
         if left.is_empty() {
-            let was = |text: &usize| read > 0 && self.is_in(chosen, *text) && self.texts[*text].len() == read;
-            return match all.into_iter().find(was) {
-                Some(text) if !chosen.control => Chooses::Was(text),
-                _ => Chooses::No,
-            };
+            let begun = self.begun(chosen);
+            let was =
+                |text: &usize| !self.texts[*text].is_empty() && begun.starts_with(&self.texts[*text]) && may(*text);
+            let longest = all.into_iter().filter(was).max_by_key(|&text| self.texts[text].len());
+            return longest.filter(|_| !chosen.control).map_or(Chooses::No, Chooses::Was);
         }
         let out = all.filter(|text| !left.contains(text)).fold(0, |out, text| out | 1 << text);
         Chooses::More(Chosen { read: chosen.read + 1, out, control: false })
+    }
+
+    /// The bytes that were read.
+    pub(crate) fn begun(&self, chosen: Chosen) -> &[u8] {
+        let in_it =
+            (0..self.texts.len()).find(|&text| self.is_in(chosen, text) && self.texts[text].len() >= chosen.len());
+        in_it.map_or(&[], |text| &self.texts[text][..chosen.len()])
     }
 
     /// Whether nothing was read, not even that a control token begins.

@@ -162,10 +162,14 @@ impl Elements {
         let choices = if at_top { &self.top } else { &self.inner };
         match choices.step(chosen, byte, guard.is_strict(), may) {
             Chooses::Is(KEY) => opens(state, guard),
-            Chooses::Was(KEY) => match opens(state, guard) {
-                Step::Inside => self.name(state, byte, guard, out),
-                step => step,
-            },
+            Chooses::Was(KEY) => {
+                let name = choices.begun(chosen)[self.open.len()..].iter().copied().chain([byte]);
+                let opened = opens(state, guard);
+                name.fold(opened, |step, byte| match step {
+                    Step::Inside => self.step(state, byte, guard, out),
+                    step => step,
+                })
+            }
             Chooses::Is(_) if !at_top => go(state, At::Close(0)),
             Chooses::Is(_) if guard.on(Event::Close) => {
                 out.json(if level.children == 0 { b"{}" } else { b"}" });

@@ -1,8 +1,8 @@
 //! Arguments that are no JSON object: tags, elements, keywords, pairs.
 
-use super::calls::Shape;
-use super::probe::Probe;
-use super::text::{common_prefix, common_suffix};
+use super::shape::Shape;
+use crate::analysis::probe::Probe;
+use crate::analysis::text::{common_prefix, common_suffix};
 use crate::dialect::{Arguments, Keyed, Opened, Style};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> O
         value_end,
     };
     keywords(&around)
-        .or_else(|| pairs(&around))
+        .or_else(|| pairs(probe, shape, &around))
         .or_else(|| elements(&around, key))
         .or_else(|| tagged(probe, shape, &around))
 }
@@ -78,14 +78,27 @@ fn keywords(around: &Around) -> Option<Found> {
 }
 
 /// `{key:"value",next:"value"}`, with quotes of its own.
-fn pairs(around: &Around) -> Option<Found> {
+fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     let quote = around.to_value.trim().strip_prefix(':')?.trim_start();
     let opened = around.to_key.trim_end().ends_with(['{', '(', '[']);
     if quote.is_empty() || !opened || around.to_next.strip_prefix(quote)?.trim() != "," {
         return None;
     }
     let end = around.value_end + around.rest.strip_prefix(quote).map(|_| quote.len())?;
-    Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(Style::quoted_by(quote)) })
+    let mut style = Style::quoted_by(quote);
+    nested(probe, shape, &mut style);
+    Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(style) })
+}
+
+/// What texts and keys inside of objects stand in, where that is JSON's.
+fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
+    let (key, [inner, value]) = (&probe.needles.keys[0], &probe.needles.values);
+    let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: {inner: value}}))]) else { return };
+    let quoted = |needle: &str| text.find(needle).is_some_and(|at| text[..at].ends_with('"'));
+    if quoted(value) && style.quotes.iter().all(|quote| quote.mark != "\"") {
+        style.quotes.extend(Style::json().quotes);
+    }
+    style.bare_keys = !quoted(inner);
 }
 
 /// `<key>value</key>`.

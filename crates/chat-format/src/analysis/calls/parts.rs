@@ -1,7 +1,7 @@
 //! Texts of calls, cut into the parts of a pattern.
 
-use super::probe::Probe;
-use super::text::{CLOSING, Segment, segments};
+use crate::analysis::probe::Probe;
+use crate::analysis::text::{CLOSING, Segment, segments};
 use crate::dialect::Part;
 
 /// Stands for a tool's name.

@@ -1,0 +1,87 @@
+//! What ends calls, and what ends the turn after them: told apart by what was opened before.
+
+use crate::analysis::text::{CLOSING, Segment, closes, segments};
+
+/// Divides what stands after the arguments of calls. Each marker that closes one of those before belongs to the calls;
+/// from the first that closes none on it is the end of the turn. Nothing where none is closed.
+pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
+    let mut open = opened(before);
+    let (mut at, mut end) = (0, 0);
+    for segment in segments(after) {
+        let closed = match segment {
+            Segment::Marker(marker) => match open.iter().rposition(|tag| ends(tag, marker)) {
+                Some(closed) => Some((closed, marker.len())),
+                None => break,
+            },
+            Segment::Text(text) => {
+                let fence = open.iter().rposition(|tag| tag.starts_with(FENCE));
+                fence.zip(text.find(FENCE).map(|at| at + FENCE.len()))
+            }
+        };
+        if let Some((closed, length)) = closed {
+            open.truncate(closed);
+            end = at + length;
+        }
+        at += segment.text().len();
+    }
+    (end > 0).then(|| after.split_at(end))
+}
+
+/// The tags of a text that are open at its end: markers, and those that go on with a name.
+fn opened(text: &str) -> Vec<&str> {
+    let mut open: Vec<&str> = Vec::new();
+    for segment in segments(text) {
+        match segment {
+            Segment::Marker(marker) => match open.iter().rposition(|tag| ends(tag, marker)) {
+                Some(closed) => open.truncate(closed),
+                None => open.push(marker),
+            },
+            Segment::Text(piece) => {
+                open.extend(piece.match_indices(['<', '[']).map(|(at, _)| &piece[at..]));
+                open.extend(piece.rfind(FENCE).map(|at| &piece[at..]));
+            }
+        }
+    }
+    open
+}
+
+/// What code stands between.
+const FENCE: &str = "```";
+
+/// Whether a marker closes a tag: by its words, or as `</x>` what begins with `<x` and goes on with a name.
+fn ends(tag: &str, marker: &str) -> bool {
+    let named = || {
+        let word = marker.get(1..)?.strip_prefix('/')?.trim_end_matches(CLOSING);
+        let rest = tag.get(1..)?.strip_prefix(word)?;
+        (tag[..1] == marker[..1] && !word.is_empty() && !rest.starts_with(char::is_alphanumeric)).then_some(())
+    };
+    closes(tag, marker) || (tag.is_char_boundary(1) && marker.is_char_boundary(1) && named().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_closes_nothing_ends_the_turn() {
+        for (before, after, calls, turn) in [
+            ("<call>", "</call><|call_end|>", "</call>", "<|call_end|>"),
+            (
+                "<|fns_start|>\n<|step_start|>",
+                "<|step_end|>\n<|fns_end|><|eom|>",
+                "<|step_end|>\n<|fns_end|>",
+                "<|eom|>",
+            ),
+            ("<calls>\n<invoke name=\"", "</invoke>\n</calls>\n<|eom|>\n", "</invoke>\n</calls>", "\n<|eom|>\n"),
+            ("<fn=", "</fn></s>", "</fn>", "</s>"),
+            ("[CALL]", "[END_CALL]", "[END_CALL]", ""),
+            ("<<call>>", "<</call>>\n<|eom|>", "<</call>>", "\n<|eom|>"),
+            ("```code\n", "\n```<|eom|>", "\n```", "<|eom|>"),
+            ("<call><name>x</name><arguments>", "</arguments></call>", "</arguments></call>", ""),
+        ] {
+            assert_eq!(divide(before, after), Some((calls, turn)), "{before} {after}");
+        }
+        assert_eq!(divide("[TOOL_CALLS]", "</s>"), None);
+        assert_eq!(divide("", "</s>"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Messages with calls, as a template takes them.
+
+use crate::analysis::probe::{Ask, Probe};
+use crate::analysis::text::common_suffix;
+use serde_json::{Value, json};
+
+/// How messages with calls are given to the template.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    /// Arguments as JSON text.
+    pub(super) text: bool,
+    pub(super) content: Value,
+    /// What results begin with, where the template wants one for each call right after them.
+    pub(super) answered: Option<String>,
+}
+
+impl Shape {
+    /// The message with these calls.
+    pub(super) fn message(&self, calls: Vec<Value>) -> Value {
+        let mut calls = calls;
+        if self.text {
+            for call in &mut calls {
+                let arguments = &mut call["function"]["arguments"];
+                *arguments = Value::String(arguments.to_string());
+            }
+        }
+        json!({"role": "assistant", "content": self.content, "tool_calls": calls})
+    }
+
+    /// What is rendered after the user's text.
+    pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
+        let many = calls.len();
+        let mut messages = vec![probe.user(), self.message(calls)];
+        let Some(answer) = &self.answered else { return rendered(probe, messages) };
+        messages.extend((0..many).map(|number| result(probe, number)));
+        let mut text = rendered(probe, messages)?;
+        let end = text.find(&given(probe, 0))?;
+        text.truncate(text[..end].rfind(answer.as_str())?);
+        Some(text)
+    }
+
+    /// What stands before the first result of two, and before the second: so results begin.
+    pub(super) fn answer(&self, probe: &Probe) -> Option<String> {
+        let call = |number: usize| probe.call(number, json!({&probe.needles.keys[0]: &probe.needles.values[number]}));
+        let calls = self.message(vec![call(0), call(1)]);
+        let text = rendered(probe, vec![probe.user(), calls, result(probe, 0), result(probe, 1)])?;
+        let (before, rest) = text.split_once(&given(probe, 0))?;
+        let begin = common_suffix(before, rest.split_once(&given(probe, 1))?.0);
+        // Where the name or the id of the call is told, what is before that begins it.
+        let begin = begin.trim_start();
+        (!begin.is_empty()).then(|| begin.to_owned())
+    }
+}
+
+/// What is rendered after the user's text.
+fn rendered(probe: &Probe, messages: Vec<Value>) -> Option<String> {
+    let ask = Ask::new(messages);
+    let text = probe.render(&ask.clone().with_tools()).or_else(|| probe.render(&ask))?;
+    probe.after_user(&text).map(str::to_owned)
+}
+
+/// What a tool gave back.
+fn given(probe: &Probe, number: usize) -> String {
+    format!("{}gives{number}", probe.needles.stem)
+}
+
+fn result(probe: &Probe, number: usize) -> Value {
+    let needles = &probe.needles;
+    let (id, name) = (&needles.ids[number], &needles.names[number]);
+    json!({"role": "tool", "tool_call_id": id, "name": name, "content": given(probe, number)})
+}
