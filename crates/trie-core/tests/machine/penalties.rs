@@ -16,7 +16,7 @@ fn trie() -> Trie {
     for _ in 0..4 {
         let longer = |row: &Vec<TokenId>| [1, 2, 3, 5, 8].map(|next| [row.clone(), ids(&[next])].concat());
         rows = rows.iter().flat_map(longer).collect();
-        for row in rows {
+        for row in &rows {
             builder.push(None, row);
         }
     }
