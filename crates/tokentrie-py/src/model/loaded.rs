@@ -661,6 +661,7 @@ pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py,
 
 /// What a call gives: one, or a list where a number of them was asked for.
 #[derive(IntoPyObject)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each call, and goes to Python at once")]
 pub(crate) enum Several {
     /// One.
     One(Generated),
