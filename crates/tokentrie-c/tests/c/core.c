@@ -325,11 +325,13 @@ static void options(void) {
     OK(tokentrie_sampler_new(trie, vocab, &greedy, NULL, 0, &sampler));
     int state = TOKENTRIE_STATE_ACTIVE;
     int32_t token = -1;
-    while (state == TOKENTRIE_STATE_ACTIVE) {
-      OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
-      OK(tokentrie_sampler_accept(sampler, &token, 1));
-      OK(tokentrie_sampler_state(sampler, &state, NULL));
-    }
+    /* STOP, behind which no longer value goes on. */
+    row[9] = 2.0f;
+    OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+    OK(tokentrie_sampler_accept(sampler, &token, 1));
+    OK(tokentrie_sampler_state(sampler, &state, NULL));
+    CHECK(token == 9 && state == TOKENTRIE_STATE_COMPLETE);
+    row[9] = 0.0f;
     OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
     CHECK(token == 20);
     OK(tokentrie_sampler_accept(sampler, &token, 1));
