@@ -158,7 +158,10 @@ impl Batch {
         SpanRules::free(n_vocab, &[], After::Free)?;
         let sampled = options.mode == Mode::Sampled;
         let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
-        let (rows, draws, spare) = (Vec::new(), Vec::new(), Spare::default());
+        let rules = rules.into_iter();
+        let most = rules.size_hint().0;
+        let (rows, draws) = (Vec::with_capacity(most), Vec::with_capacity(if sampled { most } else { 0 }));
+        let spare = Spare::default();
         let mut batch =
             Self { rules: Vec::new(), rows, n_vocab, options, seed, draws, starved: 0, remembers: false, spare };
         for rules in rules {
