@@ -101,6 +101,30 @@ pub(crate) struct Stats {
     seed: u32,
 }
 
+/// What a call gives: one, or a list where a number of them was asked for.
+#[cfg(feature = "llama")]
+#[derive(IntoPyObject)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each call, and goes to Python at once")]
+pub(crate) enum Several {
+    /// One.
+    One(Generated),
+    /// So many.
+    All(Vec<Generated>),
+}
+
+#[cfg(feature = "llama")]
+impl Several {
+    pub(crate) fn of(mut all: Vec<Generated>, is_list: bool) -> Self {
+        match all.pop() {
+            Some(only) if !is_list => Self::One(only),
+            last => {
+                all.extend(last);
+                Self::All(all)
+            }
+        }
+    }
+}
+
 #[cfg(feature = "llama")]
 impl Generated {
     pub(crate) fn new(

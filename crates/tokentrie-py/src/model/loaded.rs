@@ -10,7 +10,7 @@ use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
-use crate::model::generated::Generated;
+use crate::model::generated::{Generated, Several};
 use crate::model::meaning::{Meaning, Written, meaning};
 use crate::model::rivals;
 use crate::model::watch::Watch;
@@ -657,28 +657,6 @@ impl Model {
 /// What runs calls beside other work, in Python.
 pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("tokentrie.streaming")?.getattr(name)
-}
-
-/// What a call gives: one, or a list where a number of them was asked for.
-#[derive(IntoPyObject)]
-#[expect(clippy::large_enum_variant, reason = "one is made for each call, and goes to Python at once")]
-pub(crate) enum Several {
-    /// One.
-    One(Generated),
-    /// So many.
-    All(Vec<Generated>),
-}
-
-impl Several {
-    fn of(mut all: Vec<Generated>, is_list: bool) -> Self {
-        match all.pop() {
-            Some(only) if !is_list => Self::One(only),
-            last => {
-                all.extend(last);
-                Self::All(all)
-            }
-        }
-    }
 }
 
 /// More results of one call than that are a mistake.
