@@ -26,7 +26,7 @@ async function answers(session: Session, { prompt, choices }: Pick) {
   const choice = await session.choose(prompt, choices);
   const picked = await session.generate(prompt, { constraint: { choice: [...choices] } }).result;
   const chat = await session.chat([{ role: "user", content: "Ring twice." }], { maxTokens: 8 });
-  return { names: choice.ranking, probabilities: choice.probabilities, text: picked.text, chat: chat.message.content };
+  return { name: choice.name, probabilities: choice.probabilities, text: picked.text, chat: chat.message.content };
 }
 
 describe("Sessions with slots", { skip: NO_MODEL }, () => {
