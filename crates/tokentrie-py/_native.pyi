@@ -1041,6 +1041,7 @@ class _GenerateOptions(_AllSettings, total=False):
     on_invalid: _OnInvalid
     cancel: CancelToken | None
     timeout: float | None
+    priority: int
 
 @type_check_only
 class _ChatOptions(_AllSettings, total=False):
@@ -1058,6 +1059,7 @@ class _ChatOptions(_AllSettings, total=False):
     probabilities: bool
     cancel: CancelToken | None
     timeout: float | None
+    priority: int
     continue_final_message: _Continued | None
     template_variables: _Mapping[str, _Any] | None
 
@@ -1072,6 +1074,7 @@ class _ChooseOptions(TypedDict, total=False):
     max_rows: int | None
     cancel: CancelToken | None
     timeout: float | None
+    priority: int
 
 @type_check_only
 class _DecideOptions(TypedDict, total=False):
@@ -1087,6 +1090,7 @@ class _DecideOptions(TypedDict, total=False):
     prompt: str | None
     cancel: CancelToken | None
     timeout: float | None
+    priority: int
 
 @final
 class Limits:
@@ -1108,7 +1112,7 @@ class CancelToken:
 
 @final
 class OpenCall:
-    def __new__(cls, cancel: CancelToken | None, timeout: float | None) -> Self: ...
+    def __new__(cls, cancel: CancelToken | None, timeout: float | None, priority: int) -> Self: ...
     def check(self) -> None: ...
 
 @final
@@ -1192,6 +1196,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[_V]: ...
@@ -1219,6 +1224,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated: ...
@@ -1246,6 +1252,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[str]: ...
@@ -1273,6 +1280,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[_V]: ...
@@ -1300,6 +1308,7 @@ class Model:
         on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         n: None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[str]: ...
@@ -1341,6 +1350,7 @@ class Model:
         calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
     ) -> Answers[dict[str, _Any]]: ...
     @overload
     def decide(
@@ -1360,6 +1370,7 @@ class Model:
         calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
     ) -> Answers[_D]: ...
     @overload
     def decide_many(
@@ -1431,6 +1442,7 @@ class Model:
         probabilities: bool = False,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         continue_final_message: _Continued | None = None,
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],
@@ -1462,6 +1474,7 @@ class Model:
         probabilities: bool = False,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
         continue_final_message: _Continued | None = None,
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],
@@ -1551,6 +1564,7 @@ class Model:
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
     ) -> Choice: ...
     @overload
     def choose(
@@ -1567,6 +1581,7 @@ class Model:
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
     ) -> Choice[str]: ...
     @overload
     def choose(
@@ -1583,6 +1598,7 @@ class Model:
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        priority: int = 0,
     ) -> Choice[str]: ...
     @overload
     def choose_many(  # type: ignore[overload-overlap]
@@ -1598,6 +1614,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice]: ...
@@ -1615,6 +1632,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice[str]]: ...
@@ -1632,6 +1650,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice[str]]: ...
@@ -1649,6 +1668,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice | Exception]: ...
@@ -1666,6 +1686,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice[str] | Exception]: ...
@@ -1683,6 +1704,7 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices[Choice[str] | Exception]: ...

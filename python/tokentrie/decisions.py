@@ -260,6 +260,7 @@ def decide(
     *,
     cancel: CancelToken | None = None,
     timeout: float | None = None,
+    priority: int = 0,
     instructions: Any = None,
     readout: Literal["text", "label"] = "text",
     list_options: bool = True,
@@ -272,7 +273,7 @@ def decide(
     calibration: Any = None,
 ) -> Iterator[_Decision]:
     """Questions and options, read once; what is read meanwhile is part of the call, and ends with its time."""
-    call = OpenCall(cancel, timeout)
+    call = OpenCall(cancel, timeout, priority)
     before = CALL.set(call)
     options = {
         "instructions": instructions, "readout": readout, "list_options": list_options, "permute": permute,

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -221,6 +221,41 @@ def test_a_full_queue_says_so_at_once() -> None:
         thread.join()
     assert len(over) == 3, "who waits is not lost"
     assert model.generate("Yes ", max_tokens=1).stats.sampled_tokens == 1
+
+
+def test_urgent_calls_go_first() -> None:
+    done: list[str] = []
+    with tokentrie.Model(slots=2, n_ctx=512) as model, ThreadPoolExecutor(4) as pool:
+
+        def call(name: str, tokens: int, priority: int) -> None:
+            model.generate(f"{name} ", Regex(r"[ab]{4000}"), max_tokens=tokens, priority=priority)
+            done.append(name)
+
+        def sent(name: str, tokens: int, priority: int, waits: int) -> Future[None]:
+            call_of = pool.submit(call, name, tokens, priority)
+            while model.engine.queued < waits:
+                assert not call_of.done()
+            return call_of
+
+        all_calls = [pool.submit(call, "first", 200, 0), pool.submit(call, "second", 390, 0)]
+        while model.engine.running < 2:
+            pass
+        # One slot is free when the first is over, and there the urgent one goes before the one that waits longer.
+        all_calls += [sent("idle", 2, -1, 1), sent("urgent", 2, 1, 2)]
+        for one in all_calls:
+            one.result()
+    assert done == ["first", "urgent", "idle", "second"]
+
+
+def test_priorities_are_integers(shared: tokentrie.Model) -> None:
+    for wrong in (2**31, -(2**31) - 1):
+        with pytest.raises(OverflowError):
+            shared.generate("A", priority=wrong)
+    with pytest.raises(TypeError):
+        shared.choose("A", ["a", "b"], priority="high")  # type: ignore[arg-type]
+    assert shared.decide("It is on.", {"on": bool}, priority=3)["on"].kind == "predicate"
+    assert shared.chat([{"role": "user", "content": "hi"}], max_tokens=2, priority=-3).stats.tokens == 2
+    assert [choice.name for choice in shared.choose_many(["A"], ["x"], priority=1)] == ["x"]
 
 
 def test_prompts_that_do_not_fit_concern_nobody_else(shared: tokentrie.Model) -> None:

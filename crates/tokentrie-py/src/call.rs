@@ -2,7 +2,7 @@
 
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
-use tokentrie::run::{Call, Cancel, Ended};
+use tokentrie::run::{Call, CallOptions, Cancel, Ended};
 
 /// A handle that ends the calls it is given to, from any thread: those that run and those that wait for their turn.
 ///
@@ -56,9 +56,9 @@ pub(crate) struct OpenCall(pub(crate) Call);
 impl OpenCall {
     /// Its time counts from here.
     #[new]
-    #[pyo3(signature = (cancel, timeout))]
-    fn new(cancel: Option<&Bound<'_, CancelToken>>, timeout: Option<f64>) -> Result<Self> {
-        begun(cancel, timeout).map(Self)
+    #[pyo3(signature = (cancel, timeout, priority))]
+    fn new(cancel: Option<&Bound<'_, CancelToken>>, timeout: Option<f64>, priority: i32) -> Result<Self> {
+        begun(cancel, CallOptions { timeout, priority }).map(Self)
     }
 
     /// Raises what ended it, if anything did.
@@ -71,8 +71,8 @@ impl OpenCall {
 ///
 /// # Errors
 /// `OptionError` for a time that is negative or no number.
-pub(crate) fn begun(cancel: Option<&Bound<'_, CancelToken>>, timeout: Option<f64>) -> Result<Call> {
-    let call = Call::new(timeout).map_err(|error| Class::Option.error(error.to_string()))?;
+pub(crate) fn begun(cancel: Option<&Bound<'_, CancelToken>>, options: CallOptions) -> Result<Call> {
+    let call = Call::new(options).map_err(|error| Class::Option.error(error.to_string()))?;
     Ok(match cancel {
         Some(cancel) => call.with(&cancel.get().0),
         None => call,

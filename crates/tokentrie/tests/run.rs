@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use tokentrie::engine::Runtime;
 use tokentrie::run::{
-    Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json, generated_json,
+    CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json,
+    generated_json,
 };
 use tokentrie::spec::{DataOnly, Over, Spec};
 use trie_core::{After, ChooseOptions, Mode, SpanRules};
@@ -37,17 +38,17 @@ fn defaults(options: &[OptionInfo]) -> Value {
 fn the_defaults_of_the_table_are_those_of_the_options() {
     let read = asked(&defaults(&Generate::OPTIONS)).unwrap();
     let usual = asked(&json!({})).unwrap();
-    assert_eq!((read.options, read.timeout), (usual.options.clone(), None));
+    assert_eq!((read.options, read.call), (usual.options.clone(), CallOptions::default()));
     assert_eq!(usual.options, Generate::default());
     let read = ChooseRequest::from_json(defaults(&Choose::OPTIONS).to_string().as_bytes()).unwrap();
-    assert_eq!((read.options, read.timeout), (Choose::default(), None));
+    assert_eq!((read.options, read.call), (Choose::default(), CallOptions::default()));
 }
 
 /// A value of each option that is not its default.
 fn other(name: &str) -> Value {
     match name {
         "sampling" | "free_sampling" => json!({"temperature": 0.5, "seed": 7}),
-        "max_tokens" | "top" | "max_rows" => json!(5),
+        "max_tokens" | "top" | "max_rows" | "priority" => json!(5),
         "end_tokens" => json!([3]),
         "after" => json!("free"),
         "skip_ahead" => json!(false),
@@ -61,19 +62,20 @@ fn other(name: &str) -> Value {
 fn every_option_of_the_table_is_read_and_no_other() {
     for option in Generate::OPTIONS {
         let read = asked(&json!({option.name: other(option.name)})).unwrap();
-        assert!(read.options != Generate::default() || read.timeout == Some(1.5), "{}", option.name);
+        assert!(read.options != Generate::default() || read.call != CallOptions::default(), "{}", option.name);
         let said = asked(&json!({option.name: [[]]})).unwrap_err();
         assert!(said.starts_with(&format!("$.{}", option.name)), "{said}");
     }
     for option in Choose::OPTIONS {
         let json = json!({option.name: other(option.name)}).to_string();
         let read = ChooseRequest::from_json(json.as_bytes()).unwrap();
-        assert!(read.options != Choose::default() || read.timeout == Some(1.5), "{}", option.name);
+        assert!(read.options != Choose::default() || read.call != CallOptions::default(), "{}", option.name);
     }
     for (value, says) in [
         (json!({"max_token": 1}), "$.max_token: there is no such field here"),
         (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
         (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
+        (json!({"priority": 2147483648_u32}), "$.priority: it must be an integer from -2147483648 to 2147483647"),
         (json!({"stop": 7}), "$.stop: it must be a text, or an array of texts"),
         (json!({"stop": ["a", 7]}), "$.stop[1]: it must be a string"),
         (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),

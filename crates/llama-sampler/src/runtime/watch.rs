@@ -32,6 +32,11 @@ pub trait Watch {
         false
     }
 
+    /// How urgent the call is beside others of an engine: those of higher priority go first.
+    fn priority(&self) -> i32 {
+        0
+    }
+
     /// Whether [`Watch::step`] wants to be called: the probabilities cost `O(allowed)` a step.
     fn wants_steps(&self) -> bool {
         false
@@ -52,6 +57,10 @@ impl Watch for () {}
 impl<W: Watch + ?Sized> Watch for &mut W {
     fn stop(&mut self) -> bool {
         (**self).stop()
+    }
+
+    fn priority(&self) -> i32 {
+        (**self).priority()
     }
 
     fn wants_steps(&self) -> bool {

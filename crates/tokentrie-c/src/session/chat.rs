@@ -23,6 +23,10 @@ impl ChatWatch for Told<'_> {
         gives_up(self.call)
     }
 
+    fn priority(&self) -> i32 {
+        self.call.priority()
+    }
+
     fn tell(&mut self, events: Vec<Event>) {
         for event in &events {
             (self.sink)(TokenId::default(), &event_json(event));
@@ -41,7 +45,7 @@ impl Session {
     pub(crate) fn chat_start(self: &Arc<Self>, json: &[u8]) -> Result<()> {
         let (turn, began) = (self.turn(CHAT)?, Instant::now());
         let (format, request, is_missing) = self.request(json)?;
-        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
+        let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let over = Over::vocab(self.model.model.vocab());
         let ready = made_unless_over(&call, || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?))?;
         let mut state = self.state();

@@ -45,9 +45,9 @@ impl Session {
     /// As a request says it; [`Session::result`] has what came of it.
     pub(crate) fn choose_json(&self, json: &[u8]) -> Result<()> {
         let began = Instant::now();
-        let ChooseRequest { prompt, choices, options, timeout } = ChooseRequest::from_json(json)?;
+        let ChooseRequest { prompt, choices, options, call } = ChooseRequest::from_json(json)?;
         let turn = self.turn(CHOOSE)?;
-        let call = Call::begun_at(began, timeout)?.with(turn.cancel());
+        let call = Call::begun_at(began, call)?.with(turn.cancel());
         let mut warnings = Vec::new();
         let (prompt, set) = made_in(&call, BEFORE, || {
             let values = match choices {

@@ -15,7 +15,7 @@ impl Session {
         let began = Instant::now();
         let request = Request::from_json(json)?;
         let turn = self.turn("decide")?;
-        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
+        let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let (format, _) = self.model.format()?;
         let path = self.model.model.path();
         let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets, path)?))?;

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::engine::Runtime;
-use tokentrie::run::{Call, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
+use tokentrie::run::{Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::spec::{Built, Over};
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
@@ -34,7 +34,7 @@ impl Plan {
         draw.check()?;
         let mut options = Generate::default();
         options.max_tokens = max_tokens;
-        let request = GenerateRequest { prompt: None, constraint: None, options, timeout: None };
+        let request = GenerateRequest { prompt: None, constraint: None, options, call: CallOptions::default() };
         Self { request, draw: Some(draw), began: Instant::now() }.checked()
     }
 
@@ -64,6 +64,10 @@ struct Told<'a> {
 impl Watch for Told<'_> {
     fn stop(&mut self) -> bool {
         gives_up(self.call)
+    }
+
+    fn priority(&self) -> i32 {
+        self.call.priority()
     }
 
     fn wants_steps(&self) -> bool {
@@ -121,7 +125,7 @@ impl Session {
     /// What a generation begins with; none where its time was over first. Whatever is wrong here, none begins.
     fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
         let Plan { request, draw, began } = plan;
-        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
+        let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let prepared = made_unless_over(&call, || self.prepared(request, draw, call.clone()))?;
         if prepared.is_none() {
             let mut state = self.state();

@@ -25,6 +25,10 @@ impl Watch for UntilEnded<'_> {
     fn stop(&mut self) -> bool {
         gives_up(self.0)
     }
+
+    fn priority(&self) -> i32 {
+        self.0.priority()
+    }
 }
 
 /// Makes what a call begins with; nothing where the call was over first.

@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions, only_span, response_format};
+use tokentrie::run::CallOptions;
 use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
 
@@ -35,6 +36,10 @@ struct Listening<'w> {
 impl ChatWatch for Listening<'_> {
     fn stop(&mut self) -> bool {
         self.watch.wants_stop()
+    }
+
+    fn priority(&self) -> i32 {
+        llama_sampler::Watch::priority(self.watch)
     }
 
     fn listens(&self) -> bool {
@@ -138,6 +143,7 @@ impl Model {
     ///     probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     priority: an int; with slots, calls of higher priority go first.
     ///     continue_final_message: go on with the last message, which is the assistant's: as in `ChatFormat.prompt`.
     ///     template_variables: a dict: what the template finds under names of its own.
     ///     settings: all other settings of the draw, as for `Sampling`.
@@ -174,7 +180,7 @@ impl Model {
             enable_thinking=True, thinking_budget=None, stream=None, stop=None, constraint=None, response_format=None, \
             on_invalid=\"raise\", retries=0, mode=\"greedy\", seed=None, temperature=1.0, top_k=0, top_p=1.0, \
             min_p=0.0, sampling=None, max_tokens=None, probabilities=False, cancel=None, timeout=None, \
-            continue_final_message=None, template_variables=None, **settings)",
+            priority=0, continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
         slf: &Bound<'py, Self>,
@@ -191,8 +197,8 @@ impl Model {
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, enable_thinking=true,
         thinking_budget=None, stream=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise, mode=Given(None),
-        sampling=None, max_tokens=None, probabilities=false, cancel=None, timeout=None, continue_final_message=None,
-        template_variables=None, **settings
+        sampling=None, max_tokens=None, probabilities=false, cancel=None, timeout=None, priority=0,
+        continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _chat(
@@ -214,11 +220,12 @@ impl Model {
         probabilities: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
+        priority: i32,
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Message> {
-        let call = begun(cancel, timeout)?;
+        let call = begun(cancel, CallOptions { timeout, priority })?;
         refuse_unknown(py, settings)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
@@ -242,7 +249,7 @@ impl Model {
             definitions: definitions.map(Arc::clone),
             prompt: prompt_options(enable_thinking, continued(continue_final_message)?, template_variables)?,
             thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
-            timeout: None,
+            call: CallOptions::default(),
             content: None,
             reply: ReplyOptions {
                 tools: offered.core().clone(),

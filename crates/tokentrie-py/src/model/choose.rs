@@ -12,7 +12,7 @@ use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tokentrie::run::Choose;
+use tokentrie::run::{CallOptions, Choose};
 use trie_core::Constraint;
 use trie_core::work::Limits;
 use trie_text::{Tokenization, Values};
@@ -49,6 +49,7 @@ impl Model {
     ///         for one value, otherwise no limit.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     priority: an int; with slots, calls of higher priority go first.
     ///
     /// Returns:
     ///     Choice.
@@ -72,7 +73,7 @@ impl Model {
     ///     'positive'
     #[pyo3(signature = (
         prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, cancel=None, timeout=None
+        max_rows=None, cancel=None, timeout=None, priority=0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
@@ -88,8 +89,9 @@ impl Model {
         max_rows: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
+        priority: i32,
     ) -> Result<Choice> {
-        let call = begun(cancel, timeout)?;
+        let call = begun(cancel, CallOptions { timeout, priority })?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let (set, Question { prompt, set: values }) = made_in(choices.py(), &call, || {
             let set = self.set(choices, around, end_tokens, top, max_rows)?;
@@ -107,7 +109,8 @@ impl Model {
     /// Args:
     ///     prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
     ///         time.
-    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
+    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel, priority: as for
+    ///         `choose`.
     ///     on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
     ///         iteration with its error, which names it by its number from 0; "return" gives the error, a
     ///         TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
@@ -131,7 +134,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, cancel=None, on_error="raise", progress=None
+        max_rows=None, cancel=None, priority=0, on_error="raise", progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -146,6 +149,7 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
+        priority: i32,
         on_error: &str,
         progress: Option<Py<PyAny>>,
     ) -> Result<Choices> {
@@ -154,7 +158,8 @@ impl Model {
             return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
         }
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let (call, on_error) = (begun(cancel, None)?, OnError::read(on_error)?);
+        let (call, on_error) =
+            (begun(cancel, CallOptions { priority, ..CallOptions::default() })?, OnError::read(on_error)?);
         let set = made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, top, max_rows))?;
         let prompts = &strings::column("prompts", prompts)?;
         Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, call)?)

@@ -53,6 +53,7 @@ impl Model {
     ///         probabilities are those it makes of them.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     priority: an int; with slots, calls of higher priority go first.
     ///
     /// Returns:
     ///     Answers: an Answer for each question, by name.
@@ -81,7 +82,7 @@ impl Model {
         signature = (state, questions, **options),
         text_signature = "($self, state, questions, *, instructions=None, readout=\"text\", list_options=True, \
             permute=1, prior=\"none\", threshold=None, top=10, system=None, prompt=None, \
-            calibration=None, cancel=None, timeout=None)",
+            calibration=None, cancel=None, timeout=None, priority=0)",
     )]
     fn decide<'py>(
         slf: &Bound<'py, Self>,
@@ -220,7 +221,7 @@ impl Model {
         } else {
             // A request that came as text says how long it may take.
             let request = read()?;
-            let call = Call::begun_at(began, request.timeout);
+            let call = Call::begun_at(began, request.call);
             (request, &call.map_err(|error| Class::Option.error(error.to_string()))?)
         };
         let ready = made_in(py, call, || {

@@ -28,8 +28,8 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokentrie::engine::{Engine, EngineOptions, Runtime};
-use tokentrie::run::{Call, Generate, Stops, Turns};
+use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
+use tokentrie::run::{Call, CallOptions, Generate, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
@@ -144,15 +144,16 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            if slots == 1 && of_engine.batching == tokentrie::engine::Batching::Free {
-                let context = model.context(options)?;
-                return Ok((model, context.n_ctx(), context.most_threads(), Some(context), None));
-            }
-            let engine = Engine::new(&model, options, of_engine)?;
-            Ok((model, engine.host().room, engine.most_threads(), None, Some(Arc::new(engine))))
+            let opened = Opened::new(&model, options, of_engine)?;
+            Ok((model, opened))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (model, n_ctx, n_threads, context, engine) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (model, opened) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (n_ctx, n_threads) = (opened.n_ctx(), opened.most_threads());
+        let (context, engine) = match opened {
+            Opened::Alone(context) => (Some(*context), None),
+            Opened::Shared(engine) => (None, Some(Arc::new(engine))),
+        };
         Ok(Self {
             path: model.path().to_owned(),
             n_ctx,
@@ -273,6 +274,7 @@ impl Model {
     ///         `value` is None, and `invalid` says why.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     priority: an int; with slots, calls of higher priority go first.
     ///     n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
     ///         after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
     ///         slots runs them side by side. None gives one that is no list.
@@ -304,12 +306,13 @@ impl Model {
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, free_sampling=None,
-            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, n=None, **settings
+            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, priority=0, n=None,
+            **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
             probabilities=False, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=\"raise\", \
-            cancel=None, timeout=None, n=None, **settings)",
+            cancel=None, timeout=None, priority=0, n=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -329,11 +332,12 @@ impl Model {
         on_invalid: OnInvalid,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
+        priority: i32,
         n: Option<i64>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Several> {
         let py = prompt.py();
-        let call = begun(cancel, timeout)?;
+        let call = begun(cancel, CallOptions { timeout, priority })?;
         let count = several(n, on_step.is_some())?;
         let mut options = Generate::default();
         options.exact = mode.0.is_some_and(|mode| mode.exact);

@@ -60,6 +60,10 @@ impl llama_sampler::Watch for Watch {
         self.wants_stop()
     }
 
+    fn priority(&self) -> i32 {
+        self.call.priority()
+    }
+
     fn wants_steps(&self) -> bool {
         self.on_step.is_some() && self.signals.raised.is_none()
     }

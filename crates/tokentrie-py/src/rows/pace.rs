@@ -7,7 +7,7 @@ use crate::exit::called;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
-use tokentrie::run::Call;
+use tokentrie::run::{Call, CallOptions};
 
 /// What may end a search, and how far it is.
 pub(crate) struct Pace<'py> {
@@ -32,7 +32,13 @@ impl<'py> Pace<'py> {
         progress: Option<&Bound<'py, PyAny>>,
         what: &str,
     ) -> Result<Self> {
-        let mut pace = Self { call: begun(cancel, timeout)?, tell: None, bar: None, done: 0, total: None };
+        let mut pace = Self {
+            call: begun(cancel, CallOptions { timeout, ..CallOptions::default() })?,
+            tell: None,
+            bar: None,
+            done: 0,
+            total: None,
+        };
         let Some(progress) = progress else { return Ok(pace) };
         if progress.is_callable() {
             pace.tell = Some(progress.clone());

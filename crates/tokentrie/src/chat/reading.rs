@@ -16,6 +16,11 @@ pub trait ChatWatch {
     /// Whether the reply is not wanted any more; asked between two forward passes.
     fn stop(&mut self) -> bool;
 
+    /// How urgent the call is beside others of an engine.
+    fn priority(&self) -> i32 {
+        0
+    }
+
     /// Whether it still listens.
     fn listens(&self) -> bool {
         true
@@ -36,6 +41,10 @@ impl ChatWatch for () {
 impl<W: ChatWatch + ?Sized> ChatWatch for &mut W {
     fn stop(&mut self) -> bool {
         (**self).stop()
+    }
+
+    fn priority(&self) -> i32 {
+        (**self).priority()
     }
 
     fn listens(&self) -> bool {
@@ -215,6 +224,10 @@ impl<W: ChatWatch> Reading<W> {
 impl<W: ChatWatch> Watch for Reading<W> {
     fn stop(&mut self) -> bool {
         self.is_over() || self.told.watch.stop()
+    }
+
+    fn priority(&self) -> i32 {
+        self.told.watch.priority()
     }
 
     fn wants_steps(&self) -> bool {

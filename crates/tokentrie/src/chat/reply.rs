@@ -166,6 +166,7 @@ impl ReadyChat {
                 Ok(end.of(&generated, reading))
             }
             Runtime::Shared(engine) => engine.call(
+                watch.priority(),
                 |tell: Sender<Said<Vec<Event>, ChatReply>>, stop| {
                     let (end, read) = self.split();
                     let reading = read.by(ChatRelay { stop, tell: tell.clone() }, &end);

@@ -6,7 +6,7 @@ use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::tools::{known_tools, wrapped_tool};
-use crate::run::{sampling, stops, timeout};
+use crate::run::{CallOptions, call_options, sampling, stops};
 use crate::spec::fields::{Fields, array, text, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::kinds::reply::ToolUse;
@@ -32,8 +32,8 @@ pub struct ChatRequest {
     pub prompt: PromptOptions,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
-    /// The seconds that it may take.
-    pub timeout: Option<f64>,
+    /// Its time and its turn.
+    pub call: CallOptions,
     /// What the content obeys, where that was said as data: made a constraint by [`ChatRequest::over`].
     pub content: Option<Spec>,
     /// How the reply is made and read.
@@ -46,7 +46,7 @@ const UNTOLD: &str =
 const NO_CALLS: &str = "the model's chat template writes no calls of tools, so the answer is text: describe the tools \
     in the system message and generate with a JsonSchema, or take a model whose template knows tools";
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "messages",
     "tools",
     "tool_choice",
@@ -59,6 +59,7 @@ const FIELDS: [&str; 15] = [
     "probabilities",
     "sampling",
     "timeout",
+    "priority",
     "stop",
     "constraint",
     "response_format",
@@ -121,14 +122,14 @@ impl ChatRequest {
             prompt.render = variables.iter().fold(prompt.render, with);
         }
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
-        let (thinking_budget, timeout) = (fields.count("thinking_budget")?, timeout(&fields)?);
+        let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
         let constraint = fields.read("constraint", |place, value| Spec::read(place, value, MOST_DEPTH))?;
         let format = fields.read("response_format", read_format)?.flatten();
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
         }
-        Ok(Self { messages, definitions, prompt, thinking_budget, timeout, content: constraint.or(format), reply })
+        Ok(Self { messages, definitions, prompt, thinking_budget, call, content: constraint.or(format), reply })
     }
 
     /// The same with what the content obeys as a constraint over a vocabulary.

@@ -1,7 +1,7 @@
 //! How to decide.
 
 use super::layout::Layout;
-use crate::run::{OptionInfo, TIMEOUT, from_one, option};
+use crate::run::{OptionInfo, PRIORITY, TIMEOUT, from_one, option};
 use crate::spec::fields::{Fields, text, wrong_type};
 use crate::spec::{SpecError, SpecProblem};
 use serde_json::Value;
@@ -75,7 +75,7 @@ impl Decide {
     pub const MOST_ORDERS: u32 = 64;
 
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 11] = [
+    pub const OPTIONS: [OptionInfo; 12] = [
         option("instructions", "null", "text or JSON", "what all questions are told"),
         option("system", "null", "a text", "what stands in the system message"),
         option(
@@ -97,6 +97,7 @@ impl Decide {
         option("top", "10", "1 to 4294967295", "the best so many options of a question with thousands"),
         option("calibration", "null", "an object that `calibrate` makes", "what makes the probabilities honest"),
         TIMEOUT,
+        PRIORITY,
     ];
 
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {

@@ -3,7 +3,7 @@
 use super::calibration::Calibration;
 use super::options::{Decide, Prior};
 use super::question::Question;
-use crate::run::timeout;
+use crate::run::{CallOptions, call_options};
 use crate::spec::fields::{Fields, array, wrong_type};
 use crate::spec::json::parse;
 use crate::spec::place::Place;
@@ -24,8 +24,8 @@ pub struct Request {
     pub options: Decide,
     /// What makes the probabilities honest.
     pub calibration: Option<Calibration>,
-    /// The seconds that it may take.
-    pub timeout: Option<f64>,
+    /// Its time and its turn.
+    pub call: CallOptions,
 }
 
 impl Request {
@@ -63,7 +63,7 @@ impl Request {
         if let Some(calibration) = &calibration {
             calibration.check(&Place::ROOT.field("calibration").field("questions"), &questions, &options)?;
         }
-        Ok(Self { states, questions, options, calibration, timeout: timeout(&fields)? })
+        Ok(Self { states, questions, options, calibration, call: call_options(&fields)? })
     }
 }
 

@@ -108,7 +108,7 @@ impl Engine {
         unwrap: impl Fn(W, Generated) -> Generated + Copy + Send + 'static,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Generated>, RuntimeError> {
-        let (wants_steps, wants_shares) = (watch.wants_steps(), watch.wants_shares());
+        let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
         let make = |options: &GenerateOptions, tell: Sender<Said<OwnedStep, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
             let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
@@ -118,9 +118,8 @@ impl Engine {
             };
             Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
         };
-        self.call_each(options.iter().map(|options| |tell, stop| make(options, tell, stop)), &mut |step: Option<
-            OwnedStep,
-        >| {
+        let jobs = options.iter().map(|options| |tell, stop| make(options, tell, stop));
+        self.call_each(priority, jobs, &mut |step: Option<OwnedStep>| {
             if let Some(step) = step {
                 step.show(watch);
             }
@@ -139,6 +138,7 @@ impl Engine {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
         self.call(
+            watch.priority(),
             |tell, stop| {
                 let scoring = Scoring::each::<RuntimeError>(self.host, asked, options)?;
                 Ok(Box::new(Choosing { scoring, stop, tell }))
@@ -153,7 +153,8 @@ impl Engine {
     /// Tokens that do not fit; a full queue, a closed engine, another process.
     pub(super) fn row(&self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Vec<f32>, RuntimeError> {
         let tokens = tokens.to_vec();
-        self.call(|tell, stop| Ok(Box::new(Row { tokens, found: None, stop, tell })), &mut |_: Option<()>| watch.stop())
+        let job = |tell, stop| Ok(Box::new(Row { tokens, found: None, stop, tell }) as Box<dyn Job>);
+        self.call(watch.priority(), job, &mut |_: Option<()>| watch.stop())
     }
 
     /// Forgets what no call uses: for measurements.
@@ -195,19 +196,21 @@ impl Engine {
         if self.options.batching == Batching::Free { Ok(()) } else { Err(RuntimeError::FixedPrefix) }
     }
 
-    /// Runs a job, and waits for its end. `hear` gets what it says on the way, or nothing from time to time, and says
-    /// whether it is to stop.
+    /// Runs a job of a priority, and waits for its end. `hear` gets what it says on the way, or nothing from time to
+    /// time, and says whether it is to stop.
     pub(crate) fn call<M: Send + 'static, T: Send + 'static>(
         &self,
+        priority: i32,
         make: impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<T, RuntimeError> {
-        self.call_each([make], hear)?.pop().ok_or(RuntimeError::Closed)
+        self.call_each(priority, [make], hear)?.pop().ok_or(RuntimeError::Closed)
     }
 
     /// Runs jobs side by side, and waits for all of them. The first that fails ends the others, and is the error.
     fn call_each<M: Send + 'static, T: Send + 'static>(
         &self,
+        priority: i32,
         jobs: impl IntoIterator<Item = impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<Vec<T>, RuntimeError> {
@@ -215,7 +218,7 @@ impl Engine {
         for make in jobs {
             let ((tell, said), of_work) = (channel(), stop.clone());
             let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
-            if let Err(error) = make(tell, stop.clone()).and_then(|job| self.submit(job, work)) {
+            if let Err(error) = make(tell, stop.clone()).and_then(|job| self.submit(job, work, priority)) {
                 stop.stop();
                 failed = Some(error);
                 break;
@@ -234,7 +237,7 @@ impl Engine {
         failed.map_or(Ok(all), Err)
     }
 
-    fn submit(&self, job: Box<dyn Job>, work: Work) -> Result<(), RuntimeError> {
+    fn submit(&self, job: Box<dyn Job>, work: Work, priority: i32) -> Result<(), RuntimeError> {
         self.check()?;
         let mut inbox = self.shared.inbox();
         if inbox.is_closing {
@@ -245,7 +248,7 @@ impl Engine {
             .map_err(|taken| RuntimeError::QueueFull { queued: taken.saturating_sub(self.slots) })?;
         inbox.calls += 1;
         let number = inbox.calls;
-        inbox.arrived.push(Arrived { job, work, priority: 0, number, place });
+        inbox.arrived.push(Arrived { job, work, priority, number, place });
         drop(inbox);
         self.shared.came.notify_one();
         Ok(())

@@ -35,34 +35,45 @@ pub enum Ended {
     TimedOut(f64),
 }
 
-/// The ends of one call.
+/// What is said of a call beside what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CallOptions {
+    /// The seconds that it may take.
+    pub timeout: Option<f64>,
+    /// How urgent it is beside others of an engine: those of higher priority go first.
+    pub priority: i32,
+}
+
+/// The ends of one call, and its turn.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
     handles: Vec<Cancel>,
     /// When, and after how many seconds that is.
     deadline: Option<(Instant, f64)>,
+    priority: i32,
 }
 
 impl Call {
-    /// A call that begins now, and may take so many seconds.
+    /// A call that begins now.
     ///
     /// # Errors
     /// A time that is negative or no number.
-    pub fn new(timeout: Option<f64>) -> Result<Self, TimeoutError> {
-        Self::begun_at(Instant::now(), timeout)
+    pub fn new(options: CallOptions) -> Result<Self, TimeoutError> {
+        Self::begun_at(Instant::now(), options)
     }
 
     /// [`Call::new`] that began at another time: what it is asked for had to be read first.
     ///
     /// # Errors
     /// As there.
-    pub fn begun_at(began: Instant, timeout: Option<f64>) -> Result<Self, TimeoutError> {
-        let Some(timeout) = timeout else { return Ok(Self::default()) };
+    pub fn begun_at(began: Instant, options: CallOptions) -> Result<Self, TimeoutError> {
+        let CallOptions { timeout, priority } = options;
+        let Some(timeout) = timeout else { return Ok(Self { priority, ..Self::default() }) };
         // A time beyond what the clock can count never ends.
         let forever = timeout == f64::INFINITY || timeout > u64::MAX as f64;
         let time = if forever { Ok(Duration::MAX) } else { Duration::try_from_secs_f64(timeout) };
         let end = began.checked_add(time.map_err(|_| TimeoutError(timeout))?);
-        Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)) })
+        Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)), priority })
     }
 
     /// Also ended by this handle.
@@ -70,6 +81,11 @@ impl Call {
     pub fn with(mut self, handle: &Cancel) -> Self {
         self.handles.push(handle.clone());
         self
+    }
+
+    /// How urgent it is beside others of an engine.
+    pub fn priority(&self) -> i32 {
+        self.priority
     }
 
     /// What ended it, if anything did. Its time counts first.
@@ -96,15 +112,19 @@ impl Call {
 mod tests {
     use super::*;
 
+    fn within(timeout: f64) -> Result<Call, TimeoutError> {
+        Call::new(CallOptions { timeout: Some(timeout), priority: 0 })
+    }
+
     #[test]
     fn a_call_ends_by_its_handles_or_its_time() {
         let (one, other) = (Cancel::default(), Cancel::default());
-        let call = Call::new(None).unwrap().with(&one).with(&other);
+        let call = Call::new(CallOptions::default()).unwrap().with(&one).with(&other);
         assert_eq!(call.ended(), None);
         other.cancel();
         assert_eq!(call.ended(), Some(Ended::Cancelled));
         assert!(!one.is_cancelled());
-        let late = Call::new(Some(0.0)).unwrap().with(&other);
+        let late = within(0.0).unwrap().with(&other);
         assert_eq!(late.ended(), Some(Ended::TimedOut(0.0)));
         assert_eq!(late.left(Duration::from_secs(1)), Duration::ZERO);
     }
@@ -112,11 +132,11 @@ mod tests {
     #[test]
     fn times_that_no_clock_counts_never_end() {
         for forever in [f64::INFINITY, 1e300, 1e19, f64::MAX] {
-            let call = Call::new(Some(forever)).unwrap();
+            let call = within(forever).unwrap();
             assert_eq!((call.ended(), call.left(Duration::from_secs(1))), (None, Duration::from_secs(1)), "{forever}");
         }
         for wrong in [-1.0, -1e-9, f64::NAN, f64::NEG_INFINITY] {
-            let said = Call::new(Some(wrong)).unwrap_err().to_string();
+            let said = within(wrong).unwrap_err().to_string();
             assert!(said.starts_with(&format!("timeout is {wrong}: ")), "{said}");
         }
     }

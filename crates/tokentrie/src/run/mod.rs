@@ -22,7 +22,7 @@ mod turns;
 #[cfg(feature = "llama")]
 mod wire;
 
-pub use call::{Call, Cancel, Ended, TimeoutError};
+pub use call::{Call, CallOptions, Cancel, Ended, TimeoutError};
 #[cfg(feature = "llama")]
 pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
@@ -36,4 +36,4 @@ pub use turns::{Refusal, Turn, Turns};
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{TIMEOUT, from_one, option, sampling, stops, timeout};
+pub(crate) use options::{PRIORITY, TIMEOUT, call_options, from_one, option, sampling, stops};

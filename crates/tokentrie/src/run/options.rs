@@ -1,5 +1,6 @@
 //! The options of calls: one definition, with defaults and ranges, that every host reads by name.
 
+use super::call::CallOptions;
 use super::stops::{StopError, Stops};
 use crate::spec::SpecError;
 use crate::spec::SpecProblem;
@@ -53,6 +54,13 @@ pub(crate) const STOP: OptionInfo = option(
 /// The seconds that a call may take, in every request.
 pub(crate) const TIMEOUT: OptionInfo =
     option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
+/// How urgent a call is, in every request.
+pub(crate) const PRIORITY: OptionInfo = option(
+    "priority",
+    "0",
+    "-2147483648 to 2147483647",
+    "of calls that share an engine, those of higher priority go first",
+);
 
 /// How to generate.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +104,7 @@ impl Default for Generate {
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 10] = [
+    pub const OPTIONS: [OptionInfo; 11] = [
         SAMPLING,
         FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
@@ -107,6 +115,7 @@ impl Generate {
         option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
         option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
         TIMEOUT,
+        PRIORITY,
     ];
 
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
@@ -144,11 +153,12 @@ pub struct Choose {
 
 impl Choose {
     /// All of them. How texts become tokens is said by the spec of the choices.
-    pub const OPTIONS: [OptionInfo; 4] = [
+    pub const OPTIONS: [OptionInfo; 5] = [
         option(END_TOKENS, "null", IDS, "one of these tokens must follow a value, and counts with it"),
         option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
         option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
         TIMEOUT,
+        PRIORITY,
     ];
 
     pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
@@ -182,11 +192,16 @@ pub(crate) fn stops(fields: &Fields<'_>) -> Result<Stops> {
     Stops::new(&texts(fields, STOP.name)?).map_err(wrong)
 }
 
-pub(crate) fn timeout(fields: &Fields<'_>) -> Result<Option<f64>> {
-    fields.read(TIMEOUT.name, |place, value| {
+pub(crate) fn call_options(fields: &Fields<'_>) -> Result<CallOptions> {
+    let timeout = fields.read(TIMEOUT.name, |place, value| {
         let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
         seconds.ok_or_else(|| wrong_type(place, "a number of seconds, from 0 up", value))
-    })
+    })?;
+    let priority = fields.read(PRIORITY.name, |place, value| {
+        let priority = value.as_i64().and_then(|priority| i32::try_from(priority).ok());
+        priority.ok_or_else(|| wrong_type(place, "an integer from -2147483648 to 2147483647", value))
+    })?;
+    Ok(CallOptions { timeout, priority: priority.unwrap_or_default() })
 }
 
 /// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.

@@ -1,6 +1,7 @@
 //! Generations and choices as JSON, for hosts that have no types of ours.
 
-use super::options::{Choose, Generate, OptionInfo, timeout};
+use super::call::CallOptions;
+use super::options::{Choose, Generate, OptionInfo, call_options};
 use crate::spec::fields::{Fields, token_ids, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::place::Place;
@@ -23,8 +24,8 @@ pub struct GenerateRequest {
     pub constraint: Option<Spec>,
     /// How.
     pub options: Generate,
-    /// The seconds that it may take.
-    pub timeout: Option<f64>,
+    /// Its time and its turn.
+    pub call: CallOptions,
 }
 
 /// A choice.
@@ -36,8 +37,8 @@ pub struct ChooseRequest {
     pub choices: Option<Spec>,
     /// How.
     pub options: Choose,
-    /// The seconds that it may take.
-    pub timeout: Option<f64>,
+    /// Its time and its turn.
+    pub call: CallOptions,
 }
 
 impl GenerateRequest {
@@ -52,7 +53,7 @@ impl GenerateRequest {
             prompt: fields.read(PROMPT, prompt)?,
             constraint: fields.read(CONSTRAINT, |place, value| Spec::read(place, value, MOST_DEPTH))?,
             options: Generate::read(&fields)?,
-            timeout: timeout(&fields)?,
+            call: call_options(&fields)?,
         })
     }
 }
@@ -73,7 +74,7 @@ impl ChooseRequest {
                 other => Spec::read(place, other, MOST_DEPTH),
             })?,
             options: Choose::read(&fields)?,
-            timeout: timeout(&fields)?,
+            call: call_options(&fields)?,
         })
     }
 }

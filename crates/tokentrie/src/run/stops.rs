@@ -211,6 +211,10 @@ impl<W: Watch> Watch for Stopping<W> {
         self.filter.found || self.watch.stop()
     }
 
+    fn priority(&self) -> i32 {
+        self.watch.priority()
+    }
+
     fn wants_steps(&self) -> bool {
         !self.filter.found
     }

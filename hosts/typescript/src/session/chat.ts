@@ -69,6 +69,8 @@ export interface ChatOptions {
   readonly continueFinalMessage?: "auto" | "reasoning" | "content";
   /** What the template finds under other names. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
+  /** With slots, calls of higher priority go first; 0 unless given. */
+  readonly priority?: number;
   readonly signal?: AbortSignal;
   /** Hears each event as soon as it is certain; what it throws ends the chat. */
   readonly onEvent?: (event: ChatEvent) => void;

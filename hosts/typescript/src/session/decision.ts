@@ -43,6 +43,8 @@ export interface DecideOptions {
   readonly prompt?: string;
   /** The seconds that it may take. */
   readonly timeout?: number;
+  /** With slots, calls of higher priority go first; 0 unless given. */
+  readonly priority?: number;
 }
 
 /** The answer to one question. */

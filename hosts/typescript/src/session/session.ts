@@ -84,6 +84,8 @@ export interface GenerateOptions {
   readonly exact?: boolean;
   /** Of a form: the probability of every value of every slot. */
   readonly probabilities?: boolean;
+  /** With slots, calls of higher priority go first; 0 unless given. */
+  readonly priority?: number;
 }
 
 export interface ChooseOptions {
@@ -94,6 +96,8 @@ export interface ChooseOptions {
   readonly maxRows?: number;
   /** One of these tokens must follow a value, and counts with it. */
   readonly endTokens?: readonly number[];
+  /** With slots, calls of higher priority go first; 0 unless given. */
+  readonly priority?: number;
 }
 
 /** Texts; a trie or a payload; a spec or a constraint with few values. */
@@ -481,8 +485,8 @@ function chosen(values: ChosenValues): Choice {
 
 /** The options of a generation that the library reads as JSON; undefined where none of them is given. */
 function requestOf(options: GenerateOptions): string | undefined {
-  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
-  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities });
+  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities, priority } = options;
+  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, priority });
   if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {
