@@ -229,6 +229,15 @@ def test_options_that_do_not_fit(questions: Path, tmp_path: Path, arguments: lis
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_prior_over_all_rows_is_refused(tmp_path: Path) -> None:
+    rows = written(tmp_path / "rows.jsonl", rows_of(2))
+    asks = tmp_path / "batch.json"
+    asks.write_text(json.dumps({**QUESTIONS, "prior": "batch"}), encoding="utf-8")
+    done = run("decide", "-q", str(asks), "--input", str(rows), "-o", str(tmp_path / "o.csv"))
+    assert (done.returncode, (tmp_path / "o.csv").exists()) == (2, False)
+    assert "needs the answers to all rows" in done.stderr
+
+
 def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
     rows = [*rows_of(40), {"id": 40, "text": "Lamp 40 is broken.", "lit": ""}]
     source, out = written(tmp_path / "known.csv", rows), tmp_path / "calibration.json"

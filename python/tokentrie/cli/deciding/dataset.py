@@ -165,6 +165,12 @@ def run(
     if str(questions) == "-" == str(job.input):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     request = read_request(questions, calibration)
+    if request.get("prior") == "batch":
+        problem = (
+            f'{questions}: "prior": "batch" needs the answers to all rows before the first is written: use '
+            '"content-free", or --calibration with a file that `tokentrie calibrate` made'
+        )
+        raise typer.BadParameter(problem, param_hint="--questions")
     prompts = None if job.field is None and job.template is None else Prompts(job.field, job.template)
     with Input(job.input, prompts.needed if prompts else set()) as rows:
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
