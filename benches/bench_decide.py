@@ -1,0 +1,69 @@
+"""What a decision of eight questions costs beside its state alone: `pytest benches/bench_decide.py --benchmark-only`.
+
+The state is decoded once; each question brings its own text, its options, and the end of the prompt. `tokens` is what
+that makes, in tokens: less than this share no way of asking could take.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokentrie
+from pytest_benchmark.fixture import BenchmarkFixture
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+from random_model import write_random_model
+
+OPTIONS = ["billing", "access", "sales", "returns", "other"]
+SENTENCE = "The customer wrote that the parcel came late and the box was wet. "
+
+
+@pytest.fixture(scope="module", params=["tiny", "qwen2"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tokentrie.Model:
+    """The model of the package, and random weights under a vocabulary of 152k tokens, where one is there."""
+    if request.param == "tiny":
+        return tokentrie.Model(n_ctx=4096)
+    vocabulary = Path(os.environ.get("TOKENTRIE_VOCAB_DIR", ""), f"ggml-vocab-{request.param}.gguf")
+    if not vocabulary.is_file():
+        pytest.skip(f"TOKENTRIE_VOCAB_DIR has no {vocabulary.name}")
+    write_random_model(vocabulary, path := tmp_path_factory.mktemp("decide") / "wide.gguf", width=512, layers=6)
+    return tokentrie.Model(path, n_ctx=4096)
+
+
+@pytest.mark.parametrize("what", ["state alone", "text", "text, not listed", "label", "label, one by one"])
+def test_eight_questions(benchmark: BenchmarkFixture, model: tokentrie.Model, what: str, quick: bool) -> None:
+    state, size = "", 0
+    while size < (100 if quick else 1000):
+        state += SENTENCE
+        size = len(model.vocab.tokenize(state))
+    questions = {f"team {number}": OPTIONS for number in range(8)}
+    how: dict[str, Any] = {"readout": what.split(",")[0], "list_options": "not listed" not in what}
+
+    def asked() -> tuple[list[tokentrie.Answer], int]:
+        model.clear()
+        each = [{name: options} for name, options in questions.items()] if what.endswith("one by one") else [questions]
+        done = [model.decide(state, some, **how) for some in each]
+        return [one for some in done for one in some.values()], sum(some.stats.tokens_decoded for some in done)
+
+    def alone() -> None:
+        model.clear()
+        model.logits(model.vocab.tokenize(state))
+
+    work: Callable[[], object] = alone if what == "state alone" else asked
+    if what != "state alone":
+        answers, tokens = asked()
+        assert [answer.probabilities.keys() for answer in answers] == [dict.fromkeys(OPTIONS).keys()] * 8
+        # Each answer is what the exact choice says after its prompt.
+        for answer in answers[:2]:
+            (prompt,) = answer.prompts
+            same = model.choose(prompt.tokens, prompt.values, end_tokens=prompt.end_tokens)
+            assert list(answer.probabilities.values()) == pytest.approx(list(same.probabilities), abs=0.02)
+        benchmark.extra_info["tokens"] = round(tokens / size, 2)
+    benchmark.group = f"eight questions of five options, {Path(model.path).stem}, a state of {size} tokens"
+    benchmark.pedantic(work, rounds=1 if quick else 5)
