@@ -6,6 +6,7 @@ Random tools, then random legal tokens to the end of a reply, over every templat
 from __future__ import annotations
 
 import functools
+import json
 import os
 import random
 import re
@@ -174,8 +175,12 @@ class Draw(random.Random):
         names = self.sample(["a", "b", "city", "max_rows", "path", "unit", "to-do"], self.randint(0, 3))
         found: dict[str, Any] = {"type": "object", "properties": {name: self.schema(depth) for name in names}}
         found["required"] = [name for name in names if self.random() < 0.7]
-        if self.random() < 0.85:
+        if (drawn := self.random()) < 0.7:
             found["additionalProperties"] = False
+        elif drawn < 0.85:
+            # Few names, so that one would soon come twice.
+            found["additionalProperties"] = self.schema(0)
+            found["propertyNames"] = {"enum": [*names, "k", "kk"]}
         return found
 
     def tools(self) -> list[dict[str, Any]]:
@@ -184,6 +189,19 @@ class Draw(random.Random):
             {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": self.object(2)}}
             for name in names
         ]
+
+
+def twice(arguments: str) -> str | None:
+    """A key that an object of a JSON text has twice."""
+    found: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        found.extend(key for number, key in enumerate(keys) if key in keys[:number])
+        return dict(pairs)
+
+    json.loads(arguments, object_pairs_hook=read)
+    return found[0] if found else None
 
 
 def refusal(sampler: Sampler, token: int) -> str | None:
@@ -274,6 +292,8 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     for call in calls:
         if call.name not in schemas or (choice not in ("auto", "required") and call.name != choice):
             return told(f"calls {call.name!r}")
+        if (key := twice(call.arguments)) is not None:
+            return told(f"{call.arguments} has {key!r} twice")
         try:
             jsonschema.validate(call.parsed, schemas[call.name])
         except (ValueError, jsonschema.ValidationError) as error:

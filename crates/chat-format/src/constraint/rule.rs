@@ -116,7 +116,50 @@ impl Rule for ReplyRule {
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {
-        Some(Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))))
+        let forgetful = Forgetful(self.clone());
+        Some(Arc::new(ForgetfulWalk(LazyWalk::new(Arc::new(forgetful), Arc::clone(tokens)))))
+    }
+}
+
+/// The same for walks over a vocabulary: keys of any name are not kept, lest each beginning of one is a state of its
+/// own. A token may end one such key and begin the next, and not end that too.
+#[derive(Debug)]
+struct Forgetful(ReplyRule);
+
+impl Rule for Forgetful {
+    type State = At;
+
+    fn start(&self) -> At {
+        self.0.start()
+    }
+
+    fn step(&self, at: &At, byte: u8) -> Option<At> {
+        let mut next = self.0.step(at, byte)?;
+        next.state.forget_names();
+        Some(next)
+    }
+
+    fn is_end(&self, at: &At) -> bool {
+        self.0.is_end(at)
+    }
+}
+
+#[derive(Debug)]
+struct ForgetfulWalk(LazyWalk<Forgetful>);
+
+impl Walker<At> for ForgetfulWalk {
+    fn tokens(&self, at: &At, words: &mut [u32]) {
+        let mut at = at.clone();
+        at.state.forget_names();
+        self.0.tokens(&at, words);
+    }
+
+    fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+
+    fn limit(&self, bytes: usize) {
+        self.0.limit(bytes);
     }
 }
 

@@ -3,6 +3,7 @@
 mod texts;
 
 use super::message::{Event, Message, ReasoningFormat};
+use super::repeated::repeated_key;
 use super::text_out::TextOut;
 use crate::machine::{Called, Listener, Outcome, Region, Seq};
 use crate::tools::Tools;
@@ -360,6 +361,10 @@ impl Listener for Builder {
         self.say_json();
         self.nameless_was_text();
         if let Some(call) = self.call.take().filter(|call| call.begun) {
+            if let Some(key) = repeated_key(call.json.text()) {
+                let name = self.message.tool_calls.get(call.index).map_or("", |call| &call.name);
+                self.warn(format!("the call of {name:?} has the argument {key:?} twice: the last one counts"));
+            }
             self.say(Event::CallEnds { index: call.index, id: call.id });
         }
     }

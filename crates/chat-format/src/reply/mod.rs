@@ -3,6 +3,7 @@
 mod builder;
 mod message;
 mod parser;
+mod repeated;
 mod text_out;
 
 pub use message::{Event, Message, ReasoningFormat, ToolCall};

@@ -174,6 +174,17 @@ fn strict_json_text(
     step
 }
 
+impl ArgsState {
+    /// Keeps no names of keys that are being written, and may come again then: for walks over a vocabulary, in which
+    /// no token has two keys of any name as a whole.
+    pub(crate) fn forget_names(&mut self) {
+        if let Some(strict) = &mut self.strict {
+            strict.hold.forget_names();
+            strict.raw.iter_mut().for_each(|raw| raw.forget_names());
+        }
+    }
+}
+
 #[cfg(test)]
 impl ArgsState {
     /// How far it is from its end, about.

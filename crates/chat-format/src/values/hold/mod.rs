@@ -117,6 +117,20 @@ impl Hold {
         }
     }
 
+    /// Keeps no names of keys that are being written: see [`keys::KeyAt::forget`].
+    pub(crate) fn forget_names(&mut self) {
+        let is_key = |thread: &Thread| matches!(thread.top, Top::Key(..));
+        if self.threads().iter().any(is_key) {
+            let forgotten = |mut thread: Thread| {
+                if let Top::Key(_, key) = &mut thread.top {
+                    key.forget();
+                }
+                thread
+            };
+            *self = self.threads().iter().cloned().map(forgotten).collect();
+        }
+    }
+
     /// Reads an event; whether anything is left.
     #[inline]
     pub(crate) fn on(&mut self, shapes: &Shapes, event: Event) -> bool {

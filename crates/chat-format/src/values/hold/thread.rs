@@ -88,7 +88,7 @@ impl Thread {
         match &self.top {
             Top::FreeText(_) => true,
             Top::Text(id, at) => shapes.texts.get(*id).is_end(*at),
-            Top::Key(object, key) => object.end(shapes, *key, self.depth() + 1).is_some(),
+            Top::Key(object, key) => object.ends(shapes, key, self.depth() + 1).is_some(),
             _ => false,
         }
     }
@@ -107,11 +107,7 @@ impl Thread {
     pub(super) fn in_place(&mut self, shapes: &Shapes, event: Event) -> Option<bool> {
         let depth = self.depth() + 1;
         match (&mut self.top, event) {
-            (Top::Key(object, at), Event::Text(byte)) => {
-                let next = object.step(shapes, *at, byte, depth);
-                *at = next.unwrap_or(*at);
-                Some(next.is_some())
-            }
+            (Top::Key(object, at), Event::Text(byte)) => Some(object.step(shapes, at, byte, depth)),
             (Top::FreeText(_), Event::Text(_)) | (Top::FreeNumber(_), Event::Number(_)) => Some(true),
             (Top::Text(id, at), Event::Text(byte)) => {
                 let next = shapes.texts.get(*id).step(*at, byte);
@@ -158,11 +154,12 @@ impl Thread {
             }
             (Top::Keys(object, true), Event::Close) if object.is_whole(shapes) => to.push(self.over()),
             (Top::Key(object, key), Event::Text(byte)) => {
-                let key = object.step(shapes, *key, byte, self.depth() + 1);
-                to.extend(key.map(|key| self.with(Top::Key(object.clone(), key))));
+                let mut key = key.clone();
+                let fits = object.step(shapes, &mut key, byte, self.depth() + 1);
+                to.extend(fits.then(|| self.with(Top::Key(object.clone(), key))));
             }
             (Top::Key(object, key), Event::TextClose) => {
-                let end = object.end(shapes, *key, self.depth() + 1);
+                let end = object.end(shapes, key, self.depth() + 1);
                 to.extend(end.map(|(object, shape)| self.inside(Container::Object(object), shape)));
             }
             (Top::FirstItem(id), Event::Close) if shapes.arrays.get(*id).min == 0 => to.push(self.over()),

@@ -6,6 +6,9 @@ use super::place::Place;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value, json};
 
+/// Names that keys may have are counted up to so many.
+const MOST_COUNTED: u32 = 1000;
+
 /// Any object.
 pub(super) fn open() -> ObjectShape {
     let (keys, required, others) = (Box::default(), Box::default(), Some(Shapes::ANY));
@@ -88,7 +91,16 @@ impl Compiler<'_> {
         let counts = (count(map, "minProperties", place)?.unwrap_or(0), count(map, "maxProperties", place)?);
         let counts = (counts.0, counts.1.unwrap_or(u32::MAX));
         let may_come = keys.iter().filter(|(_, shape)| *shape != Shapes::NOTHING).count() as u32;
-        let most = if others.is_some() { u32::MAX } else { may_come };
+        let most = match others.map(|_| pattern) {
+            None => may_come,
+            Some(None) => u32::MAX,
+            Some(Some(names)) => {
+                let is_listed = |name: &[u8]| keys.iter().any(|(key, _)| key.as_bytes() == name);
+                let enough = counts.0.min(MOST_COUNTED) as usize;
+                let names = self.shapes.texts.get(names).count(enough, is_listed) as u32;
+                if names < MOST_COUNTED { may_come + names } else { u32::MAX }
+            }
+        };
         if counts.0 > counts.1.min(most) {
             self.nothing_satisfies(place);
             return Ok(None);

@@ -2,6 +2,7 @@
 
 use crate::values::shapes::bounded::{Bound, Bounds};
 use crate::values::shapes::listed::Listed;
+use crate::values::utf8::Utf8;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use trie_rules::{Automaton, Regular, Rule};
@@ -110,6 +111,27 @@ impl TextShape {
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let end = text.bytes().try_fold(self.begin(), |at, byte| self.step(at, byte));
         end.is_some_and(|end| self.is_end(end))
+    }
+
+    /// How many texts it has that are none of these, up to so many.
+    pub(crate) fn count(&self, enough: usize, others: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut count, mut open) = (0, vec![(self.begin(), Utf8::WHOLE, Vec::new())]);
+        while !open.is_empty() && count < enough {
+            let is_one = |(at, utf8, text): &&(_, Utf8, Vec<u8>)| self.is_end(*at) && utf8.is_whole() && !others(text);
+            count += open.iter().filter(is_one).count();
+            // Each of them can become a text of its own.
+            if open.len() > enough {
+                return enough;
+            }
+            let next = open.iter().flat_map(|(at, utf8, text)| {
+                (0..=255).filter_map(|byte| {
+                    let (at, utf8) = self.step(*at, byte).zip(utf8.step(byte))?;
+                    Some((at, utf8, [text, &[byte][..]].concat()))
+                })
+            });
+            open = next.collect();
+        }
+        count.min(enough)
     }
 
     pub(crate) fn automaton(&self) -> &Automaton {

@@ -80,6 +80,13 @@ impl Raw {
         bytes.iter().all(|&byte| raw.step(shapes, syntax, byte))
     }
 
+    /// See [`Hold::forget_names`].
+    pub(crate) fn forget_names(&mut self) {
+        if let Some((_, hold, _)) = &mut self.literal {
+            hold.forget_names();
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn distance(&self, shapes: &Shapes) -> u32 {
         let text = self.text.as_ref().map(|(hold, _)| hold.distance(shapes));

@@ -232,7 +232,13 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
         b'[' | b'{' => 1,
         _ => 5,
     };
-    let (mut seen, mut states) = (HashSet::from([state.clone()]), vec![(state, text.clone())]);
+    // Keys of any name differ by what is written of them, and lead on alike.
+    let known = |state: &ArgsState| {
+        let mut state = state.clone();
+        state.forget_names();
+        state
+    };
+    let (mut seen, mut states) = (HashSet::from([known(&state)]), vec![(state, text.clone())]);
     let mut open = BinaryHeap::from([(Reverse(0), 0, 0, 0)]);
     while let Some((.., at)) = open.pop() {
         if states.len() > MOST_STATES {
@@ -242,7 +248,7 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
         for (byte, after) in next(reader, shapes, &state) {
             let text = [&text[..], &[byte]].concat();
             let Some(after) = after else { return Ok(text) };
-            if seen.insert(after.clone()) {
+            if seen.insert(known(&after)) {
                 open.push((Reverse(after.distance(shapes)), text.len(), order(byte), states.len()));
                 states.push((after, text));
             }
