@@ -75,7 +75,7 @@ fn every_option_of_the_table_is_read_and_no_other() {
         (json!({"max_token": 1}), "$.max_token: there is no such field here"),
         (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
         (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
-        (json!({"priority": 2147483648_u32}), "$.priority: it must be an integer from -2147483648 to 2147483647"),
+        (json!({"priority": 2_147_483_648_u32}), "$.priority: it must be an integer from -2147483648 to 2147483647"),
         (json!({"stop": 7}), "$.stop: it must be a text, or an array of texts"),
         (json!({"stop": ["a", 7]}), "$.stop[1]: it must be a string"),
         (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),
