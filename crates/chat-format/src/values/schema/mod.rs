@@ -55,7 +55,7 @@ pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
     let told = unheld.into_iter().map(|Unheld { at, keyword }| ShapeWarning {
         pointer: at,
         keyword,
-        instead: "not held: the value is held to the rest".to_owned(),
+        instead: "the value is held to the rest".to_owned(),
     });
     let warnings = told.collect();
     let mut compiler =
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         let said: Vec<&String> = map.keys().filter(says).collect();
         for &key in &said {
             if LEFT_OUT.contains(&key.as_str()) && !(key == "uniqueItems" && map[key] == Value::Bool(false)) {
-                self.warn(place, key, "not held: the value is held to its type alone");
+                self.warn(place, key, "the value is held to its type alone");
             }
         }
         if let (Some(Value::String(reference)), 1) = (map.get("$ref"), said.len()) {

@@ -54,7 +54,7 @@ impl Compiler<'_> {
                 (others, pattern) = (None, None);
             }
             Names::Of(_) if others.is_some() && pattern.is_some() => {
-                self.warn(place, "propertyNames", "not held beside patternProperties");
+                self.warn(place, "propertyNames", "names beside patternProperties are not looked at");
             }
             Names::Of(id) => pattern = others.map(|_| id),
         }
@@ -62,7 +62,7 @@ impl Compiler<'_> {
         if let Some(names) = map.get("required") {
             // Some write `required: true` into a property.
             let Value::Array(names) = names else {
-                self.warn(place, "required", "not held: it is no list of names");
+                self.warn(place, "required", "it is no list of names");
                 return Ok(Some(self.object_of(keys, Vec::new(), others, pattern)));
             };
             for name in names {
@@ -189,7 +189,7 @@ impl Compiler<'_> {
                 None => Names::Of(id),
             }),
             _ => {
-                self.warn(&place, "propertyNames", "not held: several kinds of names");
+                self.warn(&place, "propertyNames", "several kinds of names");
                 Ok(Names::Any)
             }
         }

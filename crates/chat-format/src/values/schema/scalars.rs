@@ -59,7 +59,7 @@ impl Compiler<'_> {
                 Ok(None)
             }
             Err(_) => {
-                self.warn(place, "multipleOf", "not held: it has too many digits");
+                self.warn(place, "multipleOf", "it has too many digits");
                 Ok(Some(number))
             }
         }
@@ -88,15 +88,15 @@ impl Compiler<'_> {
                     self.nothing_satisfies(place);
                     return Ok(None);
                 }
-                Held::Not(problem) => self.warn(place, "pattern", &format!("not held: {problem}")),
+                Held::Not(problem) => self.warn(place, "pattern", &format!("{problem}")),
             },
             Some(other) => return Err(place.error(&format!("pattern is a regular expression, not {other}"))),
         }
         if let Some(format) = map.get("format").and_then(Value::as_str) {
             match format_pattern(format) {
-                Some(_) if text.pattern.is_some() => self.warn(place, "format", "not held: the pattern holds"),
+                Some(_) if text.pattern.is_some() => self.warn(place, "format", "the pattern holds"),
                 Some(pattern) => text.pattern = Some(pattern),
-                None => self.warn(place, "format", "not held: any string may come"),
+                None => self.warn(place, "format", "any string may come"),
             }
         }
         if text.pattern.is_some() {
@@ -113,7 +113,7 @@ impl Compiler<'_> {
                 }
                 Err(Unbounded::TooLarge) => {
                     let keyword = if min > 0 { "minLength" } else { "maxLength" };
-                    self.warn(place, keyword, "lengths are not held: with the pattern or format there is too much");
+                    self.warn(place, keyword, "with the pattern or format there is too much");
                     (text.min, text.max) = (0, None);
                     text.bounds = bounds(&text, &ends).unwrap_or_default();
                 }

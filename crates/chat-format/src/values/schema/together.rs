@@ -82,7 +82,7 @@ impl Compiler<'_> {
                 continue;
             }
             if open {
-                self.warn(place, keyword, "not held: other parts of the schema decide what it is about");
+                self.warn(place, keyword, "other parts of the schema decide what it is about");
             } else {
                 flat.insert(settled.to_owned(), rest);
             }
