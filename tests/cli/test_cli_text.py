@@ -35,6 +35,7 @@ COMMANDS = (
     "chat",
     "decide",
     "calibrate",
+    "serve",
 )
 ENCODINGS = {
     "utf-8": b"",
@@ -167,7 +168,7 @@ class TestHelp:
         return tmp_path
 
     @pytest.mark.model
-    @pytest.mark.parametrize("command", ["", *COMMANDS])
+    @pytest.mark.parametrize("command", ["", *(command for command in COMMANDS if command != "serve")])
     def test_examples_run(self, run: Terminal, folder: Path, command: str) -> None:
         for package in ("matplotlib", "pyarrow"):
             pytest.importorskip(package)

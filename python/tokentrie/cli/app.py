@@ -40,6 +40,7 @@ from tokentrie.cli.options import (
     examples,
     with_draw_settings,
 )
+from tokentrie.cli.serving import serve_command
 
 USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
 
@@ -477,6 +478,7 @@ def bench(
 # Chats have their commands in a file of their own.
 app.add_typer(chat_commands.app)
 app.add_typer(decide_command.app)
+app.add_typer(serve_command.app)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -1,0 +1,142 @@
+"""`tokentrie serve`: opens models, listens, and stops in order."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import typer
+
+import tokentrie
+from tokentrie.cli import console
+from tokentrie.cli.lines import as_text
+from tokentrie.cli.loading import packaged_model
+from tokentrie.cli.source import Hardware
+
+TINY = "tiny"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much at once, and for how long."""
+
+    slots: int
+    max_queue: int
+    precise: bool
+    max_body: int
+    timeout: float | None
+    drain: int
+
+
+def named(given: str) -> tuple[str, Path | None]:
+    """A model under its name: NAME=PATH, a path, or `tiny`, which is in the package."""
+    if given == TINY:
+        return TINY, None
+    name, equals, path = given.partition("=")
+    if equals and name and path and not Path(given).exists():
+        return name, Path(path)
+    return Path(given).stem, Path(given)
+
+
+def keys_of(path: Path | None) -> list[str]:
+    """The keys of a file, one a line."""
+    if path is None:
+        return []
+    keys = [line.strip() for line in as_text(console.read(path), path).splitlines() if line.strip()]
+    if not keys:
+        raise typer.BadParameter(f"{path} has no key", param_hint="--api-key-file")
+    return keys
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def run(
+    models: list[tuple[str, Path | None]],
+    host: str,
+    port: int,
+    keys: list[str],
+    cors: str | None,
+    limits: Limits,
+    hardware: Hardware,
+) -> None:
+    """Serves until it is told to stop."""
+    try:
+        import uvicorn
+
+        from tokentrie.serve.app import Settings, create_app
+        from tokentrie.serve.models import Served
+    except ImportError as error:
+        raise tokentrie.OptionError(f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})") from None
+    models = models or [(TINY, None)]
+    if again := [name for number, (name, _) in enumerate(models) if name in {one for one, _ in models[:number]}]:
+        raise typer.BadParameter(
+            f"two models are named {again[0]!r}: give names, as in NAME=PATH", param_hint="--model"
+        )
+    listening = _listening(host, port)
+    served = [Served(name, _open(path, limits, hardware), limits.timeout) for name, path in models]
+    threads = len(served) * (limits.slots + limits.max_queue) + 8
+    app = create_app(served, Settings(keys, limits.max_body, cors, threads))
+
+    class Server(uvicorn.Server):
+        """Says where it listens, and ends by itself at the signals that end it."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            shown = f"[{host}]" if ":" in host else host
+            print(f"listening on http://{shown}:{listening.getsockname()[1]}", flush=True)
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            def stop(number: int, frame: FrameType | None) -> None:
+                self.handle_exit(number, frame)
+
+            before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=limits.drain,
+        server_header=False,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 << 10,
+    )
+    Server(config).run(sockets=[listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+
+
+def _open(path: Path | None, limits: Limits, hardware: Hardware) -> tokentrie.Model:
+    return tokentrie.Model(
+        path or packaged_model(),
+        hardware.n_ctx,
+        hardware.n_gpu_layers,
+        hardware.n_threads,
+        precise=limits.precise,
+        slots=limits.slots,
+        max_queue=limits.max_queue,
+        # One slot that is fixed has a queue; a model without an engine lets everybody wait.
+        batching="fixed" if limits.precise or limits.slots == 1 else "free",
+    )

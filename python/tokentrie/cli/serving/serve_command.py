@@ -1,0 +1,59 @@
+"""The command `tokentrie serve` with its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokentrie.cli.options import CTX, GPU_LAYERS, THREADS, examples
+
+app = typer.Typer(rich_markup_mode=None)
+
+MODEL = typer.Option(
+    "--model", "-m", metavar="[NAME=]M.gguf", help="A model, under a name if one is given. May be repeated."
+)
+KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
+KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, one a line.")
+
+
+@app.command(
+    epilog=examples("serve", "serve --model small=model.gguf --port 9000 --slots 8", "serve --api-key-file keys.txt")
+)
+def serve(
+    model: Annotated[list[str] | None, MODEL] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    api_key: Annotated[list[str] | None, KEY] = None,
+    api_key_file: Annotated[Path | None, KEY_FILE] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Listen at a public address without a key.")] = False,
+    slots: Annotated[int, typer.Option(min=1, max=128, help="Calls that run at once.")] = 4,
+    max_queue: Annotated[int, typer.Option(min=0, max=100_000, help="Calls that may wait for a slot.")] = 256,
+    precise: Annotated[
+        bool, typer.Option("--precise", help="No answer depends on what runs beside it, to the last bit. Slower.")
+    ] = False,
+    max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
+    timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
+    drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="What running calls get after TERM.")] = 30,
+    cors: Annotated[str | None, typer.Option(metavar="ORIGIN", help="A page that may ask.")] = None,
+    ctx: Annotated[int | None, CTX] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+) -> None:
+    """Answer decisions over HTTP: /v1/decisions, /v1/systemone, /v1/choose.
+
+    Needs `pip install tokentrie[serve]`. Prints one line when it listens. It stops at Ctrl-C and TERM.
+    """
+    from tokentrie.cli.serving import serve as command
+    from tokentrie.cli.source import Hardware
+
+    named = [command.named(one) for one in model or []]
+    keys = [*(api_key or []), *command.keys_of(api_key_file)]
+    if "" in keys:
+        raise typer.BadParameter("a key is empty", param_hint="--api-key")
+    if not keys and not insecure and not command.is_local(host):
+        problem = f"{host} may be reached by others: give --api-key, or --insecure to serve without one"
+        raise typer.BadParameter(problem, param_hint="--host")
+    limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain)
+    command.run(named, host, port, keys, cors, limits, Hardware(ctx, threads, gpu_layers))

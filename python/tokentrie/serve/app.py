@@ -1,0 +1,138 @@
+"""The routes, and what becomes of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+import tokentrie
+from tokentrie.serve.errors import WireError, of_library, of_validation
+from tokentrie.serve.guards import Guards
+from tokentrie.serve.metrics import Metrics
+from tokentrie.serve.models import Models, Served
+from tokentrie.serve.wire import choosing, decisions, systemone, tokens
+
+#: What a request can make the library raise.
+REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is told beside its models."""
+
+    keys: Sequence[str] = ()
+    max_body: int = 16 << 20
+    cors: str | None = None
+    threads: int = 64
+    """Calls that may run or wait at once: each has a thread."""
+
+
+def create_app(served: list[Served], settings: Settings) -> FastAPI:
+    """An ASGI application over some models, which it closes when it ends."""
+    models, metrics = Models(served), Metrics()
+    started = int(time.time())
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with ThreadPoolExecutor(settings.threads, thread_name_prefix="tokentrie-call") as pool:
+            asyncio.get_running_loop().set_default_executor(pool)
+            yield
+            models.close()
+
+    app = FastAPI(
+        title="tokentrie",
+        version=tokentrie.__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+
+    @app.exception_handler(WireError)
+    async def wrong(request: Request, error: WireError) -> Response:
+        return error.response(request.url.path)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return of_validation(error.errors(), request.url.path)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        said = {404: f"there is no {request.url.path}", 405: f"{request.url.path} takes no {request.method}"}
+        headers = dict(error.headers or {})
+        told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
+        return told.response(request.url.path)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        return of_library(error).response(request.url.path)
+
+    for kind in REFUSALS:
+        app.add_exception_handler(kind, failed)
+
+    @app.post("/v1/decisions")
+    async def decide(request: Request, said: decisions.DecisionRequest) -> dict[str, Any]:
+        return await decisions.answer(request, models, said)
+
+    @app.post("/v1/systemone")
+    async def system_one(request: Request, said: systemone.SystemOneRequest) -> dict[str, Any]:
+        return await systemone.answer(request, models, said)
+
+    @app.post("/v1/choose")
+    async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
+        return await choosing.answer(request, models, said)
+
+    @app.post("/tokenize")
+    async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
+        return await asyncio.to_thread(tokens.tokenize, models, said)
+
+    @app.post("/detokenize")
+    async def detokenize(said: tokens.DetokenizeRequest) -> dict[str, Any]:
+        return tokens.detokenize(models, said)
+
+    def described(one: Served) -> dict[str, Any]:
+        return {"id": one.name, "object": "model", "created": started, "owned_by": "tokentrie"} | {
+            "max_model_len": one.model.n_ctx
+        }
+
+    @app.get("/v1/models")
+    async def list_models() -> dict[str, Any]:
+        date = time.strftime("%Y-%m-%d", time.gmtime(started))
+        own = [
+            {"name": one.name, "description": str(one.model.path.name), "release_date": date} for one in models.all()
+        ]
+        return {"object": "list", "data": [described(one) for one in models.all()], "models": own}
+
+    @app.get("/v1/models/{name}")
+    async def show_model(name: str) -> dict[str, Any]:
+        for one in models.all():
+            if one.name == name:
+                return described(one)
+        raise WireError(f"there is no model {name!r}", status=404, param="model", code="model_not_found")
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/metrics")
+    async def measure() -> Response:
+        return Response(metrics.text(models), media_type="text/plain; version=0.0.4")
+
+    app.add_middleware(Guards, keys=settings.keys, max_body=settings.max_body, metrics=metrics)
+    if settings.cors is not None:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=[settings.cors],
+            allow_methods=["*"],
+            allow_headers=["authorization", "content-type"],
+        )
+    return app

@@ -1,0 +1,75 @@
+"""What the two formats of decisions have in common: questions as the library asks them, and what it answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from tokentrie import CancelToken
+from tokentrie._native import OpenCall
+from tokentrie.serve.models import Served
+
+#: What both formats take beside their own fields.
+Readout = Literal["text", "label"]
+Permute = Annotated[int, Field(ge=1, le=64)]
+Prior = Literal["none", "content-free"]
+
+
+class Said(BaseModel):
+    """A part of a request. Its types are meant: a number is no text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Decided:
+    """What the library answered to the questions about a state."""
+
+    def __init__(self, done: Mapping[str, Any], tells_prompts: bool) -> None:
+        self._answers, self._ends, self._tells_prompts = done["answers"], done["end_tokens"], tells_prompts
+        self._decoded: int = done["stats"]["tokens_decoded"]
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        return self._answers[name]  # type: ignore[no-any-return]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of all prompts."""
+        return sum(len(prompt["tokens"]) for answer in self._answers.values() for prompt in answer["prompts"])
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of prompts that were not decoded again: the state is decoded once."""
+        return max(self.prompt_tokens - self._decoded, 0)
+
+    def own_fields(self, name: str) -> dict[str, Any]:
+        """What is ours in an answer."""
+        answer = self._answers[name]
+        found = {"x_mass": answer["mass"]}
+        if self._tells_prompts:
+            prompts = [
+                {"token_ids": one["tokens"], "values": one["values"], "end_tokens": self._ends}
+                for one in answer["prompts"]
+            ]
+            found["x_prompts"] = prompts
+        return found
+
+
+async def decide(request: Request, served: Served, state: Any, questions: Mapping[str, Any], how: BaseModel) -> Decided:
+    """Asks the model. `how` has the fields that both formats take."""
+    said = {name: getattr(how, name) for name in ("readout", "permute", "prior")}
+    text = json.dumps({"state": state, "questions": questions, **said})
+
+    def work(cancel: CancelToken) -> str:
+        return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
+
+    (done,) = json.loads(await served.call(request, work))
+    return Decided(done, getattr(how, "return_prompt", False))
+
+
+def shares(answer: Mapping[str, Any]) -> Iterable[float]:
+    """The probability of each option; what was not scored, of thousands of options, has none left."""
+    return [share or 0.0 for share in answer["probabilities"]]

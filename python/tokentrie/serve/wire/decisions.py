@@ -1,0 +1,254 @@
+"""`POST /v1/decisions`, as OpenAI's clients send it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from fastapi import Request
+from pydantic import Field, StrictBool, StrictStr
+
+from tokentrie.serve.errors import WireError
+from tokentrie.serve.models import Models
+from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, decide, shares
+
+
+class TextPart(Said):
+    """A part that is text."""
+
+    type: Literal["input_text", "output_text"]
+    text: str
+    annotations: Any = None
+    logprobs: Any = None
+    prompt_cache_breakpoint: Any = None
+
+
+class RefusalPart(Said):
+    """What an assistant refused with."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class JsonPart(Said):
+    """A part that is data."""
+
+    type: Literal["input_json"]
+    data: dict[str, Any] | list[Any]
+    prompt_cache_breakpoint: Any = None
+
+
+class ImagePart(Said):
+    """A part that this server refuses by name."""
+
+    type: Literal["input_image"]
+    image_url: Any = None
+    file_id: Any = None
+    detail: Any = None
+    prompt_cache_breakpoint: Any = None
+
+
+Part = Annotated[TextPart | RefusalPart | JsonPart | ImagePart, Field(discriminator="type")]
+Content = str | list[Part]
+
+
+class MessageItem(Said):
+    """Something that was said."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user", "developer", "system", "assistant"]
+    content: Content
+    id: Any = None
+    status: Any = None
+
+
+class CallItem(Said):
+    """A call of a tool."""
+
+    type: Literal["function_call", "custom_tool_call"]
+    call_id: str
+    name: str
+    arguments: str | None = None
+    input: str | None = None
+    id: Any = None
+    status: Any = None
+    namespace: Any = None
+
+
+class OutputItem(Said):
+    """What a tool gave back."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
+    call_id: str
+    output: Content
+    id: Any = None
+    status: Any = None
+
+
+class Choice(Said):
+    """An option."""
+
+    value: StrictBool | StrictStr
+    description: str | None = None
+
+
+class Level(Said):
+    """A level of a score."""
+
+    label: str
+    description: str | None = None
+
+
+class PredicateQuestion(Said):
+    """Yes or no."""
+
+    type: Literal["predicate"]
+    instructions: Content
+    name: str | None = None
+
+
+class ChoiceQuestion(Said):
+    """One of some options."""
+
+    type: Literal["choice"]
+    instructions: Content
+    name: str | None = None
+    choices: Annotated[list[Choice], Field(min_length=2)]
+
+
+class ScoreQuestion(Said):
+    """A level."""
+
+    type: Literal["score"]
+    instructions: Content
+    name: str | None = None
+    levels: Annotated[list[Level], Field(min_length=2)]
+
+
+Question = Annotated[PredicateQuestion | ChoiceQuestion | ScoreQuestion, Field(discriminator="type")]
+
+
+class DecisionRequest(Said):
+    """A state and questions about it; fields of caches and end users change nothing."""
+
+    model: str
+    input: str | list[MessageItem | CallItem | OutputItem]
+    questions: Annotated[list[Question], Field(min_length=1)]
+    readout: Readout = "text"
+    permute: Permute = 1
+    prior: Prior = "none"
+    return_prompt: bool = False
+    prompt_cache_key: Any = None
+    prompt_cache_options: Any = None
+    safety_identifier: Any = None
+
+
+async def answer(request: Request, models: Models, said: DecisionRequest) -> dict[str, Any]:
+    """The answer to a request."""
+    served = models.named(said.model)
+    asked = {f"q{number}": _question(number, question) for number, question in enumerate(said.questions)}
+    done = await decide(request, served, _state(said.input), asked, said)
+    answers = [_answer(question, done, name) for question, name in zip(said.questions, asked, strict=True)]
+    return {
+        "object": "decision",
+        "model": served.name,
+        "answers": answers,
+        "usage": {
+            "input_tokens": done.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": done.cached_tokens, "cache_write_tokens": 0},
+            "output_tokens": 0,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": done.prompt_tokens,
+        },
+    }
+
+
+def _text(content: Content, place: str) -> Any:
+    """Text, or parts as text: what is data becomes JSON."""
+    if isinstance(content, str):
+        return content
+    texts: list[Any] = []
+    for number, part in enumerate(content):
+        if isinstance(part, ImagePart):
+            message = f"{place}[{number}]: images are not read by this server: it has a text model"
+            raise WireError(message, param=f"{place}[{number}]", code="unsupported_image")
+        if isinstance(part, TextPart):
+            texts.append(part.text)
+        else:
+            texts.append(part.refusal if isinstance(part, RefusalPart) else part.data)
+    return texts[0] if len(texts) == 1 else "\n".join(one if isinstance(one, str) else _json(one) for one in texts)
+
+
+def _json(data: Any) -> str:
+    import json
+
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
+    """The state as the library takes it: text, or a conversation."""
+    if isinstance(given, str):
+        return given
+    if not given:
+        raise WireError("input: there is no item", param="input")
+    turns: list[dict[str, Any]] = []
+    calls: set[str] = set()
+    for number, item in enumerate(given):
+        place = f"input[{number}]"
+        if isinstance(item, CallItem):
+            calls.add(item.call_id)
+            function = {"name": item.name, "arguments": item.arguments if item.input is None else item.input}
+            call = {"id": item.call_id, "type": "function", "function": function}
+            turns.append({"role": "user", "content": _json({"call": call["id"], **function})})
+        elif isinstance(item, OutputItem):
+            if item.call_id not in calls:
+                message = f"{place}.call_id: there is no call {item.call_id!r} before this output"
+                raise WireError(message, param=f"{place}.call_id")
+            output = _text(item.output, f"{place}.output")
+            turns.append({"role": "user", "content": _json({"result_of": item.call_id, "output": output})})
+        else:
+            text = _text(item.content, f"{place}.content")
+            role = "system" if item.role == "developer" else item.role
+            turns.append({"role": role, "content": text if isinstance(text, str) else _json(text)})
+    return turns
+
+
+def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQuestion) -> dict[str, Any]:
+    """As the library asks it."""
+    place = f"questions[{number}]"
+    told = {"type": question.type, "instructions": _text(question.instructions, f"{place}.instructions")}
+    if isinstance(question, ChoiceQuestion):
+        again = [one for one, count in Counter((type(c.value), c.value) for c in question.choices).items() if count > 1]
+        if again:
+            message = f"{place}.choices: {again[0][1]!r} is there twice: values must differ"
+            raise WireError(message, param=f"{place}.choices")
+        told["options"] = [
+            {"value": one.value, "description": one.description} if one.description is not None else one.value
+            for one in question.choices
+        ]
+    elif isinstance(question, ScoreQuestion):
+        told["levels"] = [
+            {"label": one.label, "description": one.description} if one.description is not None else one.label
+            for one in question.levels
+        ]
+    return told
+
+
+def _answer(question: PredicateQuestion | ChoiceQuestion | ScoreQuestion, done: Decided, name: str) -> dict[str, Any]:
+    found = done[name]
+    head = {"type": question.type, "name": question.name}
+    if isinstance(question, PredicateQuestion):
+        return {**head, "probability": found["probability"], **done.own_fields(name)}
+    if isinstance(question, ChoiceQuestion):
+        listed = [
+            {"value": one.value, "probability": share}
+            for one, share in zip(question.choices, shares(found), strict=True)
+        ]
+        chosen = {"choice": question.choices[found["index"]].value, "confidence": found["confidence"]}
+        return {**head, **chosen, "probabilities": listed, **done.own_fields(name)}
+    listed = [
+        {"value": number, "label": level.label, "probability": share}
+        for number, (level, share) in enumerate(zip(question.levels, shares(found), strict=True))
+    ]
+    scored = {"score": found["value"], "confidence": found["confidence"]}
+    return {**head, **scored, "probabilities": listed, **done.own_fields(name)}
