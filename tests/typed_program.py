@@ -141,6 +141,7 @@ def values(model: Model, trie: Trie) -> None:
 async def awaited(model: Model) -> None:
     assert_type((await model.agenerate("x", Integer(1, 9))).value, int)
     assert_type((await model.agenerate("x", Literal["a"])).value, Literal["a"])
+    assert_type((await model.agenerate("x", Integer(1, 9), n=2))[0].value, int)
     assert_type((await model.achoose("x", ["a"])).name, str)
 
 

@@ -1538,6 +1538,26 @@ class Model:
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[str]]: ...
     @overload
+    def agenerate(
+        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> Coroutine[_Any, _Any, list[Generated]]: ...
+    @overload
+    def agenerate(
+        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+    ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
+    @overload
     def achoose(  # type: ignore[overload-overlap]
         self, prompt: str | _Ids, choices: _Untyped, **options: Unpack[_ChooseOptions]
     ) -> Coroutine[_Any, _Any, Choice]: ...

@@ -341,6 +341,10 @@ def test_several_results_of_one_prompt(slots: int) -> None:
             assert same == 5 if slots == 1 else same >= 3
             assert len({out.stats.seed for out in model.generate(prompt, constraint, n=3, **options)}) == 3
         assert isinstance(model.generate(prompt, ["a"], n=1), list)
+        awaited = asyncio.run(model.agenerate(prompt, ["yes", "no"], seed=7, n=3, mode="sampled"))
+        assert [out.text for out in awaited] == [
+            out.text for out in model.generate(prompt, ["yes", "no"], seed=7, n=3, mode="sampled")
+        ]
         if slots > 1:
             before = model.engine.calls
             model.generate(prompt, ["yes", "no"], n=4, mode="sampled")
