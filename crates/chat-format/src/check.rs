@@ -152,8 +152,20 @@ impl<'a> Check<'a> {
         reply
     }
 
-    /// The reply of a conversation, if the template renders it.
+    /// The reply of a conversation, if the template renders it; calls that it only tells of, as its example has them.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
+        let calls = message["tool_calls"].as_array().filter(|calls| !calls.is_empty());
+        let Some((example, calls)) = self.format.analysis().told.as_ref().zip(calls) else {
+            return self.rendered(conversation, message, turn_end);
+        };
+        let mut said = message.clone();
+        said.as_object_mut()?.shift_remove("tool_calls");
+        let mut reply = self.rendered(conversation, &said, turn_end)?;
+        reply.text.push_str(&example.write(calls));
+        Some(reply)
+    }
+
+    fn rendered(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         // A template may leave out what the user says.
         let tail = |text: String| match text.rfind(probes::ASKED) {
             Some(at) => text[at + probes::ASKED.len()..].to_owned(),
@@ -167,7 +179,9 @@ impl<'a> Check<'a> {
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
         let text = self.without_end(&whole[same..], turn_end);
         // Without a prompt to answer after, the header of the turn is no part of the reply.
-        let header = self.format.analysis().dialect.turns.assistant.trim();
+        let dialect = &self.format.analysis().dialect;
+        let header = dialect.turns.assistant.trim();
+        let header = header.strip_suffix(dialect.content.start.trim()).unwrap_or(header).trim_end();
         let header = Some(header).filter(|header| opened == asked && !header.is_empty());
         let after = header.and_then(|header| text.trim_start().strip_prefix(header));
         let mut text = after.unwrap_or(text).to_owned();

@@ -1,5 +1,7 @@
 //! What templates do that no template of the repository did: one small template for each.
 
+mod told;
+
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
 use serde_json::{Value, json};
