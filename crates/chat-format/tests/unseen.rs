@@ -53,6 +53,18 @@ fn reasoning_that_only_ends() {
 }
 
 #[test]
+fn marked_content_in_a_turn_that_nothing_ends() {
+    for end in ["", "\\n\\n"] {
+        let says = "{% if m.content %}<out>{{ m.content }}</out>{% endif %}";
+        let format = template(&format!("{says}{OBJECTS}"), &format!("{{{{ '{end}' }}}}"), "");
+        means(&format, "<out>Seven.</out>", "Seven.", "", &[]);
+        let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
+        means(&format, call, "", "", &[("ring", json!({}))]);
+        means(&format, &format!("<out>Seven.</out>{call}"), "Seven.", "", &[("ring", json!({}))]);
+    }
+}
+
+#[test]
 fn an_empty_block_in_what_was_said_before() {
     let thought = format!("{THINKS}{{% if not m.reasoning_content %}}<think></think>{{% endif %}}");
     let format = template(&format!("{thought}{SAYS}{OBJECTS}"), END, "<think>\n");

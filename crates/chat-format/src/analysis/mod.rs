@@ -172,8 +172,9 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
             frame.content.start = format!("{}{}", written.begun, frame.content.start);
         }
     }
-    // What ends calls too ends the turn, not its content.
-    if frame.content.end.trim() == frame.turn_end.trim() && written.ends_like_others {
+    // What ends calls too ends the turn, not its content; but what closes its mark belongs to that.
+    let is_closed = text::closes(text::last_tag(&frame.content.start, None), text::first_tag(&frame.content.end, None));
+    if frame.content.end.trim() == frame.turn_end.trim() && written.ends_like_others && !is_closed {
         frame.content.end.clear();
     }
     dialect.joints = joints(&frame, &written);
