@@ -163,6 +163,7 @@ _Asked: TypeAlias = str | _Mapping[str, _Any] | _Sequence[_Any]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
 _ToolChoice: TypeAlias = str | dict[str, _Any]
 _Continued: TypeAlias = Literal["auto", "reasoning", "content"]
+_ToolsIn: TypeAlias = Literal["template", "system", "messages"]
 _OnEvent: TypeAlias = Callable[[ChatEvent], object]
 _OnInvalid: TypeAlias = Literal["raise", "none"]
 _Stop: TypeAlias = str | list[str] | tuple[str, ...]
@@ -1423,6 +1424,7 @@ class Model:
         tool_choice: _ToolChoice = "auto",
         *,
         parallel_tool_calls: bool = True,
+        tools_in: _ToolsIn = "template",
         enable_thinking: bool = True,
         thinking_budget: int | None = None,
         stream: Literal[True],
@@ -1455,6 +1457,7 @@ class Model:
         tool_choice: _ToolChoice = "auto",
         *,
         parallel_tool_calls: bool = True,
+        tools_in: _ToolsIn = "template",
         enable_thinking: bool = True,
         thinking_budget: int | None = None,
         stream: _OnEvent | Literal[False] | None = None,
@@ -1878,7 +1881,12 @@ class Tools:
 @final
 class ChatFormat:
     def __new__(
-        cls, template: str | ChatTemplate, vocab: Vocab | None = None, bos: str = "", eos: str = ""
+        cls,
+        template: str | ChatTemplate,
+        vocab: Vocab | None = None,
+        bos: str = "",
+        eos: str = "",
+        tools_in: _ToolsIn = "template",
     ) -> Self: ...
     @staticmethod
     def from_gguf(path: str | PathLike[str]) -> ChatFormat: ...
@@ -1886,6 +1894,9 @@ class ChatFormat:
     def template(self) -> ChatTemplate: ...
     @property
     def vocab(self) -> Vocab | None: ...
+    @property
+    def tools_in(self) -> _ToolsIn: ...
+    def with_tools_in(self, tools_in: _ToolsIn) -> ChatFormat: ...
     @property
     def analysis(self) -> ChatAnalysis: ...
     def render(

@@ -139,20 +139,30 @@ class TestCalls:
     @pytest.mark.parametrize(
         ("template", "says"),
         [
-            ("{{ m.content }}", "writes no calls of tools"),
+            ("{{ m.content }}", "renders no calls of tools"),
             (
                 "{{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}",
-                "not show",
+                "does not show the tools",
             ),
         ],
     )
     def test_a_template_without_tools_is_told_of(self, template: str, says: str) -> None:
         text = f"{{% for m in messages %}}<|im_start|>{template}<|im_end|>{{% endfor %}}"
-        model = Model(copy_tiny(f"untold {says}", changes={"tokenizer.chat_template": text}), n_ctx=256, n_threads=1)
-        with pytest.warns(tokentrie.TokenTrieWarning, match=says):
+        model = Model(copy_tiny(f"untold {says}", changes={"tokenizer.chat_template": text}), n_ctx=1024, n_threads=1)
+        with pytest.raises(OptionError, match=f'{says}.*tools_in="system"'):
             chat(model, [USER], [erase], max_tokens=1)
         chat(model, [USER], [erase], "none", max_tokens=1)
         chat(model, [USER], max_tokens=1)
+        plain = chat(model, [USER], max_tokens=1).stats.prompt_tokens
+        for place, more in (("system", 100), ("messages", 0)):
+            message = chat(model, [USER], [erase], "required", tools_in=place, parallel_tool_calls=False)
+            assert message.tool_calls[0].name == "erase"
+            assert (message.stats.prompt_tokens >= plain + more) == (more > 0) or more == 0
+        # The conversation goes on, as the model will have read it.
+        said = [USER, message, {"role": "tool", "content": "gone"}]
+        assert chat(model, said, [erase], tools_in="system", max_tokens=1).stats.prompt_tokens > plain + 100
+        with pytest.raises(OptionError, match='tools_in is "prompt": it may be "template", "system", "messages"'):
+            chat(model, [USER], [erase], tools_in="prompt")
 
     @pytest.mark.parametrize("kind", ["image_url", "input_audio", "video", "fingerprint"])
     def test_what_is_no_text_is_refused(self, model: Model, kind: str) -> None:

@@ -474,10 +474,48 @@ class TestConstraint:
     def test_a_template_without_calls(self) -> None:
         form = ChatFormat("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
         form.constraint(TOOLS)
-        with pytest.raises(OptionError, match="renders no calls"):
+        with pytest.raises(OptionError, match=r'renders no calls.*tools_in="system"'):
             form.constraint(TOOLS, tool_choice="required")
         with pytest.raises(TypeError, match="tool_choice must be"):
             form.constraint(TOOLS, tool_choice=5)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("first", ["system", "user"])
+    def test_tools_that_no_template_shows_are_told_of(self, first: str) -> None:
+        text = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        no_system = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + text
+        asked = [{"role": "system", "content": "Be brief."}] * (first == "system") + [
+            {"role": "user", "content": "Go."}
+        ]
+        call = {"id": "1", "type": "function", "function": {"name": "ring", "arguments": '{"times": 2}'}}
+        said = [
+            *asked,
+            {"role": "assistant", "content": "Ding.", "tool_calls": [call]},
+            {"role": "tool", "content": "rang"},
+            {"role": "tool", "content": "again"},
+        ]
+        for template in (text, no_system):
+            form = ChatFormat(template, all_bytes(), tools_in="system")
+            assert form.tools_in == "system"
+            prompt = form.render(said, TOOLS)
+            for name in ("ring", "stop"):
+                assert f'"name": "{name}"' in prompt
+            assert '<tool_call>\n{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}\n</tool_call>' in prompt
+            assert 'Ding.<tool_call>\n{"name": "ring", "arguments": {"times": 2}}\n</tool_call>' in prompt
+            results = "<tool_response>\nrang\n</tool_response>\n<tool_response>\nagain\n</tool_response>"
+            assert f"user: {results}\n" in prompt
+            assert ("Be brief.\n\n# Tools" in prompt) == (first == "system")
+            assert prompt.count("# Tools") == 1
+            assert "# Tools" not in form.render(said)
+            assert "# Tools" not in form.with_tools_in("messages").render(said, TOOLS)
+            other = pickle.loads(pickle.dumps(form))
+            assert other == form != form.with_tools_in("template")
+            assert other.render(said, TOOLS) == prompt
+
+    def test_a_template_that_writes_calls_is_told_of_tools_in_its_own_format(self) -> None:
+        form = ChatFormat(TEMPLATE, all_bytes(), tools_in="system")
+        prompt = form.render([{"role": "user", "content": "Go."}], TOOLS)
+        assert '<call>{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}</call>' in prompt
+        assert prompt.count('"name": "stop"') == 1
 
     def test_keywords_that_are_not_held_are_warned_of_once(self) -> None:
         form = ChatFormat(TEMPLATE, all_bytes())

@@ -282,6 +282,15 @@ class TestChat:
         )
         assert result.json == expected.to_dict()
 
+    def test_tools_are_told_of_where_the_template_shows_none(self, run: Terminal, tools: Path) -> None:
+        text = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
+        path = copy_tiny("cli-no-tools", changes={"tokenizer.chat_template": text})
+        args = ["chat", "-p", ASK, "--model", path, "--tools", tools, "--tool-choice", "erase", "--max-tokens", "60"]
+        run(*args).fails(2, 'tools_in="system"')
+        result = run(*args, "--tools-in", "system", "--json")
+        assert (result.code, result.json["tool_calls"][0]["function"]["name"]) == (0, "erase")
+        run(*args, "--tools-in", "prompt").fails(2, "prompt", '"messages"')
+
     def test_lines_are_messages(self, run: Terminal) -> None:
         result = run("chat", "--max-tokens", "3", "--system", "Be brief.", "--json", stdin="Hello\n\n/quit\n")
         messages = [json.loads(line) for line in result.out.splitlines()]

@@ -70,7 +70,6 @@ MOST_BESIDE = 15
 
 LONGEST = 400
 LONG = {
-    "crates/chat-format/src/format.rs": (420, "what a format is asked, all of it behind one template"),
     "crates/trie-core/src/set/trie.rs": (540, "one type, and each question that is asked of it"),
     "crates/trie-core/src/machine/constraint/gate.rs": (540, "one machine of few states, with the reasons of each"),
     "crates/trie-text/src/vocab/tokenizer_json.rs": (530, "one format, read in one pass"),
@@ -85,7 +84,7 @@ LONG = {
 LONG |= {
     f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")
     for name, lines in {
-        "rows/batch": 870, "model/loaded": 720, "chat/format": 640,
+        "rows/batch": 870, "model/loaded": 720, "chat/format": 680,
         "chat/message": 430, "trie/mod": 580, "rule/regular": 580,
         "rows/sampler": 470, "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
         "rule/mod": 440, "rule/form": 460,

@@ -1,16 +1,18 @@
 //! Whether what was found of a template holds: conversations unlike those of the analysis are rendered, and each reply
 //! that was rendered must mean what it was made of, and be one that the constraint allows.
 
+mod otherwise;
 mod probes;
 
 use crate::ChatFormat;
 use crate::analysis::text::common_prefix;
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
+use crate::error::FormatError;
 use crate::format::after;
 use crate::lock::lock;
 use crate::machine::{Nobody, ToolChoice};
-use crate::reply::ParserOptions;
+use crate::reply::{Message, ParserOptions};
 use crate::tools::Tools;
 use chat_template::{Clock, Data, RenderOptions, Session};
 use probes::{Conversation, Probe};
@@ -65,6 +67,12 @@ struct Reply {
     text: String,
 }
 
+impl Reply {
+    fn shown(&self) -> String {
+        format!("{:?} after {:?}", probes::shortened(&self.text), self.prompt)
+    }
+}
+
 impl<'a> Check<'a> {
     fn new(format: &'a ChatFormat, session: &'a Session<'a>, seen: &'a Seen) -> Self {
         let tools_given = probes::tools();
@@ -78,9 +86,8 @@ impl<'a> Check<'a> {
             self.warnings.push("the template leaves out or changes what the user says".into());
         }
         let dialect = &self.format.analysis().dialect;
-        let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
-        let probes = probes::all(&|number, name| self.id(number, name), parallel);
+        let probes = probes::all(&|number, name| self.id(number, name));
         // Calls that are known by where they begin have nothing before them.
         let mut patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
         let only_at_start = patterns.next().is_some_and(|pattern| pattern.at_start_only);
@@ -152,8 +159,20 @@ impl<'a> Check<'a> {
         reply
     }
 
-    /// The reply of a conversation, if the template renders it.
+    /// The reply of a conversation, if the template renders it; calls that it only tells of, as its example has them.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
+        let calls = message["tool_calls"].as_array().filter(|calls| !calls.is_empty());
+        let Some((example, calls)) = self.format.analysis().told.as_ref().zip(calls) else {
+            return self.rendered(conversation, message, turn_end);
+        };
+        let mut said = message.clone();
+        said.as_object_mut()?.shift_remove("tool_calls");
+        let mut reply = self.rendered(conversation, &said, turn_end)?;
+        reply.text.push_str(&example.write(calls));
+        Some(reply)
+    }
+
+    fn rendered(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         // A template may leave out what the user says.
         let tail = |text: String| match text.rfind(probes::ASKED) {
             Some(at) => text[at + probes::ASKED.len()..].to_owned(),
@@ -167,7 +186,9 @@ impl<'a> Check<'a> {
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
         let text = self.without_end(&whole[same..], turn_end);
         // Without a prompt to answer after, the header of the turn is no part of the reply.
-        let header = self.format.analysis().dialect.turns.assistant.trim();
+        let dialect = &self.format.analysis().dialect;
+        let header = dialect.turns.assistant.trim();
+        let header = header.strip_suffix(dialect.content.start.trim()).unwrap_or(header).trim_end();
         let header = Some(header).filter(|header| opened == asked && !header.is_empty());
         let after = header.and_then(|header| text.trim_start().strip_prefix(header));
         let mut text = after.unwrap_or(text).to_owned();
@@ -203,26 +224,29 @@ impl<'a> Check<'a> {
             self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
             return None;
         }
-        let shown = |text: &str| format!("{:?} after {:?}", probes::shortened(text), reply.prompt);
         let tools = if conversation.tools { self.tools.clone() } else { Tools::default() };
-        let options =
-            ParserOptions { tools: Some(tools), prompt: Some(reply.prompt.clone()), ..ParserOptions::default() };
-        let got = match self.format.parser(&options) {
-            Ok(mut parser) => {
-                parser.push(reply.text.as_bytes());
-                parser.finish(false).1
-            }
+        let got = match self.read(&tools, &reply, false) {
+            Ok(got) => got,
             Err(error) => return Some(format!("no parser: {error}")),
         };
         if let Some(how) = probes::differs(message, &reply.text, &got) {
-            return Some(format!("{how}; read from {}", shown(&reply.text)));
+            return Some(format!("{how}; read from {}", reply.shown()));
         }
-        if conversation.tools
-            && let Some(at) = self.refused(&reply)
-        {
-            return Some(format!("the constraint refuses it at byte {at} of {}", shown(&reply.text)));
+        if !conversation.tools {
+            return None;
         }
-        None
+        if let Some(at) = self.refused(&reply, &ToolChoice::Auto) {
+            return Some(format!("the constraint refuses it at byte {at} of {}", reply.shown()));
+        }
+        self.otherwise(&got, &reply, &tools)
+    }
+
+    /// A reply as the format reads it, whole or cut short.
+    fn read(&self, tools: &Tools, reply: &Reply, cut: bool) -> Result<Message, FormatError> {
+        let (tools, prompt) = (Some(tools.clone()), Some(reply.prompt.clone()));
+        let mut parser = self.format.parser(&ParserOptions { tools, prompt, ..ParserOptions::default() })?;
+        parser.push(reply.text.as_bytes());
+        Ok(parser.finish(cut).1)
     }
 
     /// Whether a rendering holds the end of a turn: then it is more than one reply.
@@ -245,8 +269,8 @@ impl<'a> Check<'a> {
     }
 
     /// Where the constraint does not let the reply go on.
-    fn refused(&self, reply: &Reply) -> Option<usize> {
-        let machine = match self.format.machine(Some(&self.tools), &ToolChoice::Auto, true, true) {
+    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<usize> {
+        let machine = match self.format.machine(Some(&self.tools), choice, true, true) {
             Ok(made) => made.machine,
             Err(_) => return Some(0),
         };

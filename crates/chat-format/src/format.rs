@@ -1,22 +1,23 @@
 //! A template with what is known of its replies: renders, reads, constrains.
 
 use crate::analysis::text::{common_prefix, length_of_last_marker};
-use crate::analysis::{Analysis, PromptOptions};
+use crate::analysis::{Analysis, PromptOptions, ToolsIn};
 use crate::check::Seen;
 use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
 use crate::dialect::{ContentMode, Dialect, Pattern};
+use crate::error::FormatError;
 use crate::lock::lock;
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
-use crate::values::{Limits, ShapeError, ShapeWarning, Shapes};
+use crate::values::{Limits, ShapeWarning, Shapes};
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
 use lru::LruCache;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::work::{self, Work, apart};
-use trie_rules::{ByRuleError, Spelling};
+use trie_rules::Spelling;
 
 /// Machines that are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -67,56 +68,6 @@ pub struct ConstraintOptions {
     pub prompt: Option<String>,
 }
 
-/// What a format cannot do.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum FormatError {
-    /// The template.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A tool whose arguments nothing satisfies.
-    #[error("the parameters of tool {tool:?}: {error}")]
-    Schema {
-        /// The tool.
-        tool: String,
-        /// Why.
-        error: ShapeError,
-    },
-    /// A name that this format cannot write.
-    #[error("tool {tool:?} cannot be called in this format: its name holds {text:?}, which ends names there")]
-    Name {
-        /// The tool.
-        tool: String,
-        /// The text.
-        text: String,
-    },
-    /// A call that this format reads as something else.
-    #[error("tool {tool:?} cannot be called in this format: {text:?}, which begins its call, is read otherwise")]
-    Misread {
-        /// The tool.
-        tool: String,
-        /// The text.
-        text: String,
-    },
-    /// Content begins as calls do.
-    #[error(
-        "content cannot be held to anything in this format: {head:?} begins it, and calls as well; give a tool whose \
-         parameters are what is wanted, with tool_choice=\"required\""
-    )]
-    Recipients {
-        /// What begins both.
-        head: String,
-    },
-    /// A call is required where none can be.
-    #[error("a call is required, and {reason}")]
-    NoCalls {
-        /// Why none can be.
-        reason: String,
-    },
-    /// The vocabulary cannot spell it.
-    #[error(transparent)]
-    Vocabulary(#[from] ByRuleError),
-}
-
 /// Bytes that a template may write around one short message: those in use write some thousand.
 const MOST_AROUND: usize = 1 << 17;
 
@@ -150,6 +101,15 @@ impl ChatFormat {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
+        Self::over(template, Vec::new())
+    }
+
+    /// The same over a vocabulary with control tokens of these texts: where a template shows the model tools but no
+    /// call, they may say how one begins.
+    ///
+    /// # Errors
+    /// As [`ChatFormat::new`].
+    pub fn over(template: ChatTemplate, control: Vec<String>) -> Result<Self, TemplateError> {
         const SECONDS: f64 = 10.0;
         let too_much = |reason: String| TemplateError::Limit { line: 0, reason };
         let message = Data::from(&json!([{"role": "user", "content": "Hi"}]));
@@ -160,19 +120,19 @@ impl ChatFormat {
             return Err(too_much(reason));
         }
         // What is compared has no step that could be asked.
-        Work::bounded(work::Limits::default().seconds(SECONDS), || apart(move || Self::analysed(template)))
+        Work::bounded(work::Limits::default().seconds(SECONDS), || apart(move || Self::analysed(template, &control)))
             .unwrap_or_else(|over| Err(too_much(format!("finding out how its replies are written: {over}"))))
     }
 
-    fn analysed(template: ChatTemplate) -> Result<Self, TemplateError> {
+    fn analysed(template: ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
         let seen = Seen::default();
-        let first = Self::checked(template.clone(), Analysis::of(&template)?, &seen);
+        let first = Self::checked(template.clone(), Analysis::over(&template, control)?, &seen);
         if first.1 == usize::MAX {
             return Ok(first.0);
         }
         // What does not hold may be something else: the round trip decides.
         let mut best = first;
-        for analysis in Analysis::others(&template)? {
+        for analysis in Analysis::others(&template, control)? {
             let other = Self::checked(template.clone(), analysis, &seen);
             if other.1 > best.1 {
                 best = other;
@@ -186,8 +146,7 @@ impl ChatFormat {
 
     /// With this analysis; and how many checks it passed.
     fn checked(template: ChatTemplate, analysis: Analysis, seen: &Seen) -> (Self, usize) {
-        let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
-        let mut format = Self(Arc::new(Inner { template, analysis, machines, constraints }));
+        let mut format = Self::of(template, analysis);
         let found = crate::check::check(&format, seen);
         let passed = if found.degraded.is_none() { usize::MAX } else { found.passed };
         // Nobody else has it yet; the machines of the check are of no use to anybody.
@@ -207,6 +166,18 @@ impl ChatFormat {
     /// What was found out.
     pub fn analysis(&self) -> &Analysis {
         &self.0.analysis
+    }
+
+    /// The same with tools told elsewhere than the template shows them; what was made for tools is made anew.
+    #[must_use]
+    pub fn with_tools_in(&self, place: ToolsIn) -> Self {
+        let (template, analysis) = (self.0.template.clone(), self.0.analysis.telling(&self.0.template, place));
+        Self::of(template, analysis)
+    }
+
+    fn of(template: ChatTemplate, analysis: Analysis) -> Self {
+        let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        Self(Arc::new(Inner { template, analysis, machines, constraints }))
     }
 
     fn dialect(&self) -> &Dialect {
@@ -374,8 +345,8 @@ impl ChatFormat {
     fn can_call(&self, tools: Option<&Tools>, choice: &ToolChoice) -> Result<(), FormatError> {
         let reason = match choice {
             ToolChoice::Auto | ToolChoice::None => return Ok(()),
-            _ if self.dialect().calls.is_none() => "this template renders no calls of tools".to_owned(),
             _ if tools.is_none_or(Tools::is_empty) => "there are no tools".to_owned(),
+            _ if self.dialect().calls.is_none() => return Err(FormatError::Unrendered),
             ToolChoice::Tool(name) if tools.is_none_or(|tools| tools.position(name).is_none()) => {
                 let some: Vec<&str> =
                     tools.into_iter().flat_map(Tools::iter).map(|tool| &tool.name[..]).take(8).collect();

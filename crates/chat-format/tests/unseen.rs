@@ -1,5 +1,7 @@
 //! What templates do that no template of the repository did: one small template for each.
 
+mod told;
+
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
 use serde_json::{Value, json};
@@ -48,6 +50,18 @@ fn reasoning_that_only_ends() {
     let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
     means(&format, &format!("Seven.{call}"), "Seven.", "", &[("ring", json!({}))]);
     means(&format, &format!("It is 7.<answer>{call}"), "", "It is 7.", &[("ring", json!({}))]);
+}
+
+#[test]
+fn marked_content_in_a_turn_that_nothing_ends() {
+    for end in ["", "\\n\\n"] {
+        let says = "{% if m.content %}<out>{{ m.content }}</out>{% endif %}";
+        let format = template(&format!("{says}{OBJECTS}"), &format!("{{{{ '{end}' }}}}"), "");
+        means(&format, "<out>Seven.</out>", "Seven.", "", &[]);
+        let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
+        means(&format, call, "", "", &[("ring", json!({}))]);
+        means(&format, &format!("<out>Seven.</out>{call}"), "Seven.", "", &[("ring", json!({}))]);
+    }
 }
 
 #[test]

@@ -420,6 +420,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       [[7], {}, /\$\.messages\[0\]/],
       [ask, { tools: [{ description: "no name" }] }, /\$\.tools/],
       [ask, { tools: [erase], toolChoice: "earse" }, /\$\.tool_choice.*no tool/],
+      [ask, { tools: [erase], toolsIn: "prompt" }, /\$\.tools_in.*"system"/],
       [ask, { maxTokens: -1 }, /\$\.max_tokens/],
       [ask, { maxtokens: 1 }, /\$\.maxtokens: there is no such field/],
       [ask, { sampling: { temperature: -1 } }, /\$\.sampling\.temperature/],

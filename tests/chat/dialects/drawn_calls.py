@@ -21,7 +21,21 @@ WORDS = [
     "zorp",
     "step",
 ]
-STYLES = ["tag", "bar", "start_end", "begin_end", "upper", "bracket", "wide", "half", "triangle", "prefixed"]
+STYLES = [
+    "tag",
+    "bar",
+    "start_end",
+    "begin_end",
+    "upper",
+    "bracket",
+    "wide",
+    "half",
+    "triangle",
+    "prefixed",
+    "end bracket",
+    "double",
+    "flowers",
+]
 
 
 def lit(text: str) -> str:
@@ -66,6 +80,9 @@ class Draw(random.Random):
             "half": (f"<|{word}>", f"<{word}|>"),
             "triangle": (f"\u25c1{word}\u25b7", f"\u25c1/{word}\u25b7"),
             "prefixed": (f"<own:{word}>", f"</own:{word}>"),
+            "end bracket": (f"[{upper}]", f"[END_{upper}]"),
+            "double": (f"<<{word}>>", f"<</{word}>>"),
+            "flowers": (f"\u273f{upper}\u273f", f"\u273fEND_{upper}\u273f"),
         }[style]
 
 
@@ -94,7 +111,7 @@ class Calls:
 
 def arguments(draw: Draw) -> tuple[str, bool]:
     """A JSON object, and whether the template wants it as text."""
-    how = draw.axis("arguments", ("tojson", 3), "string or tojson", "printed", "spaced tojson")
+    how = draw.axis("arguments", ("tojson", 3), "string or tojson", "printed", "spaced tojson", "joined")
     return {
         "tojson": ("{{ f.arguments | tojson }}", False),
         "string or tojson": (
@@ -102,6 +119,7 @@ def arguments(draw: Draw) -> tuple[str, bool]:
             False,
         ),
         "printed": ("{{ f.arguments }}", True),
+        "joined": ("{{ '' + f.arguments }}", True),
         "spaced tojson": ("{{ f.arguments | tojson(indent=2) }}", False),
     }[how]
 
@@ -115,6 +133,7 @@ def json_object(draw: Draw) -> Calls:
     order = draw.axis("order in a call", ("name first", 6), "arguments first")
     with_id = draw.axis("id in a call", ("none", 3), "last", "first") if how != "whole" else "none"
     inside = draw.axis("call in a function", ("no", 4), "yes") == "yes" and how != "whole"
+    typed = draw.axis("type in a call", ("no", 4), "yes") == "yes" and not inside
     value, text = arguments(draw)
     if how == "arguments as text":
         value = "{{ (f.arguments if f.arguments is string else f.arguments | tojson) | tojson }}"
@@ -133,6 +152,8 @@ def json_object(draw: Draw) -> Calls:
     if inside:
         body = lit("{") + lit(comma).join(fields) + lit("}")
         fields = [pair("type", lit('"function"')), pair("function", body)]
+    if typed:
+        fields.insert(0, pair("type", lit('"function"')))
     if with_id != "none":
         fields.insert(0 if with_id == "first" else len(fields), identified)
     one = lit("{") + lit(comma).join(fields) + lit("}")
@@ -170,7 +191,16 @@ def name_before(draw: Draw) -> Calls:
     style = draw.axis("marks of calls", *STYLES)
     value, text = arguments(draw)
     how = draw.axis(
-        "between name and arguments", "nothing", "line", "marker", "attribute", "equals", "block", "indexed"
+        "between name and arguments",
+        "nothing",
+        "line",
+        "marker",
+        "attribute",
+        "equals",
+        "block",
+        "indexed",
+        "elements",
+        "labels",
     )
     word = draw.word()
     start, end = draw.pair(word, style)
@@ -195,6 +225,12 @@ def name_before(draw: Draw) -> Calls:
         one = lit(f"<{word}=") + "{{ f.name }}" + lit(f">{inner}") + value + lit(f"{inner}</{word}>")
     elif how == "block":
         one = lit(start + "function" + "<|sep|>") + "{{ f.name }}" + lit("\n```json\n") + value + lit("\n```" + end)
+    elif how == "elements":
+        one = lit(f"{start}{inner}<name>") + "{{ f.name }}" + lit(f"</name>{inner}<arguments>") + value
+        one += lit(f"</arguments>{inner}{end}")
+    elif how == "labels":
+        first, last = draw.choice([("Action: ", "\nAction Input: "), ("Tool: ", "\nArguments: ")])
+        return Calls(lit(first) + "{{ f.name }}" + lit(last) + value, text=text, parallel=False, marked=False)
     else:
         sep, _ = draw.pair(draw.word(), style)
         one = lit(start + "functions.") + "{{ f.name }}:{{ loop.index0 }}" + lit(sep) + value + lit(end)
@@ -209,7 +245,8 @@ def name_before(draw: Draw) -> Calls:
 
 def keyed(draw: Draw) -> Calls:
     """Keys and values between tags."""
-    value = "{{ v if v is string else v | tojson }}"
+    printed = draw.axis("values between tags", ("JSON", 3), "as Python prints them") == "as Python prints them"
+    value = "{{ v }}" if printed else "{{ v if v is string else v | tojson }}"
     how = draw.axis("keys and values", "key and value tags", "parameter=", 'parameter name=""', "typed", "elements")
     line = draw.space("space between values")
     pad = draw.space("space in values") if how in ("parameter=", 'parameter name=""') else ""
@@ -275,8 +312,10 @@ def python(draw: Draw) -> Calls:
     loop = "{% for k, v in f.arguments.items() %}{{ k }}=" + value + "{% if not loop.last %}, {% endif %}{% endfor %}"
     one = "{{ f.name }}(" + loop + ")"
     style = draw.axis("marks of calls", *STYLES)
-    placed = draw.axis("place of calls", ("list in a section", 2), "tags", "list")
+    placed = draw.axis("place of calls", ("list in a section", 2), "tags", "list", "code block")
     start, end = draw.pair(draw.word(), style)
+    if placed == "code block":
+        return Calls(lit("```tool_code\n") + one + lit("\n```"), draw.space("space between calls"))
     if placed == "tags":
         inner = draw.space("space in calls")
         return Calls(lit(start + inner) + one + lit(inner + end), draw.space("space between calls"))
@@ -293,7 +332,7 @@ def pairs(draw: Draw) -> Calls:
     style = draw.axis("marks of calls", *STYLES)
     start, end = draw.pair(draw.word(), style)
     one = lit(start + "call:") + "{{ f.name }}" + lit("{") + loop + lit("}" + end)
-    return Calls(one, flat=True)
+    return Calls(one)
 
 
 def name_as_key(draw: Draw) -> Calls:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 
-from drawn_calls import Draw, calls, lit
-from drawn_replies import Dialect, Maker, Thinks
+from drawn_calls import Calls, Draw, calls, lit
+from drawn_replies import EOS, Dialect, Maker, Thinks
+from drawn_turns import Turn
 
 FRAMES = {
     "im": ("<|im_start|>{}\n", "<|im_end|>\n", ("system", "user", "assistant", "tool")),
@@ -63,6 +64,9 @@ def thinks_somehow(draw: Draw) -> tuple[Thinks, str]:
         "in the last turn",
         "opened, dropped",
         "always a block",
+        "beside calls only",
+        "a part of the content",
+        "never shown",
     )
     if how == "none":
         return Thinks(), ""
@@ -81,8 +85,18 @@ def thinks_somehow(draw: Draw) -> tuple[Thinks, str]:
         + " in said %}"
         + ("{% set said = said.split(" + json.dumps(end, ensure_ascii=False) + ")[-1].lstrip() %}{% endif %}")
     )
-    if how == "optional":
-        return Thinks(given, prompt_off=closed), end
+    if how in ("optional", "beside calls only"):
+        calls_only = how == "beside calls only"
+        given = "{% if m.tool_calls %}" + given + "{% endif %}" if calls_only else given
+        added = (start + inner, inner + end + after) if calls_only else None
+        return Thinks(given, prompt_off=closed, added=added, calls_only=calls_only), end
+    if how == "a part of the content":
+        part = "{% for p in m.content if p.type == 'thinking' %}" + block.replace(field, "p.thinking") + "{% endfor %}"
+        return Thinks("{% if m.content is not string %}" + part + "{% endif %}", prompt_off=closed, as_part=True), end
+    if how == "never shown":
+        # That a prompt without thinking holds a closed block is all that tells of it.
+        closed = start + inner + inner + end + after
+        return Thinks("", "", prompt_off=closed, added=(start + inner, inner + end + after)), end
     if how == "always a block":
         return Thinks(
             lit(start + inner) + "{{ " + field + " or '' }}" + lit(inner + end + after), prompt_off=closed
@@ -134,9 +148,10 @@ def drawn(seed: str) -> Dialect:
     draw = Draw(seed)
     frame = draw.axis("frame", *FRAMES)
     begin, end, roles = FRAMES[frame]
-    told = draw.axis("tools are told", ("in the system's turn", 3), "as JSON before all")
     written = calls(draw) if draw.axis("calls", ("some", 9), "none") == "some" else None
     how = thinks(draw)
+    if how.calls_only and not written:
+        how, draw.axes["reasoning"] = Thinks(), "none"
     # Frames in which nothing but the turn itself says that the model speaks.
     if frame == "INST":
         system, user, model, tool = "", "[INST] ", draw.choice(["", " "]), "[RESULTS] "
@@ -149,11 +164,41 @@ def drawn(seed: str) -> Dialect:
             over["user"] = over["tool"] = ""
         if frame == "words":
             over["user"] = over["tool"] = "\n"
+    if draw.axis("end of a turn", ("marked", 4), "eos_token") == "eos_token" and frame != "elements":
+        over["model"] = EOS
     if written and written.turns and frame in ("INST", "elements", "words"):
         written.turns = False
         written.one = lit("<|to|>") + written.one.replace('{{ " to=', '{{ "to=')
+    turn = Turn(draw, system, user, model, tool, over)
+    turn.by_macro |= how.as_part
+    turn.tell(written)
+    piece, silent, call_end = reply(draw, written, how, turn)
+    header = "" if frame == "INST" and not how.prompt else model
+    prompt = lit(header) + turn.prompt(how)
+    bos = draw.axis("beginning", "nothing", "bos")
+    before = (
+        ("{{ bos_token }}" if bos == "bos" else "")
+        + turn.macros()
+        + "{% set ns = namespace(last=-1, any=false, turns=0) %}"
+        + "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+        + turn.head(written)
+    )
+    after = "{% if add_generation_prompt %}" + prompt + "{% endif %}"
+    template, shown = (
+        (before + turn.messages(of, written) + after).replace(lit(EOS), "{{ eos_token }}") for of in (piece, silent)
+    )
+    ends = (over["model"], call_end)
+    made = Maker(seed, draw, template, how, written, header, ends, model).dialect()
+    if turn.only_told:
+        made.template = shown
+    return made
+
+
+def reply(draw: Draw, written: Calls | None, how: Thinks, turn: Turn) -> tuple[str, str, str]:
+    """What a template writes for a message of the model, what one that writes no calls does, and what ends calls."""
+    model, over = turn.model, turn.over
     content = draw.axis("content", ("plain", 5), "marked", "marked after reasoning")
-    said_by = "said" if "set said" in how.before else "m.content"
+    said_by = "said" if "set said" in how.before else turn.content("m")
     trim = draw.axis("content is", ("as it is", 3), "trimmed")
     said = "{{ " + said_by + (" | trim" if trim == "trimmed" else "") + " }}"
     if content != "plain" and (not written or not written.turns):
@@ -163,96 +208,70 @@ def drawn(seed: str) -> Dialect:
         pad = draw.space("space in content")
         marked = lit(first + pad) + said + lit(pad + last)
         shown = "m.reasoning_content or m.reasoning or m.thinking"
-        if content == "marked after reasoning" and how.piece:
+        if content == "marked after reasoning" and how.piece and not how.as_part:
             said = "{% if " + shown + " %}" + marked + "{% else %}" + said + "{% endif %}"
         elif content == "marked":
             said = marked
+    said = "{% if " + turn.content("m") + " %}" + said + "{% endif %}"
     ends_calls = draw.axis("end of a turn with calls", ("as others", 3), "another marker", "another marker and a line")
     call_end = {"as others": over["model"], "another marker": "<|eom|>", "another marker and a line": "<|call_end|>\n"}[
         ends_calls
     ]
     piece = how.before + "{% set ns.any = false %}" + lit(model) + how.piece
-    if written and written.turns:
+    if not written:
+        return piece + said + lit(over["model"]), "", call_end
+    function = turn.function()
+    if written.turns:
         one = lit(model.rstrip()) + written.one + lit(call_end)
         piece = (
-            "{% if m.tool_calls %}{% for c in m.tool_calls %}{% set f = c.function %}"
+            "{% if m.tool_calls %}{% for c in m.tool_calls %}"
+            + function
             + one
             + "{% endfor %}{% else %}"
             + piece
-            + "{% if m.content %}"
             + said
-            + "{% endif %}"
             + lit(over["model"])
             + "{% endif %}"
         )
         if how.piece:
+            shown = "m.content is not string" if how.as_part else "m.reasoning_content or m.reasoning or m.thinking"
             piece = (
                 how.before
-                + "{% if (m.reasoning_content or m.reasoning or m.thinking) and m.tool_calls %}"
+                + "{% if ("
+                + shown
+                + ") and m.tool_calls %}"
                 + (lit(model) + how.piece + lit(over["model"]) + "{% endif %}")
                 + piece
             )
-    else:
-        piece += "{% if m.content %}" + said + "{% endif %}"
-        apart = draw.space("space before calls", "\\n\\n")
-        if written:
-            spaced = "{% if m.content %}" + lit(apart) + "{% endif %}" if apart else ""
-            each = (
-                "{% for c in m.tool_calls %}{% set f = c.function %}"
-                + written.one
-                + "{% if not loop.last %}"
-                + lit(written.between)
-                + "{% endif %}{% endfor %}"
-            )
-            piece += (
-                "{% if m.tool_calls %}"
-                + spaced
-                + lit(written.section[0])
-                + each
-                + lit(written.section[1])
-                + lit(call_end)
-                + "{% else %}"
-                + lit(over["model"])
-                + "{% endif %}"
-            )
-        else:
-            piece += lit(over["model"])
-    describe = "{% if tools %}{% for t in tools %}{{ t | tojson }}" + lit("\n") + "{% endfor %}{% endif %}"
-    if not written:
-        describe = ""
-    head = lit(system) + describe + lit("Answer.") + lit(over["system"])
-    if told == "as JSON before all" and frame != "INST":
-        head = "{% if tools %}" + lit(system) + describe + lit(over["system"]) + "{% endif %}"
-    header = "" if frame == "INST" and not how.prompt else model
-    prompt = (
-        lit(header)
-        + "{% if enable_thinking is defined and not enable_thinking %}"
-        + lit(how.prompt_off)
-        + ("{% else %}" + lit(how.prompt) + "{% endif %}")
+        return piece, "", call_end
+    apart = draw.space("space before calls", "\\n\\n")
+    spaced = "{% if " + turn.content("m") + " %}" + lit(apart) + "{% endif %}" if apart else ""
+    each = (
+        "{% for c in m.tool_calls %}"
+        + function
+        + written.one
+        + "{% if not loop.last %}"
+        + lit(written.between)
+        + "{% endif %}{% endfor %}"
     )
-    bos = draw.axis("beginning", "nothing", "bos")
-    template = (
-        ("{{ bos_token }}" if bos == "bos" else "")
-        + "{% set ns = namespace(last=-1, any=false) %}"
-        + "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
-        + head
-        + "{% for m in messages %}{% if m.role == 'user' %}"
-        + lit(user)
-        + "{{ m.content }}"
-        + lit(over["user"])
-        + "{% elif m.role == 'system' %}"
-        + lit(system)
-        + "{{ m.content }}"
-        + lit(over["system"])
-        + "{% elif m.role == 'tool' %}"
-        + lit(tool)
-        + "{{ m.content }}"
-        + lit(over["tool"])
-        + "{% elif m.role == 'assistant' %}"
-        + piece
-        + "{% endif %}{% endfor %}{% if add_generation_prompt %}"
-        + prompt
+    alone = draw.axis("calls and content", ("both", 4), "calls alone", "one call at most")
+    if alone == "calls alone":
+        written.says_before = False
+        said = "{% if not m.tool_calls %}" + said + "{% endif %}"
+    if alone == "one call at most":
+        written.parallel = False
+        each = "{% if m.tool_calls | length > 1 %}{{ raise_exception('One call.') }}{% endif %}" + each
+    silent = piece + said + lit(over["model"])
+    piece += (
+        said
+        + "{% if m.tool_calls %}"
+        + spaced
+        + lit(written.section[0])
+        + each
+        + lit(written.section[1])
+        + lit(call_end)
+        + "{% else %}"
+        + lit(over["model"])
         + "{% endif %}"
     )
-    ends = (over["model"], call_end)
-    return Maker(seed, draw, template, how, written, header, ends, model).dialect()
+    return piece, silent, call_end

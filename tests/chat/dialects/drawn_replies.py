@@ -37,6 +37,7 @@ TOOLS.append(
         "function": {"name": "hush", "description": "Stops.", "parameters": {"type": "object", "properties": {}}},
     }
 )
+EOS = "</s>"
 THOUGHT = "The bells ring at 7, or is it 8?\n\nAt 7 - sure."
 ANSWER = 'At **seven**, as always:\n- "early" {1}'
 
@@ -75,6 +76,10 @@ class Thinks:
     closed: str = ""
     """What a reply without reasoning begins with where the prompt has opened some."""
     end: str = ""
+    calls_only: bool = False
+    """Whether the template shows reasoning beside calls only."""
+    as_part: bool = False
+    """Whether the template takes reasoning as a part of the content."""
 
     def ended(self, begun: str) -> bool:
         """Whether a prompt has ended what it has begun."""
@@ -110,6 +115,7 @@ class Maker:
             tools=copy.deepcopy(TOOLS) if tools else None,
             add_generation_prompt=prompt,
             enable_thinking=thinking,
+            eos=EOS,
         )
 
     def case(self, name: str, message: dict[str, Any], thinking: bool = True) -> Case | None:
@@ -119,7 +125,10 @@ class Maker:
         opened = self.render(user, tools, thinking, True)
         field = self.draw.axes.get("field of reasoning", "reasoning_content")
         given = {"role": "assistant", "content": message.get("content") or ""}
-        if message.get("reasoning"):
+        if message.get("reasoning") and self.how.as_part:
+            parts = [{"type": "thinking", "thinking": message["reasoning"]}]
+            given["content"] = parts + [{"type": "text", "text": given["content"]}] * bool(given["content"])
+        elif message.get("reasoning"):
             given[field] = message["reasoning"]
         if message.get("tool_calls"):
             given["tool_calls"] = message["tool_calls"]
@@ -140,7 +149,7 @@ class Maker:
             # The header goes on where the prompt breaks it off.
             if begun or self.header != self.header.rstrip():
                 return None
-        elif message.get("reasoning") and self.how.added:
+        elif message.get("reasoning") and self.how.added and not (self.how.calls_only and message.get("tool_calls")):
             text = self.how.added[0] + message["reasoning"] + self.how.added[1] + text
         elif begun and text.startswith(begun):
             text = text[len(begun) :]
@@ -179,8 +188,7 @@ class Maker:
             plans.append(("call", {"tool_calls": [bell]}, True))
             plans.append(("call, no thinking", {"tool_calls": [bell]}, False))
             plans.append(("call with types", {"tool_calls": [call(0, "ring_bell", typed)]}, True))
-            if self.draw.axes["layout"] != "pairs":
-                plans.append(("call without arguments", {"tool_calls": [call(0, "hush", {})]}, True))
+            plans.append(("call without arguments", {"tool_calls": [call(0, "hush", {})]}, True))
             if thinks and not (self.written.turns and not self.how.piece):
                 plans.append(("reasoning and call", reasoning | {"tool_calls": [bell]}, True))
             if self.written.says_before:

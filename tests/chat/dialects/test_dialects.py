@@ -14,7 +14,7 @@ from tokentrie import ChatFormat, Sampler, TokenTrieError, Vocab
 pytest.importorskip("jinja2", reason="the package jinja2 is not installed")
 
 from drawn_dialects import drawn
-from drawn_replies import TOOLS, Case, Dialect
+from drawn_replies import EOS, TOOLS, Case, Dialect
 
 TRIED = cases(5000)
 SEED = 0 if BUDGET < 1 else random.SystemRandom().randrange(10**9)
@@ -65,7 +65,7 @@ def refused(form: ChatFormat, vocab: Vocab, case: Case, choice: str = "auto") ->
 
 def misread(dialect: Dialect, vocab: Vocab) -> tuple[str | None, str | None]:
     """What is wrong, and what the analysis itself says is."""
-    form = ChatFormat(dialect.template, vocab)
+    form = ChatFormat(dialect.template, vocab, eos=EOS)
     for case in dialect.cases:
         wrong = read(form, case)
         # Who writes has no white space before a name that the template writes none before.

@@ -2,19 +2,23 @@
 
 mod arguments;
 mod ends;
+mod example;
 mod object;
 mod parts;
 mod shape;
+mod told;
 
 use super::frame::Frame;
 use super::probe::Probe;
-use super::text::{closes, common_prefix, common_tags, first_tag};
+use super::text::{closes, common_prefix, common_tags, first_tag, last_tag};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
 use arguments::Found;
 use ends::divide;
+pub(crate) use example::{Example, spaced};
 use parts::{ID, INDEX, NAME};
 use serde_json::{Value, json};
 use shape::Shape;
+use told::Known;
 
 /// Calls, and what their renderings say beside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub(super) struct Written {
     pub(super) begun: String,
     /// Whether the template takes content that is null beside calls.
     pub(super) null_content: bool,
+    /// How calls are written, where the template renders none and only its prompt says so.
+    pub(super) told: Option<Known>,
 }
 
 /// One call in a rendering, from the user's text on. Positions are of the text.
@@ -58,7 +64,7 @@ pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item 
     let shapes = [false, true].into_iter().flat_map(move |text| contents().map(|content| (text, content)));
     shapes.filter_map(move |(text, content)| {
         let null_content = content.is_null();
-        let mut shape = Shape { text, content, answered: None };
+        let mut shape = Shape { text, content, ..Shape::default() };
         let found = of_shape(probe, frame, &shape).or_else(|| {
             shape.answered = shape.answer(probe);
             shape.answered.as_ref()?;
@@ -66,6 +72,22 @@ pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item 
         });
         found.map(|written| Written { null_content, ..written })
     })
+}
+
+/// Calls as the prompt of a template tells of them that renders none.
+pub(super) fn told(probe: &Probe, frame: &Frame) -> Option<Written> {
+    known(probe, frame, told::in_prompt(probe)?)
+}
+
+/// Calls between control tokens of the vocabulary, for a template that shows tools and nothing else.
+pub(super) fn of_vocabulary(probe: &Probe, frame: &Frame) -> Option<Written> {
+    known(probe, frame, told::of_vocabulary(probe)?)
+}
+
+fn known(probe: &Probe, frame: &Frame, known: Known) -> Option<Written> {
+    let shape = Shape { example: Some((known.example.clone(), frame.turn_end.clone())), ..Shape::default() };
+    let written = of_shape(probe, frame, &shape)?;
+    Some(Written { told: Some(known), ..written })
 }
 
 impl Written {
@@ -201,17 +223,10 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     }
     let mut end = end_of_section(rest, frame, list);
     written.ends_like_others = end.trim().is_empty();
-    // What closes the section is its end; what comes after it ends the turn.
-    let tag = first_tag(&end, None);
-    let closed = divide(&section_start, &end).map(|(closing, _)| closing.len());
-    if let Some(closing) = closed {
-        written.turn_end = end.split_off(closing);
-    } else if list && end.len() == tag.len() && !frame.turn_end.trim().is_empty() && rest.ends_with(&end) {
-        // A list has an end, and so has a turn.
-        written.turn_end = std::mem::take(&mut end);
-    }
+    let is_marked = !list && !section_start.trim().is_empty();
+    written.turn_end = end_of_turn(&section_start, &mut end, rest, frame, is_marked);
     let section = if section_start.trim().is_empty() {
-        written.turn_end = end;
+        written.turn_end.insert_str(0, &end);
         Wrap::default()
     } else {
         Wrap::new(section_start.trim_start(), end.trim())
@@ -241,13 +256,12 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
     };
     let mut end = end_of_section(after, frame, list);
     let mut written = Written { ends_like_others: end.trim().is_empty(), ..Written::default() };
-    let divided = divide(&format!("{before}{}", first.middle), &end).map(|(closing, _)| closing.len());
     let (mut section, mut head) = (section, head);
-    if let Some(closing) = divided {
-        written.turn_end = end.split_off(closing);
-        if !list {
-            (section, head) = ("", before);
-        }
+    let opened = format!("{before}{}", first.middle);
+    let is_closed = divide(&opened, &end).is_some();
+    written.turn_end = end_of_turn(&opened, &mut end, after, frame, false);
+    if !list && is_closed {
+        (section, head) = ("", before);
     }
     let (section, tail) = match (section.is_empty(), segments_of(&end)) {
         (true, 1) if matches!(first.what, What::Arguments(_)) && head.trim_start().starts_with(char::is_alphabetic) => {
@@ -262,6 +276,20 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
     calls.patterns = vec![pattern(head, &first.middle, first, &tail, &calls.section)];
     written.calls = Some(calls);
     written
+}
+
+/// Cuts what ends the turn off what ends calls; all of it ends them where a marker begins a section that needs an end.
+fn end_of_turn(before: &str, end: &mut String, rest: &str, frame: &Frame, is_marked: bool) -> String {
+    // What closes a marker before the arguments ends calls; what comes after it ends the turn.
+    if let Some((closing, _)) = divide(before, end) {
+        return end.split_off(closing.len());
+    }
+    // A turn ends somehow: where not as others do, its last marker ends it.
+    let usual = frame.turn_end.trim();
+    if is_marked || usual.is_empty() || !common_tags(rest.trim_end(), usual).is_empty() {
+        return String::new();
+    }
+    end.split_off(end.len() - last_tag(end, None).len())
 }
 
 fn segments_of(text: &str) -> usize {

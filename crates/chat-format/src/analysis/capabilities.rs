@@ -56,6 +56,13 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     }
 }
 
+/// Whether tools are shown that are given as a text under the name `functions`.
+pub(super) fn shows_functions(probe: &Probe) -> bool {
+    let name = &probe.needles.names[0];
+    let ask = Ask::new(vec![probe.user()]).with_variable("functions", name.as_str());
+    probe.template.contains("functions") && probe.render(&ask).is_some_and(|text| text.contains(name))
+}
+
 fn called(probe: &Probe, message: serde_json::Value, adapt: bool, value: &str) -> bool {
     let mut null = message.clone();
     null["content"] = serde_json::Value::Null;

@@ -3,7 +3,7 @@
 pub(super) mod grid;
 
 use super::probe::{Ask, Probe, with_reasoning_part};
-use super::text::{common_prefix, common_suffix, first_tag, last_tag, segments, strip_loosely, word_of};
+use super::text::{closes, common_prefix, common_suffix, first_tag, last_tag, segments, strip_loosely, word_of};
 use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode, Turns};
 use chat_template::TemplateError;
 use serde_json::{Value, json};
@@ -149,7 +149,11 @@ fn header(frame: &Frame, bare_end: &str) -> String {
     if prompt.is_empty() {
         // Without a prompt: what replies with and without reasoning begin with.
         let shared = frame.shared.as_deref().unwrap_or(said);
-        return shared.strip_prefix(frame.user_end.as_str()).unwrap_or_default().to_owned();
+        let shared = shared.strip_prefix(frame.user_end.as_str()).unwrap_or_default();
+        // A marker that is closed right after what is said marks that.
+        let marks = last_tag(shared, None);
+        let is_closed = !marks.is_empty() && closes(marks, first_tag(&frame.said.after, None));
+        return shared[..shared.len() - if is_closed { marks.len() } else { 0 }].to_owned();
     }
     let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && !reasoning.start.is_empty();
     let closed = prompt.rfind(reasoning.start.trim()).filter(|_| opened);

@@ -22,11 +22,13 @@ mod prompt;
 mod reasoning;
 mod shaped;
 pub mod text;
+mod tools_in;
 
 pub use capabilities::Capabilities;
 pub use names::Names;
 pub(crate) use prompt::with_usual_variables;
 pub use prompt::{Continued, PromptOptions};
+pub use tools_in::ToolsIn;
 
 use crate::dialect::{ContentMode, Dialect, ReasoningMode};
 use calls::Written;
@@ -61,6 +63,14 @@ pub struct Analysis {
     /// Whether the template used up the budget.
     pub(crate) spent: bool,
     continued: prompt::Continuing,
+    /// How calls are written, where the template renders none and its prompt shows how.
+    pub(crate) told: Option<calls::Example>,
+    /// Where the model is told of tools.
+    tools_in: ToolsIn,
+    /// A call as the system message shows it, where that tells of tools.
+    call_shown: String,
+    /// Whether the template shows tools to the model, as a list or as a text.
+    shows_tools: bool,
 }
 
 impl Analysis {
@@ -93,18 +103,37 @@ impl Analysis {
     /// # Ok::<(), chat_format::TemplateError>(())
     /// ```
     pub fn of(template: &ChatTemplate) -> Result<Self, TemplateError> {
+        Self::over(template, &[])
+    }
+
+    /// The same for a vocabulary with control tokens of these texts.
+    pub(crate) fn over(template: &ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
         template.in_session(|session| {
-            let probe = Probe::new(session, template.text());
+            let probe = Probe::new(session, template.text(), control);
             let frame = frame::frame(&probe)?;
-            let written = calls::all(&probe, &frame).next().unwrap_or_default();
-            Ok(analyse(&probe, frame, written))
+            let written = calls::all(&probe, &frame).next().or_else(|| calls::told(&probe, &frame));
+            let analysis = analyse(&probe, frame.clone(), written.unwrap_or_default());
+            // What nothing else tells, the vocabulary may.
+            let guess = Some(&analysis.dialect).filter(|dialect| dialect.calls.is_none());
+            let guess = guess.and_then(|_| calls::of_vocabulary(&probe, &frame));
+            Ok(guess.map_or(analysis, |written| analyse(&probe, frame, written)))
         })?
     }
 
+    /// Where the model is told of tools.
+    pub fn tools_in(&self) -> ToolsIn {
+        self.tools_in
+    }
+
+    /// Whether the template shows tools to the model: as a list, or as a text under the name `functions`.
+    pub fn shows_tools(&self) -> bool {
+        self.shows_tools
+    }
+
     /// What else a template may be, the likeliest first: for one whose analysis does not hold.
-    pub(crate) fn others(template: &ChatTemplate) -> Result<Vec<Self>, TemplateError> {
+    pub(crate) fn others(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
         template.in_session(|session| {
-            let probe = Probe::new(session, template.text());
+            let probe = Probe::new(session, template.text(), control);
             let first = frame::frame(&probe)?;
             let second = frame::grid::frame(&probe, &first);
             let of = |frame: &Frame| {
@@ -116,7 +145,7 @@ impl Analysis {
                         }
                     }
                 }
-                if ways.is_empty() { vec![Written::default()] } else { ways }
+                if ways.is_empty() { vec![calls::told(&probe, frame).unwrap_or_default()] } else { ways }
             };
             let mut found: Vec<Self> = Vec::new();
             for frame in second.iter().chain([&first]) {
@@ -143,8 +172,9 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
             frame.content.start = format!("{}{}", written.begun, frame.content.start);
         }
     }
-    // What ends calls too ends the turn, not its content.
-    if frame.content.end.trim() == frame.turn_end.trim() && written.ends_like_others {
+    // What ends calls too ends the turn, not its content; but what closes its mark belongs to that.
+    let is_closed = text::closes(text::last_tag(&frame.content.start, None), text::first_tag(&frame.content.end, None));
+    if frame.content.end.trim() == frame.turn_end.trim() && written.ends_like_others && !is_closed {
         frame.content.end.clear();
     }
     dialect.joints = joints(&frame, &written);
@@ -169,6 +199,11 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
         let how = "a ChatFormat lets its own lists grow, a ChatTemplate refuses such conversations";
         warnings.push(format!("the template changes lists, which Jinja2's sandbox refuses: {how}"));
     }
+    if let Some(known) = written.told.as_ref().filter(|_| dialect.calls.is_some()) {
+        let how = &known.by;
+        warnings
+            .push(format!("the template renders no calls of tools: they are read, and written into the text, {how}"));
+    }
     let mut continued = prompt::Continuing::new(&frame, &dialect);
     continued.null_content = written.null_content;
     written.turn_end.trim().clone_into(&mut continued.end_of_calls);
@@ -190,6 +225,10 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
         degraded: None,
         spent,
         continued,
+        told: written.told.map(|known| known.example),
+        tools_in: ToolsIn::Template,
+        call_shown: String::new(),
+        shows_tools: capabilities.tools || capabilities::shows_functions(probe),
         dialect,
     }
 }

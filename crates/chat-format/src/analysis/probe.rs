@@ -3,6 +3,7 @@
 use chat_template::{Clock, Data, RenderOptions, Session, TemplateError};
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Texts that occur in no template.
 #[derive(Debug, Clone)]
@@ -104,19 +105,32 @@ pub(super) struct Probe<'a> {
     session: &'a Session<'a>,
     pub(super) template: &'a str,
     pub(super) needles: Needles,
+    /// Texts of the vocabulary's control tokens, where there is one.
+    pub(super) control: &'a [String],
     tools: Data,
     last: RefCell<Option<TemplateError>>,
     spent: RefCell<bool>,
+    /// What was rendered: many questions are asked of the same conversation.
+    seen: RefCell<HashMap<String, Option<String>>>,
 }
 
 /// Names of the field of a message that holds reasoning, as templates have them.
 pub(super) const REASONING_FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "thinking", "thought"];
 
 impl<'a> Probe<'a> {
-    pub(super) fn new(session: &'a Session<'a>, template: &'a str) -> Self {
+    pub(super) fn new(session: &'a Session<'a>, template: &'a str, control: &'a [String]) -> Self {
         let needles = Needles::absent_from(template);
         let tools = Data::from(&needles.tools());
-        Self { session, template, needles, tools, last: RefCell::default(), spent: RefCell::default() }
+        Self {
+            session,
+            template,
+            needles,
+            control,
+            tools,
+            last: RefCell::default(),
+            spent: RefCell::default(),
+            seen: RefCell::default(),
+        }
     }
 
     /// The text, or nothing where the template refuses. Once the budget is spent, it refuses everything.
@@ -124,6 +138,16 @@ impl<'a> Probe<'a> {
         if *self.spent.borrow() {
             return None;
         }
+        let key = format!("{ask:?}");
+        if let Some(known) = self.seen.borrow().get(&key) {
+            return known.clone();
+        }
+        let text = self.rendered(ask);
+        self.seen.borrow_mut().insert(key, text.clone());
+        text
+    }
+
+    fn rendered(&self, ask: &Ask) -> Option<String> {
         let messages = Data::from(&Value::Array(ask.messages.clone()));
         let mut options = fixed(RenderOptions::default().with_generation_prompt(ask.prompt).with_adapt(ask.adapt));
         options = options.with_variable("enable_thinking", ask.thinking);

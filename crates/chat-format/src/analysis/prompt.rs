@@ -3,7 +3,7 @@
 use super::Analysis;
 use super::frame::{Frame, Taken};
 use super::probe::{Needles, fixed};
-use super::shaped::{reasoning_of, wrapped};
+use super::shaped::reasoning_of;
 use super::text::common_prefix;
 use crate::dialect::{Dialect, ReasoningMode};
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
@@ -111,9 +111,9 @@ impl Analysis {
         tools: Option<&Value>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
-        let tools = tools.map(wrapped);
+        let (messages, tools) = self.tell(messages, tools);
         let options = with_usual_variables(options.clone(), tools.as_ref());
-        let messages = Data::from(&Value::Array(self.shaped_all(messages)));
+        let messages = Data::from(&Value::Array(self.shaped_all(&messages)));
         rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)
     }
 
@@ -145,8 +145,8 @@ impl Analysis {
         tools: Option<&Value>,
         options: &PromptOptions,
     ) -> Result<(String, usize), TemplateError> {
-        let tools = &tools.map(wrapped);
-        let tools = tools.as_ref();
+        let (messages, tools) = self.tell(messages, tools);
+        let (messages, tools) = (&messages[..], tools.as_ref());
         let usual = with_usual_variables(options.render.clone(), tools);
         let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {

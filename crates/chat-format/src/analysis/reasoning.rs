@@ -3,8 +3,8 @@
 use super::frame::{Around, Frame, Taken, around, as_part, begun_with, split_at};
 use super::probe::{Ask, Probe};
 use super::text::{
-    Segment, closes, closing, common_prefix, common_suffix, diff, first_tag, last_tag, literals, opening, segments,
-    word_of,
+    Segment, closes, closing, common_prefix, common_suffix, diff, first_tag, last_tag, literals, open_marker, opening,
+    segments, word_of,
 };
 use crate::dialect::{Content, ContentMode, ReasoningMode};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
         let said = frame.said.before.clone();
         let until = thought.after.find(&probe.needles.reply).unwrap_or(thought.after.len());
         fill(frame, &thought.before, &thought.after[..until], &said);
-    } else if let Some((thought, called)) = in_tool_turns(probe) {
+    } else if let Some((thought, called)) = in_tool_turns(probe, &frame.turn_end) {
         frame.taken = Taken::Field;
         frame.reasoning.in_tool_turns_only = true;
         fill(frame, &thought.before, &thought.after, &called);
@@ -58,7 +58,7 @@ fn by_opened_prompt(frame: &mut Frame) {
 }
 
 /// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
-fn in_tool_turns(probe: &Probe) -> Option<(Around, String)> {
+fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(Around, String)> {
     let name = &probe.needles.names[0];
     let call = || probe.call(0, json!({&probe.needles.keys[0]: &probe.needles.values[0]}));
     let result = || json!({"role": "tool", "content": "0", "tool_call_id": probe.needles.ids[0], "name": name});
@@ -72,11 +72,13 @@ fn in_tool_turns(probe: &Probe) -> Option<(Around, String)> {
             let Some(with) = ask(probe.reasoned(message(content.clone()))) else { continue };
             let thought = probe.after_user(&with).and_then(|text| split_at(text, &probe.needles.reason));
             let Some(mut thought) = thought else { continue };
-            let Some(until) = thought.after.find(name.as_str()) else { continue };
-            thought.after.truncate(until);
+            // Without a call in it the turn goes on to its end.
+            let until =
+                |text: &str| text.find(name.as_str()).unwrap_or(text.len() - common_suffix(text, turn_end).len());
+            thought.after.truncate(until(&thought.after));
             let Some(without) = ask(message(content.clone())) else { continue };
-            let Some(called) = probe.after_user(&without).and_then(|text| split_at(text, name)) else { continue };
-            return Some((thought, called.before));
+            let Some(called) = probe.after_user(&without) else { continue };
+            return Some((thought, called[..until(called)].to_owned()));
         }
     }
     None
@@ -99,6 +101,8 @@ fn marks_after_hidden(probe: &Probe, frame: &mut Frame) {
 fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
     frame.shared = Some(common_prefix(&frame.said.before, before).to_owned());
     let same = common_prefix(before, plain);
+    // A bracket that begins calls is none of the marker of reasoning.
+    let same = &same[..open_marker(before, same.len()).filter(|_| same.len() < before.len()).unwrap_or(same.len())];
     let prompted = format!("{}{}", frame.user_end, frame.prompts.thinking);
     let is_prompted =
         !frame.prompts.thinking.is_empty() && before.starts_with(&prompted) && plain.starts_with(&prompted);
@@ -108,8 +112,10 @@ fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
         && let Some(at) = after.find(turn.trim())
     {
         frame.header_again = true;
-        after[..at].clone_into(&mut frame.reasoning.end);
-        before[header.len()..].clone_into(&mut frame.reasoning.start);
+        let (start, tag) = (&before[header.len()..], first_tag(after, None));
+        let end = if closes(start, tag) { tag } else { &after[..at] };
+        end.clone_into(&mut frame.reasoning.end);
+        start.clone_into(&mut frame.reasoning.start);
     } else if same.len() == before.len() {
         let rest = &plain[same.len()..];
         if rest.trim().is_empty() {

@@ -2,6 +2,7 @@
 //! is changed where it is rendered.
 
 use super::Analysis;
+use super::calls::{Example, spaced};
 use super::probe::{REASONING_FIELDS, with_reasoning, with_reasoning_part};
 use serde_json::{Value, json};
 
@@ -34,6 +35,9 @@ impl Analysis {
         if message["content"].is_null() && !self.continued.null_content {
             message["content"] = "".into();
         }
+        if let Some(example) = &self.told {
+            say_calls(&mut message, example);
+        }
         for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
             self.shape_arguments(call);
         }
@@ -65,16 +69,14 @@ impl Analysis {
     }
 }
 
-/// JSON with blanks after commas and colons, as Python's `json` writes it.
-fn spaced(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value))).collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(spaced).collect::<Vec<_>>().join(", ")),
-        other => other.to_string(),
+/// Calls as the end of the content, for a template that renders none.
+fn say_calls(message: &mut Value, example: &Example) {
+    let calls = message.as_object_mut().and_then(|fields| fields.shift_remove("tool_calls"));
+    let Some(calls) = calls.as_ref().and_then(Value::as_array).filter(|calls| !calls.is_empty()) else { return };
+    let text = example.write(calls);
+    match &mut message["content"] {
+        Value::Array(parts) => parts.push(json!({"type": "text", "text": text})),
+        content => *content = format!("{}{text}", content.as_str().unwrap_or_default()).into(),
     }
 }
 

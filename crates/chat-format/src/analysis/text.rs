@@ -89,7 +89,7 @@ pub(crate) fn length_of_last_marker(text: &str) -> usize {
 }
 
 /// Where the marker begins that is open at a place.
-fn open_marker(text: &str, at: usize) -> Option<usize> {
+pub(super) fn open_marker(text: &str, at: usize) -> Option<usize> {
     let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
     let close = closed_by(sign)?;
     let open = if text[..open].ends_with('<') && sign == '<' { open - 1 } else { open };
@@ -239,7 +239,9 @@ pub(super) fn last_tag<'a>(text: &'a str, word: Option<&str>) -> &'a str {
 /// The word of a tag of three segments at the beginning of a text.
 pub(super) fn word_of(text: &str) -> Option<&str> {
     match segments(text.trim_start())[..] {
-        [Segment::Marker(_), Segment::Text(word), Segment::Marker(_), ..] => Some(word.trim()),
+        [Segment::Marker(_), Segment::Text(word), Segment::Marker(_), ..] if !word.trim().is_empty() => {
+            Some(word.trim())
+        }
         _ => None,
     }
 }

@@ -77,15 +77,39 @@ impl ReplyRule {
 
     /// Whether what is begun can become something: several markers begin alike, and some lead elsewhere.
     fn leads_on(&self, at: &At) -> bool {
+        self.leads_by(at, |at| self.may_lead(at))
+    }
+
+    fn leads_by(&self, at: &At, may_lead: impl Fn(&At) -> bool) -> bool {
         let (mut seen, mut open) = (HashSet::new(), vec![at.clone()]);
         while let Some(at) = open.pop() {
             if !self.machine.may_be_in_marker(&at.state) {
                 return true;
             }
+            // A marker of something else, such as a call, leads nowhere, however it goes on.
+            if !may_lead(&at) {
+                continue;
+            }
             let next = (0..CONTROL).filter_map(|byte| self.step_before(&at, byte));
             open.extend(next.filter(|next| seen.insert(next.clone())));
         }
         false
+    }
+
+    /// Whether what is begun may be a marker that may come, or text that may stand here.
+    fn may_lead(&self, at: &At) -> bool {
+        let thinks = at.state.region() == Region::Reasoning;
+        // Of text, one byte of white space may stand here.
+        thinks || at.held <= 1 || self.machine.may_mean(&at.state, |outcome| leads(outcome, thinks))
+    }
+}
+
+/// Whether a marker may come before content.
+fn leads(outcome: Outcome, thinks: bool) -> bool {
+    match outcome {
+        Outcome::Reasoning | Outcome::Joint | Outcome::Content => true,
+        Outcome::ReasoningOver => thinks,
+        _ => false,
     }
 }
 
@@ -195,11 +219,7 @@ impl Listener for Said {
 
     fn marker(&mut self, outcome: Outcome) {
         (self.held, self.marker) = (0, true);
-        self.is_wrong |= match outcome {
-            Outcome::Reasoning | Outcome::Joint | Outcome::Content => false,
-            Outcome::ReasoningOver => !self.thinks,
-            _ => true,
-        };
+        self.is_wrong |= !leads(outcome, self.thinks);
     }
 
     fn call(&mut self, _seq: &Seq, _tool: Option<u32>) -> Called {
@@ -211,4 +231,43 @@ impl Listener for Said {
     }
 
     fn call_over(&mut self, _tail: Option<&Seq>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChatFormat, ChatTemplate, ToolChoice, Tools};
+
+    #[test]
+    fn what_leads_nowhere_is_what_a_whole_search_finds() {
+        for (begin, end, call) in [
+            ("", "", "<call>{{ c.function | tojson }}</call>"),
+            ("<out>\n", "</out>", "<tool>{{ c.function.name }}\n{{ c.function.arguments | tojson }}</tool>"),
+            ("", "", " [CALL]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}"),
+        ] {
+            let text = format!(
+                "{{% for m in messages %}}<|{{{{ m.role }}}}|>{{% if m.reasoning_content %}}<think>\n\
+                 {{{{ m.reasoning_content }}}}\n</think>\n{{% endif %}}{begin}{{{{ m.content }}}}{end}\
+                 {{% for c in m.tool_calls %}}{call}{{% endfor %}}<|end|>\n{{% endfor %}}\
+                 {{% if add_generation_prompt %}}<|assistant|>{{% endif %}}"
+            );
+            let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
+            let marked = !begin.is_empty();
+            let machine = format.machine(Some(&Tools::default()), &ToolChoice::None, true, true).unwrap().machine;
+            let before = Some(BeforeContent { marked });
+            let rule = ReplyRule { machine, start: crate::machine::State::start().into(), before };
+            let (mut seen, mut open, mut dead) = (HashSet::new(), vec![rule.start()], 0);
+            while let Some(at) = open.pop() {
+                for next in (0..CONTROL).filter_map(|byte| rule.step_before(&at, byte)) {
+                    let leads = rule.leads_on(&next);
+                    assert_eq!(leads, rule.leads_by(&next, |_| true), "{call}: {next:?}");
+                    dead += usize::from(!leads);
+                    if seen.len() < 300 && seen.insert(next.clone()) {
+                        open.push(next);
+                    }
+                }
+            }
+            assert!(dead > 0 && seen.len() > 50, "{call}: {dead} of {}", seen.len());
+        }
+    }
 }

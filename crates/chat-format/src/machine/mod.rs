@@ -157,6 +157,16 @@ impl Machine {
         }
     }
 
+    /// Whether a marker that is begun may mean one of these; true where markers are not told apart yet.
+    pub(crate) fn may_mean(&self, state: &State, wanted: impl Fn(Outcome) -> bool) -> bool {
+        match &state.at {
+            At::Threads(Home::Free(_) | Home::Marked(_), threads) => {
+                threads.iter().any(|thread| wanted(self.seq(*thread).then))
+            }
+            _ => true,
+        }
+    }
+
     /// Whether a call is being written, for certain.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {

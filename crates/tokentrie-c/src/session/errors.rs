@@ -109,7 +109,8 @@ impl From<ChatError> for Error {
             error @ (ChatError::ContentBesideTools
             | ChatError::ContentBegun
             | ChatError::ContentWithoutEnd
-            | ChatError::ContentHealed) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
+            | ChatError::ContentHealed
+            | ChatError::Untold) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())
             }

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
+use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, ToolsIn, control_texts, template_or_chatml};
 use trie_core::AnyConstraint;
 use trie_core::work::Limits;
 
@@ -39,10 +39,11 @@ const MOST_TOLD: usize = 10_000;
 ///     template: the Jinja text, or a ChatTemplate.
 ///     vocab: the Vocab for constraints that are given none.
 ///     bos, eos: what the template finds as `bos_token` and `eos_token`; not beside a ChatTemplate.
+///     tools_in: where the model is told of tools, as for `with_tools_in`.
 ///
 /// Raises:
 ///     TemplateError: it is no Jinja, or cannot even render a message of a user.
-///     OptionError: bos or eos stand beside a ChatTemplate.
+///     OptionError: bos or eos stand beside a ChatTemplate, or `tools_in` is another word.
 ///
 /// Example:
 ///     >>> format = tokentrie.ChatFormat(
@@ -82,7 +83,8 @@ impl ChatFormat {
         if is_missing {
             warn(py, NO_TEMPLATE)?;
         }
-        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::new(template))??;
+        let control = control_texts(&vocab);
+        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::over(template, control))??;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }
 
@@ -206,6 +208,14 @@ fn reasoning_format(word: &str) -> Result<ReasoningFormat> {
     }
 }
 
+/// Where the model is told of tools.
+///
+/// # Errors
+/// `OptionError` for another word.
+pub(crate) fn tools_in(word: &str) -> Result<ToolsIn> {
+    tokentrie::chat::tools_in(word).map_err(|reason| Class::Option.error(reason))
+}
+
 /// What of the last message is continued.
 ///
 /// # Errors
@@ -254,14 +264,16 @@ fn read_gguf(_: PathBuf) -> Result<(trie_text::Vocab, Option<chat_format::ChatTe
 #[pymethods]
 impl ChatFormat {
     #[new]
-    #[pyo3(signature = (template, vocab=None, bos="", eos=""))]
+    #[pyo3(signature = (template, vocab=None, bos="", eos="", tools_in="template"))]
     fn new(
         py: Python<'_>,
         template: &Bound<'_, PyAny>,
         vocab: Option<Py<Vocab>>,
         bos: &str,
         eos: &str,
+        tools_in: &str,
     ) -> Result<Self> {
+        let place = self::tools_in(tools_in)?;
         let template = if let Ok(template) = template.cast::<ChatTemplate>() {
             if !bos.is_empty() || !eos.is_empty() {
                 return Err(Class::Option.error("bos and eos are the ChatTemplate's own: give them to it"));
@@ -274,7 +286,9 @@ impl ChatFormat {
             let message = format!("template must be a str or a ChatTemplate, not {}", type_name(template));
             return Err(PyTypeError::new_err(message).into());
         };
-        Ok(Self::of(asked(py, Limits::NONE, || chat_format::ChatFormat::new(template))??, vocab))
+        let control = vocab.as_ref().map(|vocab| control_texts(vocab.get().core())).unwrap_or_default();
+        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::over(template, control))??;
+        Ok(Self::of(if place == ToolsIn::Template { core } else { core.with_tools_in(place) }, vocab))
     }
 
     /// The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none.
@@ -311,6 +325,43 @@ impl ChatFormat {
     #[getter(vocab)]
     fn py_vocab<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Vocab>> {
         self.vocab(py)
+    }
+
+    /// str: where the model is told of tools: "template", "system" or "messages".
+    #[getter(tools_in)]
+    fn py_tools_in(&self) -> &'static str {
+        self.core.analysis().tools_in().name()
+    }
+
+    /// The same with tools told elsewhere, for templates that show none or write no calls.
+    ///
+    /// Args:
+    ///     tools_in: "system": the system message describes them and how one is called, and results of tools are
+    ///         messages of the user where the template has no calls; "messages": the messages describe them already;
+    ///         "template": where the template shows them.
+    ///
+    /// Returns:
+    ///     ChatFormat. Calls are JSON in <tool_call> tags where the template has none.
+    ///
+    /// Raises:
+    ///     OptionError: it is another word.
+    ///
+    /// Example:
+    ///     >>> plain = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
+    ///     >>> told = plain.with_tools_in("system")
+    ///     >>> ring = {"name": "ring", "parameters": {"type": "object", "properties": {}}}
+    ///     >>> prompt = told.render([{"role": "user", "content": "Ring!"}], [ring])
+    ///     >>> prompt.startswith("[system] # Tools") and prompt.endswith("[user] Ring!\n")
+    ///     True
+    ///     >>> told.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls[0].name
+    ///     'ring'
+    #[pyo3(signature = (tools_in))]
+    fn with_tools_in(&self, py: Python<'_>, tools_in: &str) -> Result<Self> {
+        let place = self::tools_in(tools_in)?;
+        Ok(Self::of(
+            released(py, || self.core.with_tools_in(place)),
+            self.vocab.as_ref().map(|vocab| vocab.clone_ref(py)),
+        ))
     }
 
     /// ChatAnalysis: what was found out: markers of reasoning and content, how calls are written, what the template
@@ -547,7 +598,10 @@ impl ChatFormat {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.core.template() == other.get().core.template())
+        other.cast::<Self>().is_ok_and(|other| {
+            let other = other.get();
+            self.core.template() == other.core.template() && self.py_tools_in() == other.py_tools_in()
+        })
     }
 
     fn __hash__(&self) -> u64 {
@@ -568,7 +622,7 @@ impl ChatFormat {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, format) = (slf.py(), slf.get());
-        let fields = (format.template(), format.vocab(py)).into_pyobject(py)?;
+        let fields = (format.template(), format.vocab(py), "", "", format.py_tools_in()).into_pyobject(py)?;
         Ok((slf.get_type().into_any(), fields))
     }
 

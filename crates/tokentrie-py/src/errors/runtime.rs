@@ -62,7 +62,8 @@ impl From<ChatError> for Error {
             ChatError::ContentBesideTools
             | ChatError::ContentBegun
             | ChatError::ContentWithoutEnd
-            | ChatError::ContentHealed => Class::Option.error(error.to_string()),
+            | ChatError::ContentHealed
+            | ChatError::Untold => Class::Option.error(error.to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Chats with a model, as Python asks for them.
 
 use crate::call::{CancelToken, begun, ended};
-use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice};
+use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice, tools_in};
 use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::{messages, nearest};
 use crate::chat::tools::Tools;
@@ -123,6 +123,8 @@ impl Model {
     ///     tools: a list of definitions and Python functions, or Tools.
     ///     tool_choice: "auto"; "none"; "required"; or the name of the tool to call.
     ///     parallel_tool_calls: whether there may be several calls.
+    ///     tools_in: where the model is told of tools: "template"; "system", for a template that shows none or writes
+    ///         no calls: the system message describes them and how one is called; "messages": `messages` do.
     ///     enable_thinking: whether the model may think, where its template knows this.
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
     ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
@@ -153,8 +155,9 @@ impl Model {
     ///
     /// Raises:
     ///     TemplateError: the template refuses the messages.
-    ///     OptionError: a message has an unknown role or shape, a tool cannot be called, there is no such tool, a
-    ///         constraint stands beside tools, or a setting is out of range.
+    ///     OptionError: a message has an unknown role or shape, a tool cannot be called, the template shows no tools
+    ///         or writes no calls (see `tools_in`), there is no such tool, a constraint stands beside tools, or a
+    ///         setting is out of range.
     ///     TypeError: there is no such keyword.
     ///     RuleError: nothing satisfies a tool's schema.
     ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message.
@@ -177,10 +180,11 @@ impl Model {
     #[pyo3(
         signature = (messages, tools=None, tool_choice=None, **options),
         text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
-            enable_thinking=True, thinking_budget=None, stream=None, stop=None, constraint=None, response_format=None, \
-            on_invalid=\"raise\", retries=0, mode=\"greedy\", seed=None, temperature=1.0, top_k=0, top_p=1.0, \
-            min_p=0.0, sampling=None, max_tokens=None, probabilities=False, cancel=None, timeout=None, \
-            priority=0, continue_final_message=None, template_variables=None, **settings)",
+            tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, stop=None, \
+            constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
+            seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
+            probabilities=False, cancel=None, timeout=None, priority=0, \
+            continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
         slf: &Bound<'py, Self>,
@@ -195,7 +199,7 @@ impl Model {
 
     /// One reply of `chat`.
     #[pyo3(signature = (
-        messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, enable_thinking=true,
+        messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
         thinking_budget=None, stream=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise, mode=Given(None),
         sampling=None, max_tokens=None, probabilities=false, cancel=None, timeout=None, priority=0,
         continue_final_message=None, template_variables=None, **settings
@@ -208,6 +212,7 @@ impl Model {
         tools: Option<&Bound<'_, PyAny>>,
         tool_choice: Option<&Bound<'_, PyAny>>,
         parallel_tool_calls: bool,
+        tools_in: &str,
         enable_thinking: bool,
         thinking_budget: Option<i64>,
         stream: Option<Py<PyAny>>,
@@ -247,6 +252,7 @@ impl Model {
         let request = ChatRequest {
             messages,
             definitions: definitions.map(Arc::clone),
+            tools_in: self::tools_in(tools_in)?,
             prompt: prompt_options(enable_thinking, continued(continue_final_message)?, template_variables)?,
             thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
             call: CallOptions::default(),

@@ -2,13 +2,14 @@
 
 #[cfg(feature = "llama")]
 use super::prompt::ChatPrompt;
+use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, TemplateError};
 #[cfg(feature = "llama")]
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, TokenId};
 #[cfg(feature = "llama")]
 use trie_core::{Constraint, Ending, Scratch};
@@ -22,6 +23,13 @@ pub const CHATML: &str = include_str!("chatml.jinja");
 /// What users are told then.
 pub const NO_TEMPLATE: &str =
     "the model file has no chat template: ChatML is used, with calls of tools as JSON in <tool_call> tags";
+
+/// Texts of the control tokens of a vocabulary: where a template shows no call, they may say how one begins.
+#[must_use]
+pub fn control_texts(vocab: &Vocab) -> Vec<String> {
+    let pieces = vocab.control().iter().filter_map(|&token| vocab.piece(token));
+    pieces.filter_map(|piece| std::str::from_utf8(piece).ok()).map(str::to_owned).collect()
+}
 
 /// The template of a model file; [`CHATML`] where it has none, and then `true`: users are told [`NO_TEMPLATE`].
 ///
@@ -37,6 +45,8 @@ pub struct ModelFormat {
     format: ChatFormat,
     vocab: Arc<Vocab>,
     control: ControlTokens,
+    /// The same with tools told elsewhere, as soon as it is asked for.
+    elsewhere: [OnceLock<Box<Self>>; ToolsIn::ALL.len()],
 }
 
 /// Why there is no constraint.
@@ -60,7 +70,17 @@ impl ModelFormat {
         let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
         let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
         let control = ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec());
-        Self { format, vocab, control }
+        Self { format, vocab, control, elsewhere: Default::default() }
+    }
+
+    /// The same with tools told elsewhere than the template shows them; made once.
+    #[must_use]
+    pub fn with_tools_in(&self, place: ToolsIn) -> &Self {
+        let Some(at) = ToolsIn::ALL.iter().position(|known| *known == place && place != ToolsIn::Template) else {
+            return self;
+        };
+        self.elsewhere[at]
+            .get_or_init(|| Box::new(Self::new(self.format.with_tools_in(place), Arc::clone(&self.vocab))))
     }
 
     /// The format.
@@ -202,6 +222,7 @@ impl ModelFormat {
             Err(error) => return Err(error.into()),
         };
         let (template, is_missing) = template_or_chatml(given)?;
-        Ok((Self::new(ChatFormat::new(template)?, Arc::clone(model.vocab())), is_missing))
+        let vocab = model.vocab();
+        Ok((Self::new(ChatFormat::over(template, control_texts(vocab))?, Arc::clone(vocab)), is_missing))
     }
 }

@@ -30,10 +30,11 @@ mod tools;
 #[cfg(feature = "llama")]
 mod wire;
 
+pub use chat_format::analysis::ToolsIn;
 pub use chat_format::{ChatFormat, Event};
 #[cfg(feature = "llama")]
 pub use content::response_format;
-pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
+pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};
 pub use messages::{check_message, map_texts, texts};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
@@ -44,6 +45,6 @@ pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 pub use request::{ChatError, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
-pub use tools::{known_tools, wrapped_tool};
+pub use tools::{known_tools, tools_in, wrapped_tool};
 #[cfg(feature = "llama")]
 pub use wire::event_json;

@@ -5,15 +5,15 @@ use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
-use crate::chat::tools::{known_tools, wrapped_tool};
+use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
 use crate::run::{CallOptions, call_options, sampling, stops};
 use crate::spec::fields::{Fields, array, text, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
 use crate::spec::{Host, Over, Spans, Spec, SpecError, SpecProblem};
-use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{Data, FormatError, RenderOptions, TemplateError, ToolChoice};
+use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
+use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice};
 use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct ChatRequest {
     pub messages: Vec<Value>,
     /// Definitions of tools, as the template finds them.
     pub definitions: Option<Arc<Value>>,
+    /// Where the model is told of them.
+    pub tools_in: ToolsIn,
     /// How the prompt is rendered.
     pub prompt: PromptOptions,
     /// The most tokens of reasoning.
@@ -40,16 +42,11 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-/// What users are told whose model is not told of its tools.
-const UNTOLD: &str =
-    "the model's chat template does not show the tools to the model: describe them in the system message";
-const NO_CALLS: &str = "the model's chat template writes no calls of tools, so the answer is text: describe the tools \
-    in the system message and generate with a JsonSchema, or take a model whose template knows tools";
-
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "messages",
     "tools",
     "tool_choice",
+    "tools_in",
     "parallel_tool_calls",
     "enable_thinking",
     "thinking_budget",
@@ -121,6 +118,9 @@ impl ChatRequest {
             };
             prompt.render = variables.iter().fold(prompt.render, with);
         }
+        let tools_in = fields.read("tools_in", |place, value| {
+            tools_in(text(place, value)?).map_err(|reason| SpecError::new(place, SpecProblem::Value(reason)))
+        })?;
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
         let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
         let constraint = fields.read("constraint", |place, value| Spec::read(place, value, MOST_DEPTH))?;
@@ -129,7 +129,16 @@ impl ChatRequest {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
         }
-        Ok(Self { messages, definitions, prompt, thinking_budget, call, content: constraint.or(format), reply })
+        Ok(Self {
+            messages,
+            definitions,
+            tools_in: tools_in.unwrap_or_default(),
+            prompt,
+            thinking_budget,
+            call,
+            content: constraint.or(format),
+            reply,
+        })
     }
 
     /// The same with what the content obeys as a constraint over a vocabulary.
@@ -148,8 +157,19 @@ impl ChatRequest {
     /// # Errors
     /// As [`ChatPrompt::new`].
     pub fn prompt(&self, format: &ModelFormat) -> Result<ChatPrompt, ChatError> {
+        let format = format.with_tools_in(self.tools_in);
         let vocab = format.vocab();
         ChatPrompt::new(format.format(), vocab, &self.messages, self.definitions.as_deref(), &self.prompt)
+    }
+
+    /// Whether the model is told of its tools, and calls of them can be read.
+    fn told(&self, format: &ChatFormat) -> Result<(), ChatError> {
+        let found = format.analysis();
+        match self.tools_in {
+            ToolsIn::Template if found.dialect.calls.is_none() => Err(FormatError::Unrendered.into()),
+            ToolsIn::Template if !found.shows_tools() => Err(ChatError::Untold),
+            _ => Ok(()),
+        }
     }
 
     /// All that a reply needs but a context. Its time counts from here.
@@ -158,17 +178,13 @@ impl ChatRequest {
     /// What the template, the tools or the vocabulary do not take.
     pub fn ready(self, format: &ModelFormat) -> Result<ReadyChat, ChatError> {
         let started = Instant::now();
-        let (prompt, vocab) = (self.prompt(format)?, format.vocab());
-        let constraint = self.reply.constraint(&prompt);
-        let mut warnings = format.format().warnings(&constraint)?.to_vec();
         if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
-            let found = format.format().analysis();
-            match (&found.dialect.calls, found.capabilities.tools) {
-                (None, _) => warnings.push(NO_CALLS.into()),
-                (Some(_), false) => warnings.push(UNTOLD.into()),
-                (Some(_), true) => {}
-            }
+            self.told(format.format())?;
         }
+        let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
+        let vocab = format.vocab();
+        let constraint = self.reply.constraint(&prompt);
+        let warnings = format.format().warnings(&constraint)?;
         let mut content = None;
         let rules = if let Some(held) = &self.reply.content {
             if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
@@ -201,7 +217,7 @@ impl ChatRequest {
             content,
             options: self.reply,
             vocab: Arc::clone(vocab),
-            warnings: warnings.into(),
+            warnings,
             started,
         })
     }
@@ -216,6 +232,12 @@ pub enum ChatError {
     /// The tools do not go into the format.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// The model would not know its tools.
+    #[error(
+        "the model's chat template does not show the tools to the model: give tools_in=\"system\" to describe them in \
+         the system message, or tools_in=\"messages\" if the messages describe them"
+    )]
+    Untold,
     /// Content is held to something where calls may come.
     #[error(
         "constraint and response_format are for the content of a reply without calls: give no tools, or tool_choice \

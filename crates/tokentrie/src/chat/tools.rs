@@ -1,5 +1,6 @@
 //! Definitions of tools, as they are given and as they are known again.
 
+use chat_format::analysis::ToolsIn;
 use chat_format::{ToolError, Tools};
 use lru::LruCache;
 use serde_json::{Value, json};
@@ -33,4 +34,15 @@ pub fn wrapped_tool(definition: Value) -> Value {
     let is_wrapped = definition.get("function").is_some_and(Value::is_object);
     let is_named = definition.get("name").is_some();
     if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
+}
+
+/// Where the model is told of tools, by its name.
+///
+/// # Errors
+/// What it may be, as a sentence.
+pub fn tools_in(word: &str) -> Result<ToolsIn, String> {
+    ToolsIn::ALL.into_iter().find(|place| place.name() == word).ok_or_else(|| {
+        let names = ToolsIn::ALL.map(|place| format!("{:?}", place.name())).join(", ");
+        format!("tools_in is {word:?}: it may be {names}")
+    })
 }

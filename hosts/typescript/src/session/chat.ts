@@ -47,6 +47,11 @@ export interface ChatOptions {
   readonly tools?: readonly (Tool | { readonly type: "function"; readonly function: Tool })[];
   /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
   readonly toolChoice?: string;
+  /**
+   * Where the model is told of tools: where its template shows them, unless given. `"system"`, for a template that
+   * shows none or writes no calls: the system message describes them. `"messages"`: the messages describe them already.
+   */
+  readonly toolsIn?: "template" | "system" | "messages";
   /** Whether there may be several calls: yes, unless given. */
   readonly parallelToolCalls?: boolean;
   /** Whether the model may think, where its template knows this: yes, unless given. */

@@ -33,6 +33,7 @@ class Settings:
     """How to reply, as the options say it."""
 
     tool_choice: str
+    tools_in: str
     thinking: bool
     thinking_budget: int | None
     max_tokens: int | None
@@ -46,6 +47,7 @@ class Settings:
         if self.seed is not None and self.temperature == 0:
             raise typer.BadParameter("there is no draw: give --temperature", param_hint="--seed")
         options: dict[str, Any] = {
+            "tools_in": self.tools_in,
             "enable_thinking": self.thinking,
             "thinking_budget": self.thinking_budget,
             "max_tokens": self.max_tokens,

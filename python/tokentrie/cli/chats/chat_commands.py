@@ -69,6 +69,14 @@ def chat(
     tool_choice: Annotated[
         str, typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="What is to be called.")
     ] = "auto",
+    tools_in: Annotated[
+        str,
+        typer.Option(
+            "--tools-in",
+            metavar="template|system|messages",
+            help="Where the model is told of tools; system for a template that shows none or writes no calls.",
+        ),
+    ] = "template",
     no_thinking: Annotated[bool, typer.Option("--no-thinking", help="Ask the template for no reasoning.")] = False,
     thinking_budget: Annotated[
         int | None, typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")
@@ -97,6 +105,6 @@ def chat(
     from tokentrie.cli.source import Hardware
 
     settings = command.Settings(
-        tool_choice, not no_thinking, thinking_budget, max_tokens, system, temperature, seed, as_json
+        tool_choice, tools_in, not no_thinking, thinking_budget, max_tokens, system, temperature, seed, as_json
     )
     command.run(model, tools, run_tools, settings, prompt, Hardware(ctx, threads, gpu_layers))

@@ -28,7 +28,7 @@ pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a s
 }
 
 /// The tags of a text that are open at its end: markers, and those that go on with a name.
-fn opened(text: &str) -> Vec<&str> {
+pub(super) fn opened(text: &str) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     for segment in segments(text) {
         match segment {
@@ -46,10 +46,10 @@ fn opened(text: &str) -> Vec<&str> {
 }
 
 /// What code stands between.
-const FENCE: &str = "```";
+pub(super) const FENCE: &str = "```";
 
 /// Whether a marker closes a tag: by its words, or as `</x>` what begins with `<x` and goes on with a name.
-fn ends(tag: &str, marker: &str) -> bool {
+pub(super) fn ends(tag: &str, marker: &str) -> bool {
     let named = || {
         let word = marker.get(1..)?.strip_prefix('/')?.trim_end_matches(CLOSING);
         let rest = tag.get(1..)?.strip_prefix(word)?;

@@ -1,17 +1,20 @@
 //! Messages with calls, as a template takes them.
 
+use super::example::Example;
 use crate::analysis::probe::{Ask, Probe};
 use crate::analysis::text::common_suffix;
 use serde_json::{Value, json};
 
 /// How messages with calls are given to the template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     /// Arguments as JSON text.
     pub(super) text: bool,
     pub(super) content: Value,
     /// What results begin with, where the template wants one for each call right after them.
     pub(super) answered: Option<String>,
+    /// What writes calls instead of the template, and what ends the turn after them.
+    pub(super) example: Option<(Example, String)>,
 }
 
 impl Shape {
@@ -29,6 +32,9 @@ impl Shape {
 
     /// What is rendered after the user's text.
     pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
+        if let Some((example, end)) = &self.example {
+            return Some(example.write(&calls) + end);
+        }
         let many = calls.len();
         let mut messages = vec![probe.user(), self.message(calls)];
         let Some(answer) = &self.answered else { return rendered(probe, messages) };

@@ -32,6 +32,10 @@ pub(in crate::analysis) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> 
     if grid.added.is_empty() {
         let other = grid.thought.as_deref().or(grid.called.as_deref()).unwrap_or(before_said);
         common_prefix(before_said, other).clone_into(&mut frame.header);
+        let marks = last_tag(&frame.header, None).len();
+        if marks > 0 && closes(last_tag(&frame.header, None), first_tag(after_said, None)) {
+            frame.header.truncate(frame.header.len() - marks);
+        }
     }
     let content_start = if let Some(thought) = &grid.thought {
         Some(shown(probe, &grid, thought, before_said, &mut frame)?)
@@ -113,7 +117,13 @@ fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &m
     let tag = first_tag(between, None);
     frame.taken = Taken::Field;
     let reasoning = &mut frame.reasoning;
-    if closes(opened, tag) {
+    let own = last_tag(before, None);
+    if grid.added.is_empty() && closes(own, tag) {
+        // Also where the template always writes it.
+        reasoning.mode = ReasoningMode::Optional;
+        own.clone_into(&mut reasoning.start);
+        before[..before.len() - own.len()].clone_into(&mut frame.header);
+    } else if closes(opened, tag) {
         reasoning.mode = ReasoningMode::OpenedByPrompt;
         opened.clone_into(&mut reasoning.start);
         grid.added[..grid.added.len() - opened.len()].clone_into(&mut frame.header);

@@ -164,7 +164,7 @@ impl Reply {
         over: &Over<'_>,
         host: &dyn Host,
     ) -> Result<AnyConstraint, SpecError> {
-        use crate::chat::format::{ConstraintError, ModelFormat};
+        use crate::chat::format::{ConstraintError, ModelFormat, control_texts};
         use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, Tools};
 
         let at = |problem: SpecProblem| SpecError::new(place, problem);
@@ -172,7 +172,7 @@ impl Reply {
         let format = match &self.template {
             Some((template, bos, eos)) => {
                 let template = ChatTemplate::new(&**template, &**bos, &**eos).map_err(|error| at(error.into()))?;
-                ChatFormat::new(template).map_err(|error| at(error.into()))?
+                ChatFormat::over(template, control_texts(vocab)).map_err(|error| at(error.into()))?
             }
             None => host.chat_format().map_err(|error| at(error.into()))?.ok_or_else(|| {
                 let reason = "a reply needs the format of a chat, and here is no model that has one: give \"template\"";

@@ -1,0 +1,191 @@
+//! An example of a call: what of it is always there, and how it is written again with another name and other arguments.
+
+use serde_json::Value;
+
+/// How calls are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Example {
+    /// Before all of them.
+    pub(crate) start: String,
+    /// One call.
+    pub(crate) call: Vec<Piece>,
+    /// Between two.
+    pub(crate) between: String,
+    /// After all of them.
+    pub(crate) end: String,
+}
+
+/// A piece of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    Name,
+    Id,
+    /// The number of the call.
+    Index,
+    Arguments(Given),
+}
+
+/// How arguments are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Given {
+    Json,
+    /// JSON in a JSON string.
+    JsonText,
+    /// What stands before a key, between it and its value, and after the value.
+    Tagged {
+        key: String,
+        value: String,
+        end: String,
+    },
+    /// Elements named as the keys, and what stands after each.
+    Elements {
+        after: String,
+    },
+    /// Python's keyword arguments, texts in such quotes.
+    Keywords {
+        quote: char,
+    },
+    /// Keys and values, texts between two of these.
+    Pairs {
+        quote: String,
+    },
+}
+
+impl Example {
+    /// JSON objects with name and arguments, each between two marks.
+    pub(crate) fn json(start: &str, end: &str) -> Self {
+        let text = |text: String| Piece::Text(text);
+        let call = vec![
+            text(format!("{start}{{\"name\": \"")),
+            Piece::Name,
+            text("\", \"arguments\": ".into()),
+            Piece::Arguments(Given::Json),
+            text(format!("}}{end}")),
+        ];
+        Self { call, between: "\n".into(), ..Self::default() }
+    }
+
+    /// The text of these calls.
+    pub(crate) fn write(&self, calls: &[Value]) -> String {
+        let mut text = self.start.clone();
+        for (number, call) in calls.iter().enumerate() {
+            if number > 0 {
+                text.push_str(&self.between);
+            }
+            let function = call.get("function").unwrap_or(call);
+            let given = &function["arguments"];
+            let parsed = given.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let arguments = parsed.as_ref().unwrap_or(given);
+            for piece in &self.call {
+                match piece {
+                    Piece::Text(piece) => text.push_str(piece),
+                    Piece::Name => text.push_str(function["name"].as_str().unwrap_or_default()),
+                    Piece::Id => text.push_str(call["id"].as_str().unwrap_or_default()),
+                    Piece::Index => text.push_str(&number.to_string()),
+                    Piece::Arguments(how) => text.push_str(&how.write(arguments)),
+                }
+            }
+        }
+        text + &self.end
+    }
+}
+
+impl Given {
+    fn write(&self, arguments: &Value) -> String {
+        let none = serde_json::Map::new();
+        let fields = || arguments.as_object().unwrap_or(&none).iter();
+        let plain = |value: &Value| value.as_str().map_or_else(|| spaced(value), str::to_owned);
+        match self {
+            Self::Json => spaced(arguments),
+            Self::JsonText => Value::String(spaced(arguments)).to_string(),
+            Self::Tagged { key, value, end } => {
+                let opened = |given: &Value| {
+                    if given.is_string() { value.clone() } else { value.replace("string=\"true\"", "string=\"false\"") }
+                };
+                joined(fields().map(|(name, given)| format!("{key}{name}{}{}{end}", opened(given), plain(given))), "")
+            }
+            Self::Elements { after } => {
+                joined(fields().map(|(name, given)| format!("<{name}>{}</{name}>{after}", plain(given))), "")
+            }
+            Self::Keywords { quote } => {
+                joined(fields().map(|(name, given)| format!("{name}={}", literal(given, *quote))), ", ")
+            }
+            Self::Pairs { quote } => {
+                let text = |given: &Value| given.as_str().map(|text| format!("{quote}{text}{quote}"));
+                let each =
+                    fields().map(|(name, given)| format!("{name}:{}", text(given).unwrap_or_else(|| spaced(given))));
+                joined(each, ",")
+            }
+        }
+    }
+}
+
+/// JSON with blanks after commas and colons, as Python's `json` writes it.
+pub(crate) fn spaced(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value)));
+            format!("{{{}}}", joined(fields, ", "))
+        }
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(spaced), ", ")),
+        other => other.to_string(),
+    }
+}
+
+fn joined(texts: impl Iterator<Item = String>, between: &str) -> String {
+    texts.collect::<Vec<_>>().join(between)
+}
+
+/// A value as Python writes it.
+fn literal(value: &Value, quote: char) -> String {
+    let text = |text: &str| {
+        let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace(quote, &format!("\\{quote}"));
+        format!("{quote}{escaped}{quote}")
+    };
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::String(given) => text(given),
+        Value::Array(items) => {
+            format!("[{}]", joined(items.iter().map(|item| literal(item, quote)), ", "))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| format!("{}: {}", text(key), literal(value, quote)));
+            format!("{{{}}}", joined(fields, ", "))
+        }
+        Value::Number(number) => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn calls_are_written_as_the_example_shows() {
+        let calls = [
+            json!({"id": "a1", "function": {"name": "ring", "arguments": {"x": "it's", "n": [1, true]}}}),
+            json!({"function": {"name": "stop", "arguments": "{}"}}),
+        ];
+        let text = |text: &str| Piece::Text(text.into());
+        let written = |given: Given| {
+            let call = vec![text("<"), Piece::Name, text("|"), Piece::Id, text("|"), Piece::Index, text(">")];
+            let call = [call, vec![Piece::Arguments(given)]].concat();
+            Example { start: "[".into(), call, between: "; ".into(), end: "]".into() }.write(&calls)
+        };
+        let tags = Given::Tagged { key: "<k>".into(), value: "</k string=\"true\"><v>".into(), end: "</v>".into() };
+        for (given, one, other) in [
+            (Given::Json, r#"{"x": "it's", "n": [1, true]}"#, "{}"),
+            (Given::JsonText, r#""{\"x\": \"it's\", \"n\": [1, true]}""#, "\"{}\""),
+            (tags, r#"<k>x</k string="true"><v>it's</v><k>n</k string="false"><v>[1, true]</v>"#, ""),
+            (Given::Elements { after: "\n".into() }, "<x>it's</x>\n<n>[1, true]</n>\n", ""),
+            (Given::Keywords { quote: '\'' }, "x='it\\'s', n=[1, True]", ""),
+            (Given::Pairs { quote: "|".into() }, "x:|it's|,n:[1, true]", ""),
+        ] {
+            assert_eq!(written(given), format!("[<ring|a1|0>{one}; <stop||1>{other}]"));
+        }
+    }
+}

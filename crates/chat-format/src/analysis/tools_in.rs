@@ -1,0 +1,169 @@
+//! Tools that a template does not show: the system message tells of them instead.
+
+use super::calls::{Example, spaced};
+use super::prompt::with_usual_variables;
+use super::{Analysis, names, shaped};
+use crate::dialect::{Calls, Field, ObjectCall, Part, Pattern};
+use chat_template::{ChatTemplate, Data, RenderOptions};
+use serde_json::{Value, json};
+
+/// Where the model is told of tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolsIn {
+    /// Where its template shows them.
+    #[default]
+    Template,
+    /// In the system message: they are described there, and how one is called.
+    System,
+    /// In the messages as they are given: whoever wrote these has described them.
+    Messages,
+}
+
+impl ToolsIn {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Template, Self::System, Self::Messages];
+
+    /// Its name: `template`, `system`, `messages`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Template => "template",
+            Self::System => "system",
+            Self::Messages => "messages",
+        }
+    }
+}
+
+/// What a message to the model says of tools beside the tools.
+const BEFORE: &str = "# Tools\n\nYou may call one or more tools to assist with the user query. Their signatures are \
+    within <tools></tools>:\n<tools>\n";
+const AFTER: &str = "</tools>\n\nFor each call write its name and its arguments in this format and in no other:\n";
+
+impl Analysis {
+    /// The same with tools told elsewhere. A template that renders no calls gets JSON in `<tool_call>` tags.
+    pub(crate) fn telling(&self, template: &ChatTemplate, place: ToolsIn) -> Self {
+        let mut analysis = self.clone();
+        analysis.tools_in = place;
+        if place == ToolsIn::Template {
+            return analysis;
+        }
+        if analysis.dialect.calls.is_none() {
+            let text = |text: &str| Part::Text(text.into());
+            let fields = vec![Field::Name("name".into()), Field::Arguments("arguments".into())];
+            let object = Part::Object(ObjectCall { fields, ..ObjectCall::default() });
+            let (start, end) = ("<tool_call>\n", "\n</tool_call>");
+            let patterns = vec![Pattern::new(vec![text(start), object, text(end)])];
+            analysis.dialect.calls = Some(Calls { patterns, parallel: true, ..Calls::default() });
+            analysis.told = Some(Example::json(start, end));
+            analysis.triggers = names::triggers(&analysis.dialect);
+            analysis.preserved.extend([start.trim().to_owned(), end.trim().to_owned()]);
+        }
+        if place == ToolsIn::System {
+            analysis.call_shown = analysis.shown_call(template).unwrap_or_default();
+        }
+        analysis
+    }
+
+    /// A call as the model is to write it, for people and models to read.
+    fn shown_call(&self, template: &ChatTemplate) -> Option<String> {
+        let call = json!({"id": "call00001", "type": "function",
+            "function": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}});
+        if let Some(example) = &self.told {
+            return Some(example.write(&[call]));
+        }
+        let asked = json!({"role": "user", "content": "ASKED"});
+        let rendered = |message: Value| {
+            let messages = [asked.clone(), self.shaped(&message)];
+            let options = with_usual_variables(RenderOptions::default(), None);
+            template.render(&Data::from(&Value::from(messages.to_vec())), None, &options).ok()
+        };
+        let said = rendered(json!({"role": "assistant", "content": "SAID"}))?;
+        let called = ["", "SAID"].into_iter().find_map(|content| {
+            let text = rendered(json!({"role": "assistant", "content": content, "tool_calls": [call]}))?;
+            text.contains("ARGUMENT").then_some(text)
+        })?;
+        let from = self.triggers.iter().filter_map(|trigger| called.find(trigger.trim())).min();
+        let end = said.rsplit("SAID").next().unwrap_or_default().trim();
+        let text = called[from?..].trim_end();
+        Some(text.strip_suffix(end).unwrap_or(text).trim_end().to_owned())
+    }
+
+    /// Messages and tools as the template is given them: with tools in the system message where they are told there.
+    pub(super) fn tell(&self, messages: &[Value], tools: Option<&Value>) -> (Vec<Value>, Option<Value>) {
+        let tools = tools.map(shaped::wrapped);
+        let mut messages = messages.to_vec();
+        if self.told.is_some() && self.tools_in != ToolsIn::Template {
+            messages = with_results_of_users(messages);
+        }
+        if self.tools_in != ToolsIn::System {
+            return (messages, tools);
+        }
+        let Some(list) = tools.as_ref().and_then(Value::as_array).filter(|list| !list.is_empty()) else {
+            return (messages, None);
+        };
+        let mut text = BEFORE.to_owned();
+        for tool in list {
+            text.push_str(&spaced(tool));
+            text.push('\n');
+        }
+        text.push_str(AFTER);
+        text.push_str(&self.call_shown);
+        let is_system = |message: &Value| matches!(message["role"].as_str(), Some("system" | "developer"));
+        let first = messages.first_mut();
+        match first {
+            Some(first) if is_system(first) => join(first, &text, false),
+            Some(first) if !self.capabilities.system_role && first["role"] == "user" => join(first, &text, true),
+            _ => messages.insert(0, json!({"role": "system", "content": text})),
+        }
+        (messages, None)
+    }
+}
+
+/// A text after the content of a message, or before it, with an empty line between.
+fn join(message: &mut Value, text: &str, before: bool) {
+    match &mut message["content"] {
+        Value::Array(parts) => {
+            let at = if before { 0 } else { parts.len() };
+            parts.insert(
+                at,
+                json!({"type": "text", "text": if before { format!("{text}\n\n") } else { format!("\n\n{text}") }}),
+            );
+        }
+        content => {
+            let given = content.as_str().unwrap_or_default();
+            let (first, second) = if before { (text, given) } else { (given, text) };
+            let between = if first.is_empty() || second.is_empty() { "" } else { "\n\n" };
+            *content = format!("{first}{between}{second}").into();
+        }
+    }
+}
+
+/// What tools gave back as messages of the user: a template that renders no calls has no place for it.
+fn with_results_of_users(messages: Vec<Value>) -> Vec<Value> {
+    let mut given: Vec<Value> = Vec::new();
+    let mut was_result = false;
+    for message in messages {
+        let is_result = message["role"] == "tool";
+        if is_result {
+            let text = format!("<tool_response>\n{}\n</tool_response>", text_of(&message["content"]));
+            match given.last_mut().filter(|_| was_result) {
+                Some(last) => last["content"] = format!("{}\n{text}", text_of(&last["content"])).into(),
+                None => given.push(json!({"role": "user", "content": text})),
+            }
+        } else {
+            given.push(message);
+        }
+        was_result = is_result;
+    }
+    given
+}
+
+/// The text of a content.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text").unwrap_or(part).as_str()).collect(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Replies that no template writes and models do: cut short, with other white space, of a tool that there is not, and
+//! without a call where one is required.
+
+use super::{Check, Reply};
+use crate::analysis::text::length_of_last_marker;
+use crate::dialect::ReasoningMode;
+use crate::machine::ToolChoice;
+use crate::reply::Message;
+use crate::tools::Tools;
+
+/// A tool of the check, and a name that none of them has.
+const TOOL: &str = "find_song";
+const NO_TOOL: &str = "find_sonq";
+
+/// Where a reply is cut: so many places.
+const CUTS: usize = 6;
+
+impl Check<'_> {
+    /// How a reply is taken that is as another, which is read rightly, but for what models do.
+    pub(super) fn otherwise(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
+        if got.tool_calls.is_empty() {
+            return self.without_call(reply);
+        }
+        let short = self.cut(got, reply, tools);
+        let marked = || self.after_marker(reply);
+        short.or_else(|| self.spaced(got, reply, marked()?, tools)).or_else(|| self.misnamed(reply, marked()?))
+    }
+
+    fn without_call(&self, reply: &Reply) -> Option<String> {
+        self.format.machine(Some(&self.tools), &ToolChoice::Required, true, true).ok()?;
+        let refused = self.refused(reply, &ToolChoice::Required).is_some();
+        (!refused).then(|| format!("where a call is required, the constraint allows {}", reply.shown()))
+    }
+
+    /// What a reply begins with shows nothing that the whole does not say.
+    fn cut(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
+        // Only its end tells reasoning that nothing begins.
+        let reasoning = &self.format.analysis().dialect.reasoning;
+        if !got.reasoning.is_empty() && reasoning.mode == ReasoningMode::OnlyEnded {
+            return None;
+        }
+        (1..CUTS).find_map(|part| {
+            let at = (0..=reply.text.len() * part / CUTS).rev().find(|&at| reply.text.is_char_boundary(at))?;
+            let cut = Reply { prompt: reply.prompt.clone(), text: reply.text[..at].to_owned() };
+            let begun = self.read(tools, &cut, true).ok()?;
+            let of = [(&got.content, &begun.content), (&got.reasoning, &begun.reasoning)];
+            let (_, wrong) = of.into_iter().find(|(whole, begun)| !whole.trim_start().starts_with(begun.trim()))?;
+            Some(format!("cut short it says {wrong:?}: {}", cut.shown()))
+        })
+    }
+
+    /// Where the marker ends that begins calls.
+    fn after_marker(&self, reply: &Reply) -> Option<usize> {
+        let triggers = self.format.analysis().triggers.iter().map(|trigger| trigger.trim());
+        let marked = triggers.filter(|trigger| length_of_last_marker(trigger) == trigger.len() && !trigger.is_empty());
+        marked.filter_map(|trigger| Some(reply.text.find(trigger)? + trigger.len())).min()
+    }
+
+    /// White space after the marker, or none there.
+    fn spaced(&self, got: &Message, reply: &Reply, at: usize, tools: &Tools) -> Option<String> {
+        let (before, after) = reply.text.split_at(at);
+        let other = if after.starts_with(char::is_whitespace) {
+            format!("{before}{}", after.trim_start())
+        } else if after.starts_with(['{', '[', '<']) {
+            format!("{before}\n{after}")
+        } else {
+            return None;
+        };
+        let spaced = Reply { prompt: reply.prompt.clone(), text: other };
+        if let Some(at) = self.refused(&spaced, &ToolChoice::Auto) {
+            return Some(format!(
+                "with other white space the constraint refuses it at byte {at} of {}",
+                spaced.shown()
+            ));
+        }
+        let read = self.read(tools, &spaced, false).ok()?;
+        let same = read.content.trim() == got.content.trim() && read.tool_calls == got.tool_calls;
+        (!same).then(|| format!("other white space is read otherwise: {}", spaced.shown()))
+    }
+
+    /// A call of a tool that there is not.
+    fn misnamed(&self, reply: &Reply, at: usize) -> Option<String> {
+        let (before, after) = reply.text.split_at(at);
+        let text = format!("{before}{}", after.replacen(TOOL, NO_TOOL, 1));
+        let misnamed = Reply { prompt: reply.prompt.clone(), text };
+        let allowed = misnamed.text != reply.text && self.refused(&misnamed, &ToolChoice::Auto).is_none();
+        allowed.then(|| format!("the constraint allows a call of a tool that there is not: {}", misnamed.shown()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChatFormat, ChatTemplate};
+
+    #[test]
+    fn each_says_what_it_found_and_in_which_reply() {
+        let template = "{% for t in tools %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>\
+            {% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}\
+            {% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}<|end|>{% endfor %}\
+            {% if add_generation_prompt %}<|assistant|>{% endif %}";
+        let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
+        assert_eq!(format.analysis().degraded, None);
+        let call = r#"<call>{"name": "find_song", "arguments": {"title": "x"}}</call>"#;
+        let reply = |text: &str| Reply { prompt: "<|assistant|>".into(), text: text.into() };
+        let seen = crate::check::Seen::default();
+        format
+            .template()
+            .in_session(|session| {
+                let check = Check::new(&format, session, &seen);
+                let tools = check.tools.clone();
+                let read = |text: &str| check.read(&tools, &reply(text), false).unwrap();
+                let (said, called) = (read("Seven."), read(call));
+                // What is right is said to be.
+                for text in [
+                    "Seven.",
+                    call,
+                    "<think>Well.</think>Seven.",
+                    "<think>Well.</think>So:<call>\n{\"name\": \
+                    \"find_song\", \"arguments\": {}}\n</call>",
+                ] {
+                    assert_eq!(check.otherwise(&read(text), &reply(text), &tools), None, "{text}");
+                }
+                let told = |found: Option<String>, what: &str, text: &str| {
+                    let found = found.unwrap();
+                    assert!(found.contains(what) && found.contains(text), "{found}");
+                };
+                told(check.without_call(&reply(call)), "a call is required", "find_song");
+                told(check.cut(&said, &reply("Eight times two."), &tools), "cut short", "\"Ei\" after");
+                told(check.spaced(&said, &reply(call), 6, &tools), "other white space", "<call>\\n{");
+                let late = call.find("_song").unwrap();
+                let broken = call.replace("_song", "{song");
+                told(check.spaced(&called, &reply(&broken), late, &tools), "refuses it at byte", "find\\n{song");
+                told(check.misnamed(&reply("<invoke>find_song"), 8), "a tool that there is not", "find_sonq");
+            })
+            .unwrap();
+    }
+}

@@ -1,0 +1,61 @@
+//! What a format cannot do.
+
+use crate::values::ShapeError;
+use chat_template::TemplateError;
+use trie_rules::ByRuleError;
+
+/// What a format cannot do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FormatError {
+    /// The template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A tool whose arguments nothing satisfies.
+    #[error("the parameters of tool {tool:?}: {error}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// Why.
+        error: ShapeError,
+    },
+    /// A name that this format cannot write.
+    #[error("tool {tool:?} cannot be called in this format: its name holds {text:?}, which ends names there")]
+    Name {
+        /// The tool.
+        tool: String,
+        /// The text.
+        text: String,
+    },
+    /// A call that this format reads as something else.
+    #[error("tool {tool:?} cannot be called in this format: {text:?}, which begins its call, is read otherwise")]
+    Misread {
+        /// The tool.
+        tool: String,
+        /// The text.
+        text: String,
+    },
+    /// Content begins as calls do.
+    #[error(
+        "content cannot be held to anything in this format: {head:?} begins it, and calls as well; give a tool whose \
+         parameters are what is wanted, with tool_choice=\"required\""
+    )]
+    Recipients {
+        /// What begins both.
+        head: String,
+    },
+    /// A call is required where none can be.
+    #[error("a call is required, and {reason}")]
+    NoCalls {
+        /// Why none can be.
+        reason: String,
+    },
+    /// There are tools, and calls of them are unknown.
+    #[error(
+        "no tool can be called: the chat template renders no calls of tools and shows none; give tools_in=\"system\" \
+         to describe the tools and their calls in the system message"
+    )]
+    Unrendered,
+    /// The vocabulary cannot spell it.
+    #[error(transparent)]
+    Vocabulary(#[from] ByRuleError),
+}
