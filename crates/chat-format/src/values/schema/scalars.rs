@@ -88,7 +88,7 @@ impl Compiler<'_> {
                     self.nothing_satisfies(place);
                     return Ok(None);
                 }
-                Held::Not(problem) => self.warn(place, "pattern", &format!("{problem}")),
+                Held::Not(problem) => self.warn(place, "pattern", &problem),
             },
             Some(other) => return Err(place.error(&format!("pattern is a regular expression, not {other}"))),
         }
