@@ -23,6 +23,7 @@ pytest.importorskip("uvicorn")
 
 import zstandard
 from serve.server import KEY, Server, serving
+from tokentrie.cli.serving.serve import _listening
 
 pytestmark = pytest.mark.model
 
@@ -80,6 +81,14 @@ def test_a_port_in_use_is_told() -> None:
         done = run("--port", str(taken.getsockname()[1]))
     assert (done.returncode, len(done.stderr.strip().splitlines())) == (1, 1)
     assert "cannot listen on 127.0.0.1" in done.stderr
+
+
+def test_answers_do_not_wait_for_confirmations() -> None:
+    with _listening("127.0.0.1", 0) as listening:
+        client = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        with client, accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_what_it_answers_is_what_the_model_says(server: Server) -> None:
