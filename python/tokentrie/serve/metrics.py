@@ -18,7 +18,6 @@ class Metrics:
         self.seconds = Histogram(
             "tokentrie_request_seconds", "From the request to the end of its answer", ["path"], registry=of
         )
-        self.prompt_tokens = Counter("tokentrie_prompt_tokens", "Tokens of prompts", registry=of)
         self._engine = {
             name: Gauge(f"tokentrie_engine_{name}", about, ["model"], registry=of)
             for name, about in {

@@ -70,6 +70,11 @@ async def decide(request: Request, served: Served, state: Any, questions: Mappin
     return Decided(done, getattr(how, "return_prompt", False))
 
 
+def as_text(said: Any) -> str:
+    """Text as it is, and data as JSON."""
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
 def shares(answer: Mapping[str, Any]) -> Iterable[float]:
     """The probability of each option; what was not scored, of thousands of options, has none left."""
     return [share or 0.0 for share in answer["probabilities"]]

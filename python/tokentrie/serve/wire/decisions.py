@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictStr
 
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, decide, shares
+from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, shares
 
 
 class TextPart(Said):
@@ -176,13 +176,7 @@ def _text(content: Content, place: str) -> Any:
             texts.append(part.text)
         else:
             texts.append(part.refusal if isinstance(part, RefusalPart) else part.data)
-    return texts[0] if len(texts) == 1 else "\n".join(one if isinstance(one, str) else _json(one) for one in texts)
-
-
-def _json(data: Any) -> str:
-    import json
-
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
 
 
 def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
@@ -199,17 +193,17 @@ def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
             calls.add(item.call_id)
             function = {"name": item.name, "arguments": item.arguments if item.input is None else item.input}
             call = {"id": item.call_id, "type": "function", "function": function}
-            turns.append({"role": "user", "content": _json({"call": call["id"], **function})})
+            turns.append({"role": "user", "content": as_text({"call": call["id"], **function})})
         elif isinstance(item, OutputItem):
             if item.call_id not in calls:
                 message = f"{place}.call_id: there is no call {item.call_id!r} before this output"
                 raise WireError(message, param=f"{place}.call_id")
             output = _text(item.output, f"{place}.output")
-            turns.append({"role": "user", "content": _json({"result_of": item.call_id, "output": output})})
+            turns.append({"role": "user", "content": as_text({"result_of": item.call_id, "output": output})})
         else:
             text = _text(item.content, f"{place}.content")
             role = "system" if item.role == "developer" else item.role
-            turns.append({"role": role, "content": text if isinstance(text, str) else _json(text)})
+            turns.append({"role": role, "content": as_text(text)})
     return turns
 
 

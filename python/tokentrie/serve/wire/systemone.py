@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, decide, shares
+from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, shares
 
 #: Text, or data that is shown as JSON.
 Told = str | dict[str, Any] | list[Any]
@@ -101,11 +100,7 @@ def _question(question: Noul | Choice | Score) -> dict[str, Any]:
     if isinstance(question, Choice):
         options = [{"value": name, "description": about} for name, about in question.criteria.items()]
         return {"type": "choice", **told, "options": options}
-    return {"type": "score", **told, "levels": [_level(level) for level in question.criteria]}
-
-
-def _level(level: Told) -> str:
-    return level if isinstance(level, str) else json.dumps(level, ensure_ascii=False, separators=(",", ":"))
+    return {"type": "score", **told, "levels": [as_text(level) for level in question.criteria]}
 
 
 def _answer(question: Noul | Choice | Score, done: Decided | None, name: str) -> dict[str, Any]:
