@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 import signal
 import socket
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 import tokentrie
+from budget import cases
 
 pytest.importorskip("uvicorn")
 
@@ -284,3 +286,51 @@ def test_nothing_is_said_of_prompts(server: Server) -> None:
         assert own.stop() == 0
         assert own.process.stderr is not None
         assert "secret" not in own.process.stderr.read()
+
+
+def mutated(draw: random.Random, value: Any) -> Any:
+    """A request with something of it changed."""
+    if draw.random() < 0.15:
+        others: list[Any] = [
+            None,
+            True,
+            7,
+            -1,
+            1e308,
+            "",
+            "x" * 1000,
+            [],
+            {},
+            [[[]]],
+            {"type": "choice"},
+            "\ud800",
+            2**70,
+        ]
+        return draw.choice(others)
+    if isinstance(value, dict):
+        found = {name: mutated(draw, one) for name, one in value.items() if draw.random() > 0.05}
+        return found | (
+            {draw.choice(["stream", "grammar", "type", ""]): draw.choice([1, None])} if draw.random() < 0.1 else {}
+        )
+    return [mutated(draw, one) for one in value] * draw.choice([1, 1, 2]) if isinstance(value, list) else value
+
+
+def test_no_mutated_request_is_the_fault_of_the_server(server: Server) -> None:
+    draw = random.Random(3)
+    two = [*ASKS["questions"], {"type": "choice", "instructions": "?", "choices": [{"value": "a"}, {"value": True}]}]
+    asks = {
+        "/v1/decisions": {**ASKS, "questions": two},
+        "/v1/systemone": {"model": "m", "state": ["x"], "questions": {"q": {"type": "score", "criteria": ["a", "b"]}}},
+        "/v1/choose": {"prompt": "x ", "values": ["a", "b"], "top": 1},
+        "/tokenize": {"content": "x", "with_pieces": True},
+        "/detokenize": {"tokens": [1, 2]},
+    }
+    statuses = set()
+    for _ in range(cases(3000)):
+        path = draw.choice([*asks])
+        body = json.dumps(mutated(draw, asks[path])).encode()
+        body = body[: draw.randrange(len(body))] if draw.random() < 0.1 else body
+        reply = server.ask("POST", path, body, {"content-type": "application/json"})
+        assert reply.status < 500, (path, body, reply.body)
+        statuses.add(reply.status)
+    assert {200, 400, 422} <= statuses
