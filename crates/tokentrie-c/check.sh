@@ -85,8 +85,8 @@ without_llama() {
   shared_and_static "$built" core
   if command -v valgrind >/dev/null; then
     say "under $(valgrind --version)"
-    valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect \
-      --show-leak-kinds=definite,indirect "$work/core-static"
+    UNDER_VALGRIND=1 valgrind --quiet --error-exitcode=9 --leak-check=full \
+      --errors-for-leak-kinds=definite,indirect --show-leak-kinds=definite,indirect "$work/core-static"
   else
     say 'NOT run under valgrind: it is not here'
   fi

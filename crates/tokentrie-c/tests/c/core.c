@@ -624,7 +624,8 @@ static void many_rows(void) {
                                     .seed = 7, .has_seed = 1};
   long before = resident();
   OK(tokentrie_batch_new(trie, vocab, &draw, NULL, 0, ROWS, &batch));
-  CHECK(resident() - before < 300L << 20);
+  /* Valgrind keeps books of every byte. */
+  CHECK(resident() - before < (getenv("UNDER_VALGRIND") ? 900L : 300L) << 20);
   OK(tokentrie_batch_free(batch));
   OK(tokentrie_trie_free(trie));
   OK(tokentrie_vocab_free(vocab));

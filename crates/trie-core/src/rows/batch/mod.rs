@@ -107,7 +107,8 @@ struct Row {
     /// Of the items before this one: rows that are copied share them.
     items: Option<Arc<items::Items>>,
     /// The tokens that it has accepted, where somebody asks for them: penalties, or values that are text.
-    written: Option<Vec<TokenId>>,
+    #[allow(clippy::box_collection, reason = "rows are many, and most remember nothing: one word")]
+    written: Option<Box<Vec<TokenId>>>,
 }
 
 impl Clone for Spare {
@@ -120,7 +121,7 @@ impl Clone for Spare {
 impl Row {
     /// What penalties count: nothing where there are none.
     fn counted(&self, settings: &DrawSettings) -> &[TokenId] {
-        self.written.as_deref().filter(|_| settings.has_penalties()).unwrap_or_default()
+        self.written.as_ref().filter(|_| settings.has_penalties()).map_or(&[], |written| written)
     }
 }
 
@@ -216,7 +217,7 @@ impl Batch {
         let walked = Trail::new(rules.start());
         let is_text = |(_, of): &(String, AnyConstraint)| of.sets().is_empty() && !is_free(of);
         let asked = self.options.draw.has_penalties() || rules.constraints().iter().any(is_text);
-        let written = asked.then(Vec::new);
+        let written = asked.then(Box::default);
         self.remembers |= asked;
         Ok(Row { walked, rules: self.number_of(rules), items: None, written })
     }

@@ -114,7 +114,7 @@ impl Batch {
         self.forget_items();
         for row in &mut self.rows {
             row.walked.restore(self.rules[row.rules as usize].start());
-            row.written.as_mut().into_iter().for_each(Vec::clear);
+            row.written.as_mut().into_iter().for_each(|written| written.clear());
         }
         self.draws.iter_mut().for_each(Draw::reset);
         self.starved = 0;
