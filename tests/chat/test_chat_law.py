@@ -191,17 +191,18 @@ class Draw(random.Random):
         ]
 
 
-def twice(arguments: str) -> str | None:
-    """A key that an object of a JSON text has twice."""
-    found: list[str] = []
+def twice(arguments: str, is_open: bool) -> str | None:
+    """A key that arguments have twice; inside them, too, where no schema lets values of any kind come."""
+    found: list[list[str]] = []
 
     def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
-        found.extend(key for number, key in enumerate(keys) if key in keys[:number])
+        found.append([key for number, key in enumerate(keys) if key in keys[:number]])
         return dict(pairs)
 
     json.loads(arguments, object_pairs_hook=read)
-    return found[0] if found else None
+    # The outermost object ends last.
+    return next((keys[0] for keys in (found[-1:] if is_open else found) if keys), None)
 
 
 def refusal(sampler: Sampler, token: int) -> str | None:
@@ -292,7 +293,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     for call in calls:
         if call.name not in schemas or (choice not in ("auto", "required") and call.name != choice):
             return told(f"calls {call.name!r}")
-        if (key := twice(call.arguments)) is not None:
+        if (key := twice(call.arguments, has_open_object(schemas[call.name]))) is not None:
             return told(f"{call.arguments} has {key!r} twice")
         try:
             jsonschema.validate(call.parsed, schemas[call.name])
