@@ -180,7 +180,7 @@ def wrong(answer: Any, assertions: list[list[Any]], known: dict[str, Any]) -> It
         elif operation == "exists":
             good = bool(values)
         elif operation == "count":
-            good = len(values) == arguments[0] if path.endswith("*]") or "*" in path else bool(values)
+            good = len(values) == arguments[0]
         elif operation == "distinct":
             good = len({json.dumps(one) for one in values}) == len(values)
         elif operation == "some":

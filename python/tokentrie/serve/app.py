@@ -114,9 +114,8 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.get("/v1/models/{name}")
     async def show_model(name: str) -> dict[str, Any]:
-        for one in models.all():
-            if one.name == name:
-                return described(one)
+        if (known := models.get(name)) is not None:
+            return described(known)
         raise WireError(f"there is no model {name!r}", status=404, param="model", code="model_not_found")
 
     @app.get("/health")

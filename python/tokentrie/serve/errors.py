@@ -35,21 +35,18 @@ class WireError(Exception):
         kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
         return kinds.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
 
-    def response(self, path: str) -> JSONResponse:
-        """The answer to a request to this path."""
+    def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
+        """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""
         error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
         body: dict[str, Any] = {"error": error}
-        status = self.status
-        if path.rstrip("/") == SYSTEM_ONE:
-            is_faulty = status == 400
-            status = 422 if is_faulty else status
-            place = ["body", *(self.param.split(".") if self.param else [])]
-            body["detail"] = (
-                [{"loc": place, "msg": self.message, "type": "value_error"}]
-                if is_faulty
-                else {"error_type": self.kind, "message": self.message}
-            )
-        return JSONResponse(body, status, self.headers)
+        if path.rstrip("/") != SYSTEM_ONE:
+            return JSONResponse(body, self.status, self.headers)
+        if self.status != 400:
+            body["detail"] = {"error_type": self.kind, "message": self.message}
+            return JSONResponse(body, self.status, self.headers)
+        place = ["body", *(self.param.split(".") if self.param else [])]
+        body["detail"] = detail or [{"loc": place, "msg": self.message, "type": "value_error"}]
+        return JSONResponse(body, 422, self.headers)
 
 
 def of_validation(problems: Sequence[Any], path: str) -> JSONResponse:
@@ -57,12 +54,8 @@ def of_validation(problems: Sequence[Any], path: str) -> JSONResponse:
     first = problems[0]
     place = [str(step) for step in first["loc"] if step != "body"]
     message = f"{'.'.join(place) or 'the body'}: {first['msg']}"
-    error = WireError(message, param=".".join(place) or None)
-    if path.rstrip("/") != SYSTEM_ONE:
-        return error.response(path)
     detail = [{"loc": list(one["loc"]), "msg": one["msg"], "type": one["type"]} for one in problems]
-    envelope = {"message": message, "type": error.kind, "param": error.param, "code": None}
-    return JSONResponse({"detail": detail, "error": envelope}, 422)
+    return WireError(message, param=".".join(place) or None).response(path, detail)
 
 
 def of_library(error: Exception) -> WireError:

@@ -22,7 +22,6 @@ OPEN = {"/health", "/"}
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
 #: A body that comes more slowly than this is given up, in seconds.
 SLOWEST = 30.0
-CHUNK = 1 << 16
 
 
 class Guards:

@@ -11,8 +11,7 @@ class Metrics:
     """What the server has done. Each server has a registry of its own."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        of = self._registry
+        self._registry = of = CollectorRegistry()
         self.running = Gauge("tokentrie_requests_running", "Requests that are answered now", registry=of)
         self.requests = Counter("tokentrie_requests", "Requests that were answered", ["path", "status"], registry=of)
         self.seconds = Histogram(

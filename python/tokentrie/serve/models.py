@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from tokentrie import CancelToken, Model
+from tokentrie import CancelledError, Model
+from tokentrie.streaming import in_background
 
 T = TypeVar("T")
 
@@ -23,23 +24,19 @@ class Served:
     timeout: float | None
     """The seconds that a call may take, if it says nothing else."""
 
-    async def call(self, request: Request, work: Callable[[CancelToken], T]) -> T:
-        """Does the work of a request on a thread; a client that goes, or a task that is cancelled, ends it."""
-        token = CancelToken()
-        running = asyncio.get_running_loop().run_in_executor(None, work, token)
+    async def call(self, request: Request, work: Callable[..., T]) -> T:
+        """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
+        running = asyncio.ensure_future(in_background(work))
         leaving = asyncio.ensure_future(_gone(request))
         try:
             await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
-                token.cancel()
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            token.cancel()
-            await asyncio.wait([running])
-            running.exception()
-            raise
+                raise CancelledError("stopped: the client went away")
+            return running.result()
         finally:
             leaving.cancel()
+            running.cancel()
+            await asyncio.wait({running})
 
 
 class Models:
@@ -51,7 +48,11 @@ class Models:
 
     def named(self, name: str | None) -> Served:
         """Clients send names of models elsewhere, so that every name is taken."""
-        return self._served.get(name or "", self.first)
+        return self.get(name or "") or self.first
+
+    def get(self, name: str) -> Served | None:
+        """The one of this name."""
+        return self._served.get(name)
 
     def all(self) -> list[Served]:
         """In their order."""

@@ -16,7 +16,6 @@ import typer
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.lines import as_text
-from tokentrie.cli.loading import packaged_model
 from tokentrie.cli.source import Hardware
 
 TINY = "tiny"
@@ -133,7 +132,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _open(path: Path | None, limits: Limits, hardware: Hardware) -> tokentrie.Model:
     return tokentrie.Model(
-        path or packaged_model(),
+        path,
         hardware.n_ctx,
         hardware.n_gpu_layers,
         hardware.n_threads,

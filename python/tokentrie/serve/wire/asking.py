@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from tokentrie import CancelToken
 from tokentrie._native import OpenCall
 from tokentrie.serve.models import Served
+
+T = TypeVar("T")
 
 #: What both formats take beside their own fields.
 Readout = Literal["text", "label"]
@@ -63,11 +65,21 @@ async def decide(request: Request, served: Served, state: Any, questions: Mappin
     said = {name: getattr(how, name) for name in ("readout", "permute", "prior")}
     text = json.dumps({"state": state, "questions": questions, **said})
 
-    def work(cancel: CancelToken) -> str:
+    def work(*, cancel: CancelToken) -> str:
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
 
     (done,) = json.loads(await served.call(request, work))
     return Decided(done, getattr(how, "return_prompt", False))
+
+
+def repeated(items: Iterable[T]) -> T | None:
+    """The first of some that came before."""
+    seen: set[T] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None
 
 
 def as_text(said: Any) -> str:

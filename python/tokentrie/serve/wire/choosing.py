@@ -11,7 +11,7 @@ from pydantic import Field
 from tokentrie import CancelToken, Choice
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Served
-from tokentrie.serve.wire.asking import Said
+from tokentrie.serve.wire.asking import Said, repeated
 
 
 class ChooseRequest(Said):
@@ -31,20 +31,18 @@ async def answer(request: Request, models: Models, said: ChooseRequest) -> dict[
     served = models.named(said.model)
     if (said.prompt is None) == (said.messages is None):
         raise WireError("give one of prompt and messages", param="prompt")
-    if len({*said.values}) < len(said.values):
-        again = next(value for number, value in enumerate(said.values) if value in said.values[:number])
+    if (again := repeated(said.values)) is not None:
         raise WireError(f"values: {again!r} is there twice", param="values")
     ends = served.model.vocab.eog if said.messages is not None else None
 
-    def work(cancel: CancelToken) -> tuple[Choice, Any]:
+    def work(*, cancel: CancelToken) -> tuple[Choice, list[int]]:
         prompt = _prompt(served, said)
         choice = served.model.choose(
             prompt, said.values, top=said.top, end_tokens=ends, cancel=cancel, timeout=served.timeout
         )
-        return choice, prompt
+        return choice, prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
 
-    choice, prompt = await served.call(request, work)
-    tokens = prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
+    choice, tokens = await served.call(request, work)
     found: dict[str, Any] = {
         "id": f"choose-{uuid.uuid4().hex}",
         "object": "choose",

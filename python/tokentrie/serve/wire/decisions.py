@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
@@ -10,17 +9,22 @@ from pydantic import Field, StrictBool, StrictStr
 
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, shares
+from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, repeated, shares
 
 
-class TextPart(Said):
+class InputPart(Said):
+    """What parts may have that changes nothing."""
+
+    prompt_cache_breakpoint: Any = None
+
+
+class TextPart(InputPart):
     """A part that is text."""
 
     type: Literal["input_text", "output_text"]
     text: str
     annotations: Any = None
     logprobs: Any = None
-    prompt_cache_breakpoint: Any = None
 
 
 class RefusalPart(Said):
@@ -30,39 +34,42 @@ class RefusalPart(Said):
     refusal: str
 
 
-class JsonPart(Said):
+class JsonPart(InputPart):
     """A part that is data."""
 
     type: Literal["input_json"]
     data: dict[str, Any] | list[Any]
-    prompt_cache_breakpoint: Any = None
 
 
-class ImagePart(Said):
+class ImagePart(InputPart):
     """A part that this server refuses by name."""
 
     type: Literal["input_image"]
     image_url: Any = None
     file_id: Any = None
     detail: Any = None
-    prompt_cache_breakpoint: Any = None
 
 
 Part = Annotated[TextPart | RefusalPart | JsonPart | ImagePart, Field(discriminator="type")]
 Content = str | list[Part]
 
 
-class MessageItem(Said):
+class Item(Said):
+    """What items may have that changes nothing."""
+
+    id: Any = None
+    status: Any = None
+
+
+class MessageItem(Item):
     """Something that was said."""
 
     type: Literal["message"] = "message"
     role: Literal["user", "developer", "system", "assistant"]
     content: Content
-    id: Any = None
-    status: Any = None
 
 
-class CallItem(Said):
+class CallItem(Item):
     """A call of a tool."""
 
     type: Literal["function_call", "custom_tool_call"]
@@ -70,19 +77,15 @@ class CallItem(Said):
     name: str
     arguments: str | None = None
     input: str | None = None
-    id: Any = None
-    status: Any = None
     namespace: Any = None
 
 
-class OutputItem(Said):
+class OutputItem(Item):
     """What a tool gave back."""
 
     type: Literal["function_call_output", "custom_tool_call_output"]
     call_id: str
     output: Content
-    id: Any = None
-    status: Any = None
 
 
 class Choice(Said):
@@ -191,9 +194,9 @@ def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
         place = f"input[{number}]"
         if isinstance(item, CallItem):
             calls.add(item.call_id)
-            function = {"name": item.name, "arguments": item.arguments if item.input is None else item.input}
-            call = {"id": item.call_id, "type": "function", "function": function}
-            turns.append({"role": "user", "content": as_text({"call": call["id"], **function})})
+            arguments = item.arguments if item.input is None else item.input
+            call = {"call": item.call_id, "name": item.name, "arguments": arguments}
+            turns.append({"role": "user", "content": as_text(call)})
         elif isinstance(item, OutputItem):
             if item.call_id not in calls:
                 message = f"{place}.call_id: there is no call {item.call_id!r} before this output"
@@ -212,19 +215,13 @@ def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQ
     place = f"questions[{number}]"
     told = {"type": question.type, "instructions": _text(question.instructions, f"{place}.instructions")}
     if isinstance(question, ChoiceQuestion):
-        again = [one for one, count in Counter((type(c.value), c.value) for c in question.choices).items() if count > 1]
-        if again:
-            message = f"{place}.choices: {again[0][1]!r} is there twice: values must differ"
+        # true and "true" are two.
+        if (again := repeated((type(one.value), one.value) for one in question.choices)) is not None:
+            message = f"{place}.choices: {again[1]!r} is there twice: values must differ"
             raise WireError(message, param=f"{place}.choices")
-        told["options"] = [
-            {"value": one.value, "description": one.description} if one.description is not None else one.value
-            for one in question.choices
-        ]
+        told["options"] = [{"value": one.value, "description": one.description} for one in question.choices]
     elif isinstance(question, ScoreQuestion):
-        told["levels"] = [
-            {"label": one.label, "description": one.description} if one.description is not None else one.label
-            for one in question.levels
-        ]
+        told["levels"] = [{"label": one.label, "description": one.description} for one in question.levels]
     return told
 
 
