@@ -20,8 +20,13 @@ fn template(reply: &str, end: &str, prompt: &str) -> ChatFormat {
 }
 
 fn read(format: &ChatFormat, reply: &str) -> Message {
+    read_among(format, ["ring", "ring_twice"], reply)
+}
+
+/// A reply as it is read where there are tools of these names.
+fn read_among(format: &ChatFormat, names: [&str; 2], reply: &str) -> Message {
     let mut options = ParserOptions::default();
-    options.tools = Some(Tools::new(&[json!({"name": "ring"}), json!({"name": "ring_twice"})]).unwrap());
+    options.tools = Some(Tools::new(&names.map(|name| json!({"name": name}))).unwrap());
     let mut parser = format.parser(&options).unwrap();
     parser.push(reply.as_bytes());
     parser.finish(false).1

@@ -79,6 +79,11 @@ pub(super) fn common_tags<'a>(left: &'a str, right: &str) -> &'a str {
     }
 }
 
+/// The most bytes of a text, up to so many, that are whole characters.
+pub(crate) fn floor(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
 /// The length of the marker that a text ends with; 0 if it ends with none.
 pub(crate) fn length_of_last_marker(text: &str) -> usize {
     let from = text.char_indices().rev().nth(80).map_or(0, |(at, _)| at);

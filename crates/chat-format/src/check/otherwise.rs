@@ -2,7 +2,7 @@
 //! without a call where one is required.
 
 use super::{Check, Reply};
-use crate::analysis::text::length_of_last_marker;
+use crate::analysis::text::{floor, length_of_last_marker};
 use crate::dialect::ReasoningMode;
 use crate::machine::ToolChoice;
 use crate::reply::Message;
@@ -40,7 +40,7 @@ impl Check<'_> {
             return None;
         }
         (1..CUTS).find_map(|part| {
-            let at = (0..=reply.text.len() * part / CUTS).rev().find(|&at| reply.text.is_char_boundary(at))?;
+            let at = floor(&reply.text, reply.text.len() * part / CUTS);
             let cut = Reply { prompt: reply.prompt.clone(), text: reply.text[..at].to_owned() };
             let begun = self.read(tools, &cut, true).ok()?;
             let of = [(&got.content, &begun.content), (&got.reasoning, &begun.reasoning)];

@@ -1,7 +1,7 @@
 //! Templates that render no calls: what their prompt shows the model, or what the vocabulary has, says how one is
 //! written.
 
-use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
+use chat_format::{ChatFormat, ChatTemplate, Message};
 use serde_json::{Value, json};
 
 /// A template that shows tools, says something of calls, and renders none.
@@ -20,11 +20,7 @@ fn format(told: &str, control: &[&str]) -> ChatFormat {
 }
 
 fn read(format: &ChatFormat, reply: &str) -> Message {
-    let mut options = ParserOptions::default();
-    options.tools = Some(Tools::new(&[json!({"name": "ring"}), json!({"name": "ring-twice"})]).unwrap());
-    let mut parser = format.parser(&options).unwrap();
-    parser.push(reply.as_bytes());
-    parser.finish(false).1
+    super::read_among(format, ["ring", "ring-twice"], reply)
 }
 
 /// What prompts say, as those of models in use do; a call of `ring` as it is meant, and the marker it begins with.

@@ -55,13 +55,12 @@ pub(crate) enum Given {
 impl Example {
     /// JSON objects with name and arguments, each between two marks.
     pub(crate) fn json(start: &str, end: &str) -> Self {
-        let text = |text: String| Piece::Text(text);
         let call = vec![
-            text(format!("{start}{{\"name\": \"")),
+            Piece::Text(format!("{start}{{\"name\": \"")),
             Piece::Name,
-            text("\", \"arguments\": ".into()),
+            Piece::Text("\", \"arguments\": ".into()),
             Piece::Arguments(Given::Json),
-            text(format!("}}{end}")),
+            Piece::Text(format!("}}{end}")),
         ];
         Self { call, between: "\n".into(), ..Self::default() }
     }

@@ -12,9 +12,9 @@ mod words;
 use super::ends::{FENCE, ends, opened};
 use super::example::{Example, Piece};
 use crate::analysis::probe::{Ask, Probe};
-use crate::analysis::text::{Segment, closes, segments};
+use crate::analysis::text::{Segment, closes, floor, segments};
 use cores::{Core, Told};
-use words::{floor, has_placeholder, has_word, is_placeholder, push_text};
+use words::{has_placeholder, has_word, is_placeholder, push_text};
 
 /// How calls are written, where only the prompt or the vocabulary says so.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Calls in a text that tells of them: each way to write a name and its arguments.
 
 use super::words::{
-    braced, floor, has_letters, has_word, is_of_arguments, is_placeholder, is_sign_of_word, is_word, last_word,
-    number_after, prepend_text, push_text, quoted, slot, string_end,
+    braced, has_letters, has_word, is_of_arguments, is_placeholder, is_sign_of_word, is_word, last_word, number_after,
+    prepend_text, push_text, quoted, slot, string_end,
 };
 use crate::analysis::calls::ends::ends;
 use crate::analysis::calls::example::{Given, Piece};
-use crate::analysis::text::{Segment, segments};
+use crate::analysis::text::{Segment, floor, segments};
 
 /// From a name to the end of its arguments, or a JSON object that holds both.
 pub(super) struct Core {

@@ -3,11 +3,6 @@
 use crate::analysis::calls::ends::FENCE;
 use crate::analysis::calls::example::Piece;
 
-/// The most bytes that are whole characters.
-pub(super) fn floor(text: &str, most: usize) -> usize {
-    (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
-}
-
 /// Where a string in double quotes ends.
 pub(super) fn string_end(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('"')?;
