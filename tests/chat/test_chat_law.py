@@ -102,16 +102,22 @@ def closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]:
                 yield from texts(inside)
 
     calls, analysis = form.analysis.calls, form.analysis
-    names = {name for tool in tools for name in property_names(tool)}
-    mark = next((found for found in texts(calls.patterns) if found.endswith("[")), "")
-    known = {f"{mark}</{name}>" for name in names} if "elements" in str(calls.patterns) else set()
+    known = element_ends(form, tools)
     known |= {analysis.reasoning.end, analysis.content.end, calls.section[1], *texts(calls.patterns), '"', "]", "'"}
     return [text.encode() for text in sorted(known) if text.strip() and not text.strip().isalnum()]
+
+
+def element_ends(form: ChatFormat, tools: list[dict[str, Any]]) -> set[str]:
+    """What ends a value where keys are elements; the items of an array are elements of one name."""
+    styles = [style for style in argument_styles(form) if "elements" in style]
+    names = {name for tool in tools for name in property_names(tool)} | {"item"}
+    return {f"{style['elements']['mark']}</{name}>" for style in styles for name in names}
 
 
 def property_names(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
         yield from schema.get("properties", {})
+        yield from schema.get("propertyNames", {}).get("enum", [])
     if isinstance(schema, dict | list):
         for inside in schema.values() if isinstance(schema, dict) else schema:
             yield from property_names(inside)
@@ -127,12 +133,17 @@ def has_open_object(schema: Any) -> bool:
     return is_open or any(map(has_open_object, schema.values()))
 
 
-def likely_closers(form: ChatFormat) -> list[bytes]:
-    """Those that end long texts: of reasoning, of values between tags, of strings in quotes of their own."""
+def argument_styles(form: ChatFormat) -> list[dict[str, Any]]:
     parts = [part for pattern in form.analysis.calls.patterns for part in pattern["parts"] if isinstance(part, dict)]
-    styles = [part["arguments"] for part in parts if isinstance(part.get("arguments"), dict)]
+    return [part["arguments"] for part in parts if isinstance(part.get("arguments"), dict)]
+
+
+def likely_closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]:
+    """Those that end long texts: of reasoning, of values between tags, of strings in quotes of their own."""
+    styles = argument_styles(form)
     found = [style["tagged"]["value_end"] for style in styles if "tagged" in style]
     found += [quote["mark"] for style in styles for kind in style.values() for quote in kind.get("quotes", [])]
+    found += sorted(element_ends(form, tools))
     return [text.encode() for text in [form.analysis.reasoning.end, *found] if text]
 
 
@@ -234,7 +245,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     row, sound = weights(vocab), noise(len(vocab))
     drawn = np.empty_like(row)
     said: list[int] = []
-    ends, likely = closers(form, tools), likely_closers(form)
+    ends, likely = closers(form, tools), likely_closers(form, tools)
 
     def told(what: str) -> str:
         text = b"".join(vocab[token] for token in said)
