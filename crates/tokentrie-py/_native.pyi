@@ -1035,6 +1035,7 @@ class _GenerateOptions(_AllSettings, total=False):
     end_tokens: _Ids | None
     after: _After
     probabilities: bool
+    logprobs: int | None
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
     free_sampling: Sampling | None
@@ -1058,6 +1059,7 @@ class _ChatOptions(_AllSettings, total=False):
     sampling: Sampling | None
     max_tokens: int | None
     probabilities: bool
+    logprobs: int | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1190,6 +1192,7 @@ class Model:
         end_tokens: _Ids | None = None,
         after: _After = "stop",
         probabilities: bool = False,
+        logprobs: int | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1218,6 +1221,7 @@ class Model:
         end_tokens: _Ids | None = None,
         after: _After = "stop",
         probabilities: bool = False,
+        logprobs: int | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1246,6 +1250,7 @@ class Model:
         end_tokens: _Ids | None = None,
         after: _After = "stop",
         probabilities: bool = False,
+        logprobs: int | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1274,6 +1279,7 @@ class Model:
         end_tokens: _Ids | None = None,
         after: _After = "stop",
         probabilities: bool = False,
+        logprobs: int | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1302,6 +1308,7 @@ class Model:
         end_tokens: _Ids | None = None,
         after: _After = "stop",
         probabilities: bool = False,
+        logprobs: int | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1442,6 +1449,7 @@ class Model:
         sampling: Sampling | None = None,
         max_tokens: int | None = None,
         probabilities: bool = False,
+        logprobs: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1475,6 +1483,7 @@ class Model:
         sampling: Sampling | None = None,
         max_tokens: int | None = None,
         probabilities: bool = False,
+        logprobs: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1799,6 +1808,8 @@ class Message:
     def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None: ...
     @property
     def stats(self) -> ChatStats | None: ...
+    @property
+    def logprobs(self) -> list[TokenLogprob]: ...
     @property
     def parsed(self) -> _Any: ...
     @property
@@ -2185,6 +2196,8 @@ class Generated(Generic[_Value]):
     @property
     def canonical(self) -> bool: ...
     @property
+    def logprobs(self) -> list[TokenLogprob]: ...
+    @property
     def finish(self) -> _Finish: ...
     @property
     def stats(self) -> Stats: ...
@@ -2240,6 +2253,20 @@ class Step:
     def allowed(self) -> NDArray[np.int32]: ...
     @property
     def probabilities(self) -> NDArray[np.float32]: ...
+    @property
+    def logprob(self) -> TokenLogprob | None: ...
+
+@final
+class TokenLogprob:
+    @property
+    def token(self) -> int: ...
+    @property
+    def logprob(self) -> float: ...
+    @property
+    def top(self) -> list[tuple[int, float]]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
 
 def beam_search(
     step: Callable[[list[list[int]]], _Answer],

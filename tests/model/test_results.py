@@ -68,6 +68,7 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "filled": lambda model: model.generate("The sky is ", form(), probabilities=True),
     "stats": lambda model: model.generate("The sky is ", COLOURS).stats,
     "step": lambda model: steps(model)[0],
+    "token logprob": lambda model: model.generate("The sky is ", COLOURS, logprobs=2).logprobs[0],
     "choice": lambda model: model.choose("The sky is ", COLOURS),
     "choice of a few": lambda model: model.choose("The sky is ", [f"value {i}" for i in range(50)], top=2, max_rows=3),
     "choice without names": lambda model: model.choose("Hi ", Trie.from_sequences([[5], [6, 7]])),

@@ -39,6 +39,8 @@ mod _native {
     #[pymodule_export]
     use crate::chat::tools::Tools;
     #[pymodule_export]
+    use crate::convert::logprob::TokenLogprob;
+    #[pymodule_export]
     use crate::limits::Limits;
     #[pymodule_export]
     use crate::model::choice::{Choice, ChoiceStats};

@@ -52,6 +52,7 @@ fn other(name: &str) -> Value {
         "end_tokens" => json!([3]),
         "after" => json!("free"),
         "skip_ahead" => json!(false),
+        "logprobs" => json!(2),
         "timeout" => json!(1.5),
         "stop" => json!("x"),
         _ => json!(true),

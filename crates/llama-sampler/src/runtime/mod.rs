@@ -19,4 +19,4 @@ pub use generation::{Field, Finish, GenerateOptions, GenerateStats, GenerateTask
 pub use questions::{Answers, Question, QuestionScorer};
 pub use scoring::{Bounds, PlannedWave, Scorer, plan};
 pub use task::Task;
-pub use watch::{Step, Watch};
+pub use watch::{Step, TokenLogprob, Watch};

@@ -2,16 +2,28 @@
 
 use trie_core::TokenId;
 
+/// How probable a token of the output was, among those that could come: weights included, before temperature and
+/// truncation. Where no other text could, that is certain: its logarithm is 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprob {
+    /// The token.
+    pub token: TokenId,
+    /// The natural logarithm of its probability.
+    pub logprob: f32,
+    /// The most probable tokens with theirs, best first; of equals the lower id first.
+    pub top: Vec<(TokenId, f32)>,
+}
+
 /// One token of the output, as an observer sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step<'a> {
+pub struct Step {
     /// Its number, from 0.
     pub index: usize,
     /// Position in the trie before the step.
     pub depth: usize,
     /// The allowed tokens with their probabilities among each other, ascending by id; empty where all tokens are.
     /// At an open leaf these are the tokens that go on, with their probabilities among all tokens.
-    pub allowed: &'a [(TokenId, f32)],
+    pub allowed: Vec<(TokenId, f32)>,
     /// The token that was taken.
     pub token: TokenId,
     /// Whether no other could come.
@@ -20,7 +32,9 @@ pub struct Step<'a> {
     pub kept: bool,
     /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
     /// the output, but for a character that it does not end.
-    pub text: &'a str,
+    pub text: String,
+    /// How probable it was, where [`GenerateOptions::logprobs`](crate::GenerateOptions::logprobs) asks for that.
+    pub logprob: Option<TokenLogprob>,
 }
 
 /// Watches a generation. `()` watches nothing.
@@ -49,7 +63,7 @@ pub trait Watch {
 
     /// Sees each token, in order and once it is certain: where free text may end inside what was written, that is
     /// later than it was chosen.
-    fn step(&mut self, _step: &Step<'_>) {}
+    fn step(&mut self, _step: &Step) {}
 }
 
 impl Watch for () {}
@@ -71,7 +85,7 @@ impl<W: Watch + ?Sized> Watch for &mut W {
         (**self).wants_shares()
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn step(&mut self, step: &Step) {
         (**self).step(step);
     }
 }

@@ -156,9 +156,9 @@ fn greedy_takes_the_best_of_the_allowed_at_every_step() {
         fn wants_steps(&self) -> bool {
             true
         }
-        fn step(&mut self, step: &Step<'_>) {
+        fn step(&mut self, step: &Step) {
             assert_eq!((step.index, step.depth), (self.0.len(), self.0.len()));
-            self.0.push((step.allowed.to_vec(), step.token, step.forced));
+            self.0.push((step.allowed.clone(), step.token, step.forced));
         }
     }
     let mut context = context(ContextOptions::default());

@@ -141,7 +141,7 @@ fn a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define() {
     });
 }
 
-/// What llama.cpp asserts; `tests/test_hostile_gguf.py` has all of it.
+/// What llama.cpp asserts; `tests/model/files/test_hostile_gguf.py` has all of it.
 #[test]
 fn values_that_llama_cpp_takes_for_granted() {
     let (old, new) = (b"block_count\x04\0\0\0\x05", b"block_count\x04\0\0\0\0");

@@ -85,6 +85,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::LogprobsOfExact
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead

@@ -78,10 +78,10 @@ impl Watch for Told<'_> {
         false
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn step(&mut self, step: &Step) {
         // What only ends the output is none of its tokens.
         if step.kept {
-            (self.sink)(step.token, step.text);
+            (self.sink)(step.token, &step.text);
         }
     }
 }

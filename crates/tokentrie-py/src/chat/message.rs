@@ -1,5 +1,6 @@
 //! What a model replied: messages, calls of tools, and the events by which they come.
 
+use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
 use pyo3::prelude::*;
@@ -138,6 +139,8 @@ pub(crate) struct Message {
     pub(crate) finish: Option<String>,
     /// ChatStats | None: what it took; None of a text that was parsed.
     pub(crate) stats: Option<ChatStats>,
+    /// list[TokenLogprob]: how probable each token of the content was; empty unless `logprobs` was given.
+    pub(crate) logprobs: Vec<TokenLogprob>,
     /// Any: what the content stands for, where it is held to a constraint and whole: a dict, a number, an object of
     /// the class that was given.
     pub(crate) parsed: Option<Value>,
@@ -168,7 +171,7 @@ impl Message {
         invalid: Option<String>,
     ) -> Self {
         let (tool_calls, warnings) = (tool_calls.unwrap_or_default(), warnings.unwrap_or_default());
-        Self { content, reasoning, tool_calls, warnings, finish, stats, parsed, invalid }
+        Self { content, reasoning, tool_calls, warnings, finish, stats, logprobs: Vec::new(), parsed, invalid }
     }
 
     /// The message as chat APIs write it, for a list of messages.
@@ -224,11 +227,12 @@ impl From<chat_format::Message> for Message {
 #[cfg(feature = "llama")]
 impl From<tokentrie::chat::ChatReply> for Message {
     fn from(reply: tokentrie::chat::ChatReply) -> Self {
-        let tokentrie::chat::ChatReply { message, shares, finish, stats, .. } = reply;
+        let tokentrie::chat::ChatReply { message, shares, logprobs, finish, stats, .. } = reply;
         let mut message = Self::from(message);
         for (call, share) in message.tool_calls.iter_mut().zip(shares) {
             (call.probability, call.probabilities) = (share.name, share.values);
         }
+        message.logprobs = logprobs.into_iter().map(TokenLogprob::from).collect();
         Self { finish: Some(finish.name().to_owned()), stats: Some(stats.into()), ..message }
     }
 }
@@ -412,7 +416,7 @@ impl ChatPrompt {
 }
 
 pickled!(ToolCall { id, name, arguments, probability, probabilities });
-pickled!(Message { content, reasoning, tool_calls, warnings, finish, stats, parsed, invalid });
+pickled!(Message { content, reasoning, tool_calls, warnings, finish, stats, logprobs, parsed, invalid });
 pickled!(ChatStats {
     prompt_tokens,
     prompt_tokens_reused,

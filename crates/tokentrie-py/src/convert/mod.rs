@@ -6,6 +6,7 @@ pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;
 pub(crate) mod ids;
+pub(crate) mod logprob;
 pub(crate) mod pickled;
 #[cfg(feature = "llama")]
 pub(crate) mod prompt;

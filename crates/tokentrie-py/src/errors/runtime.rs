@@ -42,6 +42,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(error) => error.into(),
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::LogprobsOfExact
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead

@@ -143,6 +143,8 @@ impl Model {
     ///     sampling: a Sampling in place of mode and all settings.
     ///     max_tokens: the most tokens of the reply. None takes what the context has room for.
     ///     probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
+    ///     logprobs: tell how probable each token of the content was, and so many of the most probable beside it, as
+    ///         for `generate`.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -183,7 +185,7 @@ impl Model {
             tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, stop=None, \
             constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
-            probabilities=False, cancel=None, timeout=None, priority=0, \
+            probabilities=False, logprobs=None, cancel=None, timeout=None, priority=0, \
             continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
@@ -201,7 +203,7 @@ impl Model {
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
         thinking_budget=None, stream=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise, mode=Given(None),
-        sampling=None, max_tokens=None, probabilities=false, cancel=None, timeout=None, priority=0,
+        sampling=None, max_tokens=None, probabilities=false, logprobs=None, cancel=None, timeout=None, priority=0,
         continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
@@ -223,6 +225,7 @@ impl Model {
         sampling: Option<&Bound<'_, Sampling>>,
         max_tokens: Option<i64>,
         probabilities: bool,
+        logprobs: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
@@ -266,6 +269,7 @@ impl Model {
                 content,
                 sampling: keywords.options(py)?,
                 probabilities,
+                logprobs: logprobs.map(|top| unsigned("logprobs", top)).transpose()?,
             },
         };
         let ready = made_in(py, &call, || {

@@ -1,6 +1,7 @@
 //! What a generation gives back, and what its observer sees.
 
 use crate::convert::generic::generic;
+use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
 #[cfg(feature = "llama")]
@@ -51,6 +52,9 @@ pub(crate) struct Generated {
     /// constraints.
     #[pyo3(get)]
     canonical: bool,
+    /// list[TokenLogprob]: how probable each of `tokens` was; empty unless `logprobs` was given.
+    #[pyo3(get)]
+    logprobs: Vec<TokenLogprob>,
     /// str: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full";
     /// "stopped" in the `partial` of a CancelledError.
     #[pyo3(get)]
@@ -141,6 +145,7 @@ impl Generated {
             fields,
             partial_token,
             canonical,
+            logprobs,
             finish,
             stats,
             value: _,
@@ -162,6 +167,7 @@ impl Generated {
             values,
             probabilities: scored.collect(),
             canonical,
+            logprobs: logprobs.into_iter().map(TokenLogprob::from).collect(),
             finish: finish.name().to_owned(),
             stats: Stats::new(stats, seconds),
         }
@@ -299,20 +305,23 @@ pub(crate) struct Step {
     /// `Generated.text`, but for a character that the output does not end.
     #[pyo3(get)]
     text: String,
+    /// TokenLogprob | None: how probable it was, where `logprobs` was given.
+    #[pyo3(get)]
+    logprob: Option<TokenLogprob>,
     candidates: Vec<(u32, f32)>,
 }
 
 #[cfg(feature = "llama")]
-impl From<&llama_sampler::Step<'_>> for Step {
-    fn from(step: &llama_sampler::Step<'_>) -> Self {
-        let &llama_sampler::Step { index, depth, allowed, token, forced, text, .. } = step;
+impl From<&llama_sampler::Step> for Step {
+    fn from(step: &llama_sampler::Step) -> Self {
         Self {
-            index,
-            depth,
-            token: token.get(),
-            forced,
-            text: text.to_owned(),
-            candidates: allowed.iter().map(|&(token, share)| (token.get(), share)).collect(),
+            index: step.index,
+            depth: step.depth,
+            token: step.token.get(),
+            forced: step.forced,
+            text: step.text.clone(),
+            logprob: step.logprob.clone().map(TokenLogprob::from),
+            candidates: step.allowed.iter().map(|&(token, share)| (token.get(), share)).collect(),
         }
     }
 }
@@ -334,7 +343,7 @@ impl Step {
     }
 
     fn __repr__(&self) -> String {
-        let Self { index, depth, token, forced, text, candidates } = self;
+        let Self { index, depth, token, forced, text, candidates, .. } = self;
         format!(
             "<tokentrie.Step {index}: token {token}, text {text:?}, forced {forced}, {} allowed, depth {depth}>",
             candidates.len()
@@ -353,6 +362,7 @@ pickled!(Generated {
     values,
     probabilities,
     canonical,
+    logprobs,
     finish,
     stats
 });
@@ -373,4 +383,4 @@ pickled!(Stats {
     n_threads,
     seed
 });
-pickled!(Step { index, depth, token, forced, text, candidates });
+pickled!(Step { index, depth, token, forced, text, logprob, candidates });

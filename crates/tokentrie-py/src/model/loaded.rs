@@ -264,6 +264,8 @@ impl Model {
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
     ///     probabilities: of a Form, also score every value of every slot; a slot with a rule of too many texts to
     ///         list has none.
+    ///     logprobs: tell how probable each token was among those that could come, and so many of the most probable
+    ///         beside it: an int from 0 up. None tells nothing. Not with mode="exact".
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
@@ -305,14 +307,14 @@ impl Model {
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
-            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, free_sampling=None,
-            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, priority=0, n=None,
-            **settings
+            after=After(trie_core::After::Stop), probabilities=false, logprobs=None, on_step=None, sampling=None,
+            free_sampling=None, stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, priority=0,
+            n=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=\"raise\", \
-            cancel=None, timeout=None, priority=0, n=None, **settings)",
+            probabilities=False, logprobs=None, on_step=None, sampling=None, free_sampling=None, stop=None, \
+            on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -325,6 +327,7 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
         probabilities: bool,
+        logprobs: Option<i64>,
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
         free_sampling: Option<&Bound<'_, Sampling>>,
@@ -348,6 +351,7 @@ impl Model {
         options.stop = stops(stop)?;
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
+        options.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let (given, built, prompt) = made_in(py, &call, || {
             let given = constraint.map(as_object).transpose()?;

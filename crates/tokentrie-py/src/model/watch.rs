@@ -68,7 +68,7 @@ impl llama_sampler::Watch for Watch {
         self.on_step.is_some() && self.signals.raised.is_none()
     }
 
-    fn step(&mut self, step: &llama_sampler::Step<'_>) {
+    fn step(&mut self, step: &llama_sampler::Step) {
         let Some(on_step) = &self.on_step else { return };
         let shown = attached(|py| -> PyResult<()> {
             let arguments = (Step::from(step),).into_pyobject(py)?;

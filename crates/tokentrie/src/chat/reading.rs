@@ -238,7 +238,7 @@ impl<W: ChatWatch> Watch for Reading<W> {
         self.told.shares.is_some()
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn step(&mut self, step: &Step) {
         if let Some(held) = &mut self.content {
             let (before, text) = held.push(step.token, &self.vocab);
             for token in before {

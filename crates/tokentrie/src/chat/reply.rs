@@ -3,13 +3,13 @@
 use crate::chat::content::HeldContent;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
-use crate::chat::shares::CallShares;
+use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Runtime, Said};
 use crate::run::Stops;
 use chat_format::{
     ChatFormat, ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools,
 };
-use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError};
+use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -35,6 +35,8 @@ pub struct ReplyOptions {
     pub sampling: SamplerOptions,
     /// Whether it is told how probable calls were.
     pub probabilities: bool,
+    /// How probable each token of the content was, and so many of the most probable beside it.
+    pub logprobs: Option<u32>,
 }
 
 impl ReplyOptions {
@@ -120,6 +122,8 @@ pub struct ChatReply {
     pub message: Message,
     /// Of each call, where that was asked for.
     pub shares: Vec<CallShares>,
+    /// Of each token of the content, where that was asked for.
+    pub logprobs: Vec<TokenLogprob>,
     /// Whether content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
     /// Why it ended.
@@ -158,6 +162,7 @@ impl ReadyChat {
         let room = runtime.n_ctx().saturating_sub(self.prompt.tokens.len()).max(1);
         let most = self.options.max_tokens.map_or(room, |most| most as usize);
         let generate = GenerateOptions::default().with_sampling(self.options.sampling).with_max_tokens(most);
+        let generate = generate.with_logprobs(self.options.logprobs);
         match runtime {
             Runtime::Alone(context) => {
                 let (end, read) = self.split();
@@ -226,6 +231,7 @@ impl End {
         let content_is_whole = !self.is_held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         let (message, shares, reasoning_tokens) = reading.finish(cut, &self.options.tools);
+        let logprobs = of_content(&generated.logprobs, &message.content, &self.vocab);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
             (true, ..) => ChatFinish::Cancelled,
             (_, true, _) => ChatFinish::Length,
@@ -246,6 +252,6 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        ChatReply { message, shares, content_is_whole, finish, stats }
+        ChatReply { message, shares, logprobs, content_is_whole, finish, stats }
     }
 }

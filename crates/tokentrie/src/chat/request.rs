@@ -42,7 +42,7 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "messages",
     "tools",
     "tool_choice",
@@ -54,6 +54,7 @@ const FIELDS: [&str; 17] = [
     "template_variables",
     "max_tokens",
     "probabilities",
+    "logprobs",
     "sampling",
     "timeout",
     "priority",
@@ -100,6 +101,7 @@ impl ChatRequest {
             content: None,
             sampling: fields.read("sampling", sampling)?.unwrap_or_default(),
             probabilities: fields.flag("probabilities", false)?,
+            logprobs: fields.count("logprobs")?,
         };
         let continued = fields.read("continue_final_message", |place, value| match text(place, value)? {
             "auto" => Ok(Continued::Auto),

@@ -1,8 +1,10 @@
 //! How probable the names and the enum values of calls were.
 
 use chat_format::{Event, Message, ToolCall, Tools};
+use llama_sampler::TokenLogprob;
 use serde_json::Value;
 use std::ops::Range;
+use trie_text::Vocab;
 
 /// How probable a call was.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,7 +29,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Sees a token before it is read.
-    pub(super) fn token(&mut self, bytes: &[u8], step: &llama_sampler::Step<'_>) {
+    pub(super) fn token(&mut self, bytes: &[u8], step: &llama_sampler::Step) {
         self.text.extend_from_slice(bytes);
         let listed = step.allowed.iter().find(|(token, _)| *token == step.token);
         let share = if step.forced { Some(1.0) } else { listed.map(|&(_, share)| f64::from(share)) };
@@ -91,6 +93,23 @@ impl Shares {
         }
         found
     }
+}
+
+/// Of the tokens that hold a byte of the content; all of them where the reply does not have it word for word.
+pub(super) fn of_content(known: &[TokenLogprob], content: &str, vocab: &Vocab) -> Vec<TokenLogprob> {
+    if known.is_empty() || content.is_empty() {
+        return Vec::new();
+    }
+    let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(known.len()));
+    for one in known {
+        text.extend_from_slice(vocab.piece(one.token).unwrap_or_default());
+        ends.push(text.len());
+    }
+    // What was thought may say the same before.
+    let Some(at) = last_in(&text, content.as_bytes()) else { return known.to_vec() };
+    let first = ends.partition_point(|&end| end <= at);
+    let last = ends.partition_point(|&end| end < at + content.len());
+    known.get(first..=last).unwrap_or(known).to_vec()
 }
 
 /// References that lead from one to the next.

@@ -24,8 +24,9 @@ pub fn event_json(event: &Event) -> String {
 }
 
 impl ChatReply {
-    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "warnings": [...], "stats": {...}}`. The
-    /// message goes on into the next request; calls have `probability` and `probabilities` where that was asked for.
+    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "logprobs": [...], "warnings": [...],
+    /// "stats": {...}}`. The message goes on into the next request; calls have `probability` and `probabilities` where
+    /// that was asked for.
     #[must_use]
     pub fn to_json(&self, warnings: &[String]) -> String {
         let mut message = json!({"role": "assistant", "content": self.message.content});
@@ -40,6 +41,7 @@ impl ChatReply {
         json!({
             "message": message,
             "finish": self.finish.name(),
+            "logprobs": crate::run::logprobs(&self.logprobs),
             "warnings": warnings,
             "stats": {
                 "prompt_tokens": stats.prompt_tokens,

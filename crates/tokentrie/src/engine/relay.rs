@@ -51,31 +51,12 @@ pub(super) fn wait<M, T>(
     }
 }
 
-/// A [`Step`] that outlives it.
-pub(crate) struct OwnedStep {
-    index: usize,
-    depth: usize,
-    allowed: Vec<(TokenId, f32)>,
-    token: TokenId,
-    forced: bool,
-    text: String,
-    kept: bool,
-}
-
-impl OwnedStep {
-    pub(super) fn show(&self, watch: &mut dyn Watch) {
-        let Self { index, depth, allowed, token, forced, text, kept } = self;
-        let (index, depth, token, forced, kept) = (*index, *depth, *token, *forced, *kept);
-        watch.step(&Step { index, depth, allowed, token, forced, text, kept });
-    }
-}
-
 /// Hears of a generation inside the engine, and tells of it.
 pub(crate) struct Relay<T> {
     pub(super) stop: Stop,
     pub(super) wants_steps: bool,
     pub(super) wants_shares: bool,
-    pub(super) tell: Sender<Said<OwnedStep, T>>,
+    pub(super) tell: Sender<Said<Step, T>>,
 }
 
 impl<T> Watch for Relay<T> {
@@ -91,11 +72,9 @@ impl<T> Watch for Relay<T> {
         self.wants_shares
     }
 
-    fn step(&mut self, step: &Step<'_>) {
-        let &Step { index, depth, allowed, token, forced, text, kept } = step;
-        let (allowed, text) = (allowed.to_vec(), text.to_owned());
+    fn step(&mut self, step: &Step) {
         // Who does not listen any more has stopped it.
-        let _ = self.tell.send(Said::Told(OwnedStep { index, depth, allowed, token, forced, text, kept }));
+        let _ = self.tell.send(Said::Told(step.clone()));
     }
 }
 

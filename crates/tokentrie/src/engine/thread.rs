@@ -6,9 +6,9 @@ use super::inbox::{Alone, Shared, run};
 use super::job::{Arrived, Job, Place};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, OwnedStep, Relay, Row, Said, Stop, wait};
+use super::relay::{Choosing, Generating, Relay, Row, Said, Stop, wait};
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, RuntimeError, Watch,
+    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, RuntimeError, Step, Watch,
 };
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -109,7 +109,7 @@ impl Engine {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Generated>, RuntimeError> {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
-        let make = |options: &GenerateOptions, tell: Sender<Said<OwnedStep, Generated>>, stop| {
+        let make = |options: &GenerateOptions, tell: Sender<Said<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
             let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
@@ -119,9 +119,9 @@ impl Engine {
             Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
         };
         let jobs = options.iter().map(|options| |tell, stop| make(options, tell, stop));
-        self.call_each(priority, jobs, &mut |step: Option<OwnedStep>| {
+        self.call_each(priority, jobs, &mut |step: Option<Step>| {
             if let Some(step) = step {
-                step.show(watch);
+                watch.step(&step);
             }
             watch.stop()
         })

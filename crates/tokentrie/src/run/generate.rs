@@ -36,6 +36,9 @@ pub enum GenerateError {
     /// A chain of llama.cpp's chooses all tokens alike.
     #[error("free_sampling needs skip_ahead: without it one chain chooses all tokens")]
     FreeNeedsSkipAhead,
+    /// A value that is taken as a whole is no choice of tokens.
+    #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
+    LogprobsOfExact,
     /// What has no slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
@@ -67,6 +70,9 @@ impl Generate {
             }
             if !self.stop.is_empty() {
                 return Err(GenerateError::StopOfForm);
+            }
+            if self.exact && self.logprobs.is_some() {
+                return Err(GenerateError::LogprobsOfExact);
             }
             let prompt = prompt.tokens(vocab, form.begins_with())?;
             return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Form(form) });
@@ -239,5 +245,6 @@ impl ReadyGeneration {
             .with_healed_bytes(self.healed_bytes)
             .with_exact(options.exact)
             .with_probabilities(options.probabilities)
+            .with_logprobs(options.logprobs)
     }
 }

@@ -33,6 +33,7 @@ pub use request::{ChooseRequest, GenerateRequest};
 pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
 #[cfg(feature = "llama")]
+pub(crate) use wire::logprobs;
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]

@@ -54,6 +54,13 @@ pub(crate) const STOP: OptionInfo = option(
 /// The seconds that a call may take, in every request.
 pub(crate) const TIMEOUT: OptionInfo =
     option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
+/// How probable tokens were, in generations and chats.
+pub(crate) const LOGPROBS: OptionInfo = option(
+    "logprobs",
+    "null",
+    "0 to 4294967295",
+    "tell how probable each token was among those that could come, and so many of the best beside it",
+);
 /// How urgent a call is, in every request.
 pub(crate) const PRIORITY: OptionInfo = option(
     "priority",
@@ -84,6 +91,8 @@ pub struct Generate {
     pub exact: bool,
     /// Of a form: the probability of every value of every slot.
     pub probabilities: bool,
+    /// How probable each token was, and so many of the most probable beside it.
+    pub logprobs: Option<u32>,
 }
 
 impl Default for Generate {
@@ -98,13 +107,14 @@ impl Default for Generate {
             after: None,
             exact: false,
             probabilities: false,
+            logprobs: None,
         }
     }
 }
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 11] = [
+    pub const OPTIONS: [OptionInfo; 12] = [
         SAMPLING,
         FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
@@ -114,6 +124,7 @@ impl Generate {
         option("after", "null", "\"stop\" or \"free\"", "whether the output ends with the span; not for forms"),
         option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
         option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
+        LOGPROBS,
         TIMEOUT,
         PRIORITY,
     ];
@@ -135,6 +146,7 @@ impl Generate {
             after,
             exact: fields.flag("exact", usual.exact)?,
             probabilities: fields.flag("probabilities", usual.probabilities)?,
+            logprobs: fields.count(LOGPROBS.name)?,
         })
     }
 }

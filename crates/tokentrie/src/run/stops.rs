@@ -2,7 +2,6 @@
 
 use llama_sampler::{Finish, Generated, Step, Watch};
 use std::sync::Arc;
-use trie_core::TokenId;
 
 /// The most stop texts.
 const MOST: usize = 256;
@@ -145,23 +144,13 @@ impl StopFilter {
 pub(super) struct Stopping<W> {
     watch: W,
     filter: StopFilter,
-    held: Vec<Held>,
+    /// Tokens that are not certain.
+    held: Vec<Step>,
     /// Bytes that no stop text can reach, and those of them that were shown.
     certain: usize,
     shown: usize,
     /// The bytes before each token.
     begins: Vec<usize>,
-}
-
-/// A token that is not certain.
-struct Held {
-    index: usize,
-    depth: usize,
-    allowed: Vec<(TokenId, f32)>,
-    token: TokenId,
-    forced: bool,
-    text: String,
-    kept: bool,
 }
 
 impl<W: Watch> Stopping<W> {
@@ -177,10 +166,10 @@ impl<W: Watch> Stopping<W> {
             after >= held
         });
         let certain = certain.count();
-        for Held { index, depth, allowed, token, forced, text, kept } in self.held.drain(..certain) {
-            self.shown += text.len();
+        for step in self.held.drain(..certain) {
+            self.shown += step.text.len();
             if self.watch.wants_steps() {
-                self.watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text, kept });
+                self.watch.step(&step);
             }
         }
     }
@@ -201,6 +190,7 @@ impl<W: Watch> Stopping<W> {
         }
         generated.text.truncate(cut);
         generated.tokens.truncate(kept);
+        generated.logprobs.truncate(kept);
         generated.finish = Finish::StopText;
         generated
     }
@@ -223,11 +213,10 @@ impl<W: Watch> Watch for Stopping<W> {
         self.watch.wants_steps() && self.watch.wants_shares()
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn step(&mut self, step: &Step) {
         self.begins.push(self.shown + self.held.iter().map(|step| step.text.len()).sum::<usize>());
-        self.certain += self.filter.push(step.text).len();
-        let &Step { index, depth, allowed, token, forced, text, kept } = step;
-        self.held.push(Held { index, depth, allowed: allowed.to_vec(), token, forced, text: text.to_owned(), kept });
+        self.certain += self.filter.push(&step.text).len();
+        self.held.push(step.clone());
         if !self.filter.found {
             return self.tell(self.filter.held());
         }

@@ -1,6 +1,6 @@
 //! What came of generations and choices as JSON, under the names that Python has for it.
 
-use llama_sampler::Generated;
+use llama_sampler::{Generated, TokenLogprob};
 use serde_json::{Map, Value, json};
 use trie_core::{Choice, Leaf, LeafId, TokenId};
 use trie_text::ValueSet;
@@ -9,8 +9,9 @@ use trie_text::ValueSet;
 /// `seconds` for all of it, `warnings` of its constraint.
 #[must_use]
 pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) -> String {
-    let Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats, .. } =
-        generated;
+    let Generated {
+        tokens, text, leaf, leaves, fields, value, partial_token, canonical, logprobs, finish, stats, ..
+    } = generated;
     let values: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
     let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
@@ -25,6 +26,7 @@ pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) 
         "probabilities": scored.collect::<Map<_, _>>(),
         "partial_token": partial_token,
         "canonical": canonical,
+        "logprobs": self::logprobs(logprobs),
         "warnings": warnings,
         "stats": {
             "forward_passes": stats.forward_passes,
@@ -84,6 +86,16 @@ pub fn choice_json(choice: &Choice, set: &ValueSet, warnings: &[String]) -> Stri
 
 fn leaf(leaf: &Leaf) -> Value {
     json!({"index": leaf.index.index(), "name": leaf.name, "tokens": ids(&leaf.tokens)})
+}
+
+/// `[{"token": 5, "logprob": -0.1, "top": [[5, -0.1], [7, -2.4]]}, …]`; the logarithm of 0 is `null`.
+pub(crate) fn logprobs(known: &[TokenLogprob]) -> Value {
+    let number = |logprob: f32| Value::from(f64::from(logprob));
+    let of = |one: &TokenLogprob| {
+        let top: Vec<Value> = one.top.iter().map(|&(token, of)| json!([token.get(), number(of)])).collect();
+        json!({"token": one.token.get(), "logprob": number(one.logprob), "top": top})
+    };
+    known.iter().map(of).collect()
 }
 
 fn ids(tokens: &[TokenId]) -> Vec<u32> {

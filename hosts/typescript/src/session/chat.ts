@@ -4,6 +4,7 @@ import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
 import { isList, shown } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
+import type { TokenLogprob } from "./thread/protocol.js";
 
 /** A call of a tool, as chat APIs write it. */
 export interface ToolCall {
@@ -68,6 +69,8 @@ export interface ChatOptions {
   readonly responseFormat?: object;
   /** Tell of each call how probable its name was, and its enum and boolean arguments. */
   readonly probabilities?: boolean;
+  /** How probable each token of the content was, and so many of the most probable beside it. */
+  readonly logprobs?: number;
   /** With any of these tokens are drawn; without, the best are taken. */
   readonly sampling?: DrawOptions;
   /** Go on with the last message, which is the assistant's. */
@@ -86,6 +89,8 @@ export interface ChatReply {
   /** Append it to the messages to go on. */
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
   readonly finish: "stop" | "tool_calls" | "length" | "cancelled";
+  /** Of each token of the content, where that was asked for. */
+  readonly logprobs: readonly TokenLogprob[];
   /** What of tools, template or reply was not as it should be. */
   readonly warnings: readonly string[];
   readonly stats: ChatStats;

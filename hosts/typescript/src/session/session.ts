@@ -84,6 +84,8 @@ export interface GenerateOptions {
   readonly exact?: boolean;
   /** Of a form: the probability of every value of every slot. */
   readonly probabilities?: boolean;
+  /** How probable each token was among those that could come, and so many of the most probable beside it. */
+  readonly logprobs?: number;
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
 }
@@ -117,6 +119,7 @@ const EMPTY: Outcome = {
   values: null,
   value: null,
   probabilities: {},
+  logprobs: [],
   stats: {
     promptTokens: 0,
     promptTokensReused: 0,
@@ -485,8 +488,9 @@ function chosen(values: ChosenValues): Choice {
 
 /** The options of a generation that the library reads as JSON; undefined where none of them is given. */
 function requestOf(options: GenerateOptions): string | undefined {
-  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities, priority } = options;
-  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, priority });
+  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities, logprobs, priority } =
+    options;
+  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, logprobs, priority });
   if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {

@@ -2,6 +2,7 @@
 //! taken back.
 
 use super::generated::{Field, Finish, GenerateOptions, Generated};
+use super::likely::Likely;
 use super::{Generation, chain};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
@@ -63,6 +64,7 @@ impl<W: Watch> Filler<W> {
         options.sampling.draw.check()?;
         let mut generation = Generation::before(vocab, host, prompt, form.begins_with(), watch)?;
         generation.tentative = true;
+        generation.likely = options.logprobs.filter(|_| !options.exact).map(Likely::new);
         if let Some(set) = form.begins_with().filter(|set| set.heal_bytes() > 0) {
             generation.vocab.healed_text(set, prompt)?;
         }
@@ -98,7 +100,7 @@ impl<W: Watch> Filler<W> {
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
             && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens());
-        let (tokens, text, stats, watch) = generation.finish()?;
+        let (tokens, logprobs, text, stats, watch) = generation.finish()?;
         let text = if stopped { text } else { filled.text()[stats.healed_bytes..].to_owned() };
         let field = |(number, field): (usize, &trie_text::FilledField)| Field {
             name: field.name.clone(),
@@ -128,6 +130,7 @@ impl<W: Watch> Filler<W> {
             value_tokens: 0,
             partial_token,
             canonical,
+            logprobs,
             finish,
             stats,
         };

@@ -7,6 +7,7 @@
 
 use super::chooser::{ChainOverSpan, Chooser, WholeChain};
 use super::generated::{GenerateOptions, Generated};
+use super::likely::Likely;
 use super::task::check_rules;
 use super::walk::Walk;
 use super::{GenerateTask, Generation, Inside, chain};
@@ -45,6 +46,7 @@ impl Context {
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.heal(options.healed_bytes);
+        generation.likely = options.logprobs.map(Likely::new);
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
         self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
@@ -113,6 +115,7 @@ impl Context {
         let set = rules.first_set();
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.heal(options.healed_bytes);
+        generation.likely = options.logprobs.map(Likely::new);
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         self.walk(Walk::new(generation, chooser, options.max_tokens, true))
     }

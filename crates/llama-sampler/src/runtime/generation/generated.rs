@@ -1,5 +1,6 @@
 //! How to generate, and what a generation gave.
 
+use crate::runtime::watch::TokenLogprob;
 use trie_core::{Leaf, SamplerOptions, TokenId};
 
 /// How to generate.
@@ -23,6 +24,9 @@ pub struct GenerateOptions {
     pub exact: bool,
     /// Of a form: whether to give the probability of every value of every slot, after what stands before it.
     pub probabilities: bool,
+    /// Whether to tell how probable each token was, and so many of the most probable beside it. Costs `O(allowed)` a
+    /// token. Values that `exact` takes as a whole have none.
+    pub logprobs: Option<u32>,
 }
 
 impl Default for GenerateOptions {
@@ -35,6 +39,7 @@ impl Default for GenerateOptions {
             healed_bytes: 0,
             exact: false,
             probabilities: false,
+            logprobs: None,
         }
     }
 }
@@ -80,6 +85,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_probabilities(self, probabilities: bool) -> Self {
         Self { probabilities, ..self }
+    }
+
+    /// With [`GenerateOptions::logprobs`].
+    #[must_use]
+    pub fn with_logprobs(self, logprobs: impl Into<Option<u32>>) -> Self {
+        Self { logprobs: logprobs.into(), ..self }
     }
 }
 
@@ -160,6 +171,8 @@ pub struct Generated {
     /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
+    /// How probable each of the tokens was; empty unless that was asked for.
+    pub logprobs: Vec<TokenLogprob>,
     /// Why it ended.
     pub finish: Finish,
     /// What it took.

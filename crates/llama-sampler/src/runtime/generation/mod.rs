@@ -5,6 +5,7 @@ mod chooser;
 mod fill;
 mod generate;
 mod generated;
+mod likely;
 mod report;
 mod task;
 mod walk;
@@ -14,8 +15,9 @@ pub use task::{GenerateTask, Inside};
 
 use super::context::{fits, not_empty};
 use super::error::RuntimeError;
-use super::watch::Watch;
-use report::{Report, Written};
+use super::watch::{Step, TokenLogprob, Watch};
+use likely::Likely;
+use report::Report;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, Decoded, Host, TokenId, Tokens, Trie, logits};
@@ -40,6 +42,7 @@ struct Generation<W> {
     stats: GenerateStats,
     /// What the watcher is told of the next token.
     shares: Vec<(TokenId, f32)>,
+    likely: Option<Likely>,
     report: Report,
     /// Whether tokens that are written now may be taken back.
     tentative: bool,
@@ -62,6 +65,7 @@ impl<W: Watch> Generation<W> {
             begun: false,
             stats: GenerateStats::default(),
             shares: Vec::new(),
+            likely: None,
             report: Report::default(),
             tentative: false,
         })
@@ -128,12 +132,18 @@ impl<W: Watch> Generation<W> {
         if self.watch.wants_steps() && self.watch.wants_shares() {
             probabilities(row, allowed, &mut self.shares);
         }
+        if let Some(likely) = &mut self.likely {
+            likely.consider(row, allowed);
+        }
     }
 
     /// Notes that only this token may come.
     fn consider_forced(&mut self, token: TokenId) {
         self.shares.clear();
         self.shares.push((token, 1.0));
+        if let Some(likely) = &mut self.likely {
+            likely.only(token);
+        }
     }
 
     /// Counts a token and tells the watcher of it; all but those that only end the output are `kept` in it. `depth` is
@@ -144,10 +154,11 @@ impl<W: Watch> Generation<W> {
         if kept {
             self.text.push(token);
         }
+        let logprob = self.likely.as_mut().map(|likely| likely.write(token, kept));
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
-            let allowed = self.shares.clone();
-            self.report.add(Written { index, depth, allowed, token, forced, kept, bytes });
+            let (allowed, text) = (self.shares.clone(), String::new());
+            self.report.add(Step { index, depth, allowed, token, forced, kept, text, logprob }, bytes);
             if !self.tentative {
                 self.settle(index + 1);
             }
@@ -170,6 +181,9 @@ impl<W: Watch> Generation<W> {
     fn take_back(&mut self, n: usize) {
         self.text.truncate(self.prompt + n);
         self.report.take_back(n);
+        if let Some(likely) = &mut self.likely {
+            likely.take_back(n);
+        }
     }
 
     /// Whether no token can be added after the next.
@@ -177,13 +191,14 @@ impl<W: Watch> Generation<W> {
         self.text.len() > self.host.room
     }
 
-    /// Tokens, their text, what they took, and who heard of them.
-    fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats, W), RuntimeError> {
-        let Self { vocab, mut text, prompt, stats, watch, .. } = self;
-        let tokens = text.split_off(prompt);
+    /// Tokens, how probable they were, their text, what they took, and who heard of them.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+    fn finish(self) -> Result<(Vec<TokenId>, Vec<TokenLogprob>, String, GenerateStats, W), RuntimeError> {
+        let Self { vocab, mut text, prompt, likely, stats, watch, .. } = self;
+        let (tokens, logprobs) = (text.split_off(prompt), likely.map(Likely::finish).unwrap_or_default());
         let bytes = vocab.join(&tokens)?;
         let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
-        Ok((tokens, text, stats, watch))
+        Ok((tokens, logprobs, text, stats, watch))
     }
 }
 

@@ -66,7 +66,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         let vocab = Arc::clone(&generation.vocab);
         let value_tokens = generation.value_tokens;
         let value = span.is_some_and(|span| span.status() == Status::Complete).then(|| generation.value_text());
-        let (tokens, text, mut stats, watch) = generation.finish()?;
+        let (tokens, logprobs, text, mut stats, watch) = generation.finish()?;
         stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
         let leaves = span.map_or_else(Vec::new, Span::leaves);
         let leaf = leaves.last().cloned();
@@ -88,6 +88,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             value_tokens,
             partial_token,
             canonical,
+            logprobs,
             finish,
             stats,
         };

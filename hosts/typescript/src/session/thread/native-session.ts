@@ -13,6 +13,7 @@ import {
   plain,
   type SessionSettings,
   type TextsRequest,
+  type TokenLogprob,
 } from "./protocol.js";
 
 /** What is read of the JSON of a generation. */
@@ -20,6 +21,8 @@ interface Said {
   readonly value: string | null;
   readonly values: Readonly<Record<string, string>>;
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
+  /** A library before this has none. */
+  readonly logprobs?: readonly TokenLogprob[];
 }
 
 /** What is read of the JSON of a choice. */
@@ -307,11 +310,12 @@ export class NativeSession implements Calls {
     return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
   }
 
-  #said(): Pick<Outcome, "value" | "values" | "probabilities"> {
+  #said(): Pick<Outcome, "value" | "values" | "probabilities" | "logprobs"> {
     // An older library has no results.
     const said = this.#library.has("tokentrie_session_result") ? this.#result<Said>() : null;
     const values = said === null || Object.keys(said.values).length === 0 ? null : said.values;
-    return { value: said?.value ?? null, values, probabilities: said?.probabilities ?? {} };
+    const { value = null, probabilities = {}, logprobs = [] } = said ?? {};
+    return { value, values, probabilities, logprobs };
   }
 
   /** What the last generation, choice or decision gave. */

@@ -34,7 +34,18 @@ export interface Outcome {
   readonly value: string | null;
   /** Of a form, where they were asked for: of every value of each slot, by name. */
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
+  /** Of each token, where that was asked for. */
+  readonly logprobs: readonly TokenLogprob[];
   readonly stats: GenerationStats;
+}
+
+/** How probable a token was, before temperature and truncation; null is the logarithm of 0. */
+export interface TokenLogprob {
+  readonly token: number;
+  /** 0 where no other text could come. */
+  readonly logprob: number | null;
+  /** The most probable tokens with theirs, best first. */
+  readonly top: readonly (readonly [number, number | null])[];
 }
 
 export interface SessionInfo {

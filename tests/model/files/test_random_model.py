@@ -14,7 +14,7 @@ from models import TINY, VOCABULARIES, precise_model
 from random_model import RandomModelError, write_random_model
 from tokentrie import Model, Vocab
 
-TOOL = Path(__file__).parents[2] / "tools" / "random_model.py"
+TOOL = Path(__file__).parents[3] / "tools" / "random_model.py"
 SMALL = {"width": 32, "layers": 1}
 
 

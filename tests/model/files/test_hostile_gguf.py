@@ -14,7 +14,7 @@ from models import TINY
 from support import vocabulary_files
 from tokentrie import Model, ModelError, TokenTrieError, Vocab
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 
 from mutate_gguf import F32, STRING, U32, Gguf, Value
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 SENTENCE_PIECE = (b"<unk>", b"<s>", b"</s>", *(b"<0x%02X>" % byte for byte in range(256)), "▁".encode(), b"a", b"b")
-TOOL = Path(__file__).parents[2] / "tools" / "mutate_gguf.py"
+TOOL = Path(__file__).parents[3] / "tools" / "mutate_gguf.py"
 CPU = Path("/proc/cpuinfo")
 # llama.cpp multiplies sound quantised weights by instructions that some virtual machines claim to have.
 AMX = CPU.exists() and "amx_tile" in CPU.read_text()
