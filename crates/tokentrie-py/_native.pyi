@@ -94,6 +94,7 @@ __all__ = [
     "ThinkGate",
     "Time",
     "TimedOutError",
+    "TokenLogprob",
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
