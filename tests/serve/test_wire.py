@@ -11,11 +11,12 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from serve.server import KEY, Reply, Server, serving
+from serve.streams import put_together
 from serve.wire_cases import CASES, body_of, found, steps, wrong
 
 pytestmark = pytest.mark.model
 
-SERVED = re.compile(r"/v1/(decisions|systemone|choose|models.*)|/(tokenize|detokenize|health|metrics)|/nowhere.*")
+SERVED = re.compile(r"/v1/(chat/completions|completions|responses|decisions|systemone|choose|models.*)|/(tokenize|detokenize|health|metrics)|/nowhere.*")
 """What the server answers so far; the other cases of the file wait for the rest of it."""
 
 
@@ -58,7 +59,10 @@ def test_a_case_of_the_wire(server: Server, case: dict[str, Any]) -> None:
         for words in expect.get("mentions", []):
             several = words if isinstance(words, list) else [words]
             assert any(word.lower() in reply.body.decode().lower() for word in several), (words, reply.body)
+        content = put_together(reply.body) if expect.get("stream") else None
+        if content is not None:
+            assert reply.headers["content-type"].startswith("text/event-stream")
         if "json" in expect and (reply.status < 400 or expect.get("json_on_error")):
-            assert not [*wrong(reply.content(), expect["json"], known)]
+            assert not [*wrong(content or reply.content(), expect["json"], known)]
         for name, path in expect.get("save", {}).items():
             known[name] = found(reply.content(), path)[0]

@@ -16,14 +16,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import tokentrie
-from tokentrie.serve.errors import WireError, of_library, of_validation
+from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validation
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
-from tokentrie.serve.wire import choosing, decisions, systemone, tokens
-
-#: What a request can make the library raise.
-REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
+from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, tokens
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,18 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     @app.post("/v1/systemone")
     async def system_one(request: Request, said: systemone.SystemOneRequest) -> dict[str, Any]:
         return await systemone.answer(request, models, said)
+
+    @app.post("/v1/chat/completions")
+    async def chat(request: Request, said: chatting.ChatRequest) -> Response:
+        return await chatting.answer(request, models, {}, said)
+
+    @app.post("/v1/completions")
+    async def complete(request: Request, said: completing.CompletionRequest) -> Response:
+        return await completing.answer(request, models, {}, said)
+
+    @app.post("/v1/responses")
+    async def respond(request: Request, said: responding.ResponsesRequest) -> Response:
+        return await responding.answer(request, models, {}, said)
 
     @app.post("/v1/choose")
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from starlette.responses import JSONResponse
 
 import tokentrie
 
+#: What a request can make the library raise.
+REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
 RETRY_AFTER = "1"
 
@@ -35,10 +37,13 @@ class WireError(Exception):
         kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
         return kinds.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
 
+    def envelope(self) -> dict[str, Any]:
+        """The error as OpenAI's clients read it."""
+        return {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
+
     def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
         """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""
-        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
-        body: dict[str, Any] = {"error": error}
+        body: dict[str, Any] = {"error": self.envelope()}
         if path.rstrip("/") != SYSTEM_ONE:
             return JSONResponse(body, self.status, self.headers)
         if self.status != 400:

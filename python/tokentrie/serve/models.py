@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
@@ -13,6 +14,7 @@ from tokentrie import CancelledError, Model
 from tokentrie.streaming import in_background
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -26,17 +28,106 @@ class Served:
 
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
-        running = asyncio.ensure_future(in_background(work))
+        (done,) = await self.each(request, [work])
+        return done
+
+    async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
+        """The same for several at once, each on a thread; the first that fails ends all of them."""
+        running = [asyncio.ensure_future(in_background(work)) for work in works]
+        everything = asyncio.ensure_future(_all(running))
         leaving = asyncio.ensure_future(_gone(request))
         try:
-            await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
+            await asyncio.wait({everything, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not everything.done():
                 raise CancelledError("stopped: the client went away")
-            return running.result()
+            return everything.result()
+        finally:
+            for one in (leaving, everything, *running):
+                one.cancel()
+            await asyncio.wait({everything, *running})
+
+    async def stream(self, request: Request, works: Sequence[Callable[..., T]]) -> Parts[Any, T]:
+        """Runs works, which take `cancel` and `put`, on threads, and waits for the first part: what fails before it
+        is raised here, while the status of the answer can still say so.
+        """
+        parts: Parts[Any, T] = Parts(works)
+        leaving = asyncio.ensure_future(_gone(request))
+        first = asyncio.ensure_future(parts.begin())
+        try:
+            await asyncio.wait({first, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not first.done():
+                raise CancelledError("stopped: the client went away")
+            first.result()
+            return parts
+        except BaseException:
+            await parts.close()
+            raise
         finally:
             leaving.cancel()
-            running.cancel()
-            await asyncio.wait({running})
+            first.cancel()
+
+
+class Parts(Generic[Part, T]):
+    """What several calls say while they run, each part with the number of its call. Who loses it ends them."""
+
+    def __init__(self, works: Sequence[Callable[..., T]]) -> None:
+        self._queue: asyncio.Queue[tuple[int, Part] | None] = asyncio.Queue()
+        self._running = [asyncio.ensure_future(self._run(number, work)) for number, work in enumerate(works)]
+        self._left = len(self._running)
+        self._first: tuple[int, Part] | None = None
+
+    async def _run(self, number: int, work: Callable[..., T]) -> T:
+        loop = asyncio.get_running_loop()
+
+        def put(part: Part) -> None:
+            loop.call_soon_threadsafe(self._queue.put_nowait, (number, part))
+
+        try:
+            return await in_background(work, put=put)
+        finally:
+            self._queue.put_nowait(None)
+
+    async def begin(self) -> None:
+        """Waits for the first part.
+
+        Raises:
+            Exception: what a call raised before it.
+        """
+        self._first = await self._next()
+
+    async def _next(self) -> tuple[int, Part] | None:
+        while self._left and (part := await self._queue.get()) is None:
+            self._left -= 1
+            for one in self._running:
+                if one.done():
+                    one.result()
+        return part if self._left else None
+
+    def __aiter__(self) -> Parts[Part, T]:
+        return self
+
+    async def __anext__(self) -> tuple[int, Part]:
+        first, self._first = self._first, None
+        if (part := first or await self._next()) is None:
+            raise StopAsyncIteration
+        return part
+
+    @property
+    def results(self) -> list[T]:
+        """What the calls returned, once no part is left."""
+        return [one.result() for one in self._running]
+
+    async def close(self) -> None:
+        """Ends the calls, and waits for that."""
+        for one in self._running:
+            one.cancel()
+        await asyncio.wait(self._running)
+
+    def __del__(self) -> None:
+        # Of a loop that is closed nothing runs any more.
+        with contextlib.suppress(RuntimeError):
+            for one in self._running:
+                one.get_loop().call_soon_threadsafe(one.cancel)
 
 
 class Models:
@@ -62,6 +153,10 @@ class Models:
         """Ends what runs."""
         for one in self._served.values():
             one.model.close()
+
+
+async def _all(running: Sequence[asyncio.Future[T]]) -> list[T]:
+    return [*await asyncio.gather(*running)]
 
 
 async def _gone(request: Request) -> Any:

@@ -1,0 +1,267 @@
+"""`POST /v1/chat/completions`, as OpenAI's clients send it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from tokentrie import CancelToken, ChatEvent, Message, Spec, Tools
+from tokentrie.serve.errors import WireError
+from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.wire.generating import (
+    MOST_CHOICES,
+    Draws,
+    call_id,
+    event,
+    new_id,
+    now,
+    streaming,
+    told,
+    usage,
+)
+from tokentrie.serve.wire.holding import Holds, Named
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class StreamOptions(Draws):
+    """What a stream says beside the text."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(Draws, Holds):
+    """A conversation."""
+
+    model: str | None = None
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    tools_in: str | None = None
+    parallel_tool_calls: bool | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    n_probs: Annotated[int, Field(ge=0)] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    thinking_budget: Annotated[int, Field(ge=0)] | None = None
+    continue_final_message: bool | None = None
+    return_prompt: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A chat as the library takes it."""
+
+    served: Served
+    messages: list[dict[str, Any]]
+    tools: Tools | None
+    choice: str
+    options: dict[str, Any]
+    draws: Draws
+    n: int = 1
+
+    def works(self) -> list[Callable[..., Message]]:
+        """A call for each choice, which takes `cancel` and `put`."""
+        return [functools.partial(self._work, number) for number in range(self.n)]
+
+    def _work(self, number: int, *, cancel: CancelToken, put: Callable[[ChatEvent], object] | None = None) -> Message:
+        return self.served.model.chat(
+            self.messages,
+            self.tools,
+            self.choice,
+            sampling=self.draws.sampling(number),
+            stream=put,
+            stop=self.draws.stop or None,
+            priority=self.draws.priority,
+            timeout=self.served.timeout,
+            cancel=cancel,
+            on_invalid="none",
+            **self.options,
+        )
+
+    def prompt(self) -> list[int]:
+        """The tokens of the prompt."""
+        variables = self.options.get("template_variables") or {}
+        tools = None if self.tools is None else self.tools.definitions
+        model, thinks = self.served.model, self.options["enable_thinking"]
+        return [*map(int, model.chat_prompt(self.messages, tools, enable_thinking=thinks, **variables))]
+
+
+def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
+    """The tools that may be called, as chats write them."""
+    for number, tool in enumerate(given or []):
+        place = f"tools[{number}]"
+        if tool.get("type") != "function":
+            message = f"{place}.type: {tool.get('type')!r} is no tool of this server: it must be 'function'"
+            raise WireError(message, param=f"{place}.type")
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            message = f"{place}.function.name: {name!r} must be 1 to 64 of the letters A-Z, a-z, 0-9, _, . and -"
+            raise WireError(message, param=f"{place}.function.name")
+    return _kept_tools(json.dumps(given)) if given else None
+
+
+@functools.lru_cache(maxsize=128)
+def _kept_tools(text: str) -> Tools:
+    # What was worked out for them is found again.
+    return Tools(json.loads(text))
+
+
+def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str:
+    """Whether a tool may or must be called."""
+    if given is None:
+        return "auto"
+    if isinstance(given, dict):
+        function = given.get("function") if given.get("type") == "function" else None
+        name = function.get("name") if isinstance(function, dict) else given.get("name")
+        if given.get("type") != "function" or not isinstance(name, str):
+            raise WireError("tool_choice: it must name a function of tools", param="tool_choice")
+        if tools is None or name not in tools.names:
+            raise WireError(f"tool_choice: there is no tool {name!r} in tools", param="tool_choice")
+        return name
+    if given not in ("auto", "none", "required"):
+        raise WireError(f"tool_choice: {given!r} is none of auto, none and required", param="tool_choice")
+    if given == "required" and tools is None:
+        raise WireError("tool_choice: a call is required, and there are no tools", param="tool_choice")
+    return given
+
+
+def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> dict[str, Any]:
+    """What the template finds beside the messages, as vLLM's clients say it; `thinks` where they do not say."""
+    variables = dict(variables or {})
+    thinks = variables.pop("enable_thinking", thinks)
+    if not isinstance(thinks, bool):
+        place = "chat_template_kwargs.enable_thinking"
+        raise WireError(f"{place}: it must be true or false, not {thinks!r}", param=place)
+    return {"enable_thinking": thinks, "template_variables": variables or None}
+
+
+def asked(models: Models, named: Named, said: ChatRequest) -> Asked:
+    """A request as the library takes it.
+
+    Raises:
+        WireError: what it asks for cannot be.
+    """
+    if said.top_logprobs is not None and not said.logprobs:
+        raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
+    tools = tools_of(said.tools)
+    choice = choice_of(said.tool_choice, tools)
+    held: Spec | None = said.held(named)
+    if held is not None and tools is not None and choice != "none":
+        message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
+        raise WireError(message, param="constraint")
+    # A thought may have no end, and who asks for a value waits for it.
+    thinks = held is None or said.thinking_budget is not None
+    options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
+    options["parallel_tool_calls"] = said.parallel_tool_calls is not False
+    options["tools_in"] = said.tools_in or "template"
+    most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
+    options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
+    options["continue_final_message"] = "auto" if said.continue_final_message else None
+    options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
+    return Asked(models.named(said.model), said.messages, tools, choice, options, said, said.n or 1)
+
+
+async def answer(request: Request, models: Models, named: Named, said: ChatRequest) -> Response:
+    """The answer to a request."""
+    chat = asked(models, named, said)
+    head = {"id": new_id("chatcmpl"), "object": "chat.completion", "created": now(), "model": chat.served.name}
+    if said.stream:
+        parts = await chat.served.stream(request, chat.works())
+        head["object"] = "chat.completion.chunk"
+        with_usage = said.stream_options is not None and said.stream_options.include_usage
+        return streaming(parts, _chunks(chat, head, parts, with_usage))
+    done = await chat.served.each(request, chat.works())
+    choices = [_choice(chat, number, message) for number, message in enumerate(done)]
+    body = {**head, "choices": choices, "usage": _usage(done)}
+    if said.return_prompt:
+        body["prompt_token_ids"] = chat.prompt()
+    return JSONResponse(body)
+
+
+def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
+    calls = [
+        {
+            "id": call.id or call_id(),
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in message.tool_calls
+    ]
+    said: dict[str, Any] = {"role": "assistant", "content": message.content or (None if calls else ""), "refusal": None}
+    if calls:
+        said["tool_calls"] = calls
+    if message.reasoning:
+        said["reasoning_content"] = message.reasoning
+    known = _logprobs(chat, message)
+    return {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+
+
+def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
+    if chat.options["logprobs"] is None:
+        return None
+    return {"content": [told(one, chat.served.model) for one in message.logprobs], "refusal": None}
+
+
+def _usage(done: list[Message]) -> dict[str, Any]:
+    """Of all choices: their prompt counts once."""
+    stats = [message.stats for message in done if message.stats is not None]
+    return usage(
+        stats[0].prompt_tokens,
+        stats[0].prompt_tokens_reused,
+        sum(one.tokens for one in stats),
+        sum(one.reasoning_tokens for one in stats),
+    )
+
+
+async def _chunks(
+    chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Message], with_usage: bool
+) -> AsyncIterator[bytes]:
+    more = {"usage": None} if with_usage else {}
+
+    def chunk(number: int, delta: dict[str, Any], finish: str | None = None, known: Any = None) -> bytes:
+        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": known}
+        return event({**head, "choices": [choice], **more})
+
+    for number in range(chat.n):
+        yield chunk(number, {"role": "assistant", "content": ""})
+    async for number, part in parts:
+        if (delta := _delta(part)) is not None:
+            yield chunk(number, delta)
+    for number, message in enumerate(parts.results):
+        if (known := _logprobs(chat, message)) is not None:
+            yield chunk(number, {}, known=known)
+        yield chunk(number, {}, message.finish)
+    if with_usage:
+        yield event({**head, "choices": [], "usage": _usage(parts.results)})
+    yield event("[DONE]")
+
+
+def _delta(part: ChatEvent) -> dict[str, Any] | None:
+    """What an event adds to the message."""
+    if part.kind == "content":
+        return {"content": part.text}
+    if part.kind == "reasoning":
+        return {"reasoning_content": part.text}
+    if part.kind == "call_begins":
+        function = {"name": part.name, "arguments": ""}
+        return {
+            "tool_calls": [{"index": part.index, "id": part.id or call_id(), "type": "function", "function": function}]
+        }
+    if part.kind == "arguments":
+        return {"tool_calls": [{"index": part.index, "function": {"arguments": part.text}}]}
+    return None

@@ -1,0 +1,212 @@
+"""`POST /v1/completions`: text that goes on."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from tokentrie import CancelToken, Generated, Model, Spec, Step, TokenLogprob
+from tokentrie.serve.errors import WireError
+from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.wire.chatting import StreamOptions
+from tokentrie.serve.wire.generating import MOST_CHOICES, Draws, event, finite, new_id, now, streaming, usage
+from tokentrie.serve.wire.holding import Holds, Named
+
+Prompt = str | list[int]
+CUT = ("max_tokens", "context_full")
+
+
+class CompletionRequest(Draws, Holds):
+    """Prompts, as text or as token ids."""
+
+    model: str | None = None
+    prompt: str | list[int] | list[str] | list[list[int]]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    n_predict: int | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
+    best_of: int | None = None
+    suffix: str | None = None
+    echo: bool | None = None
+    logprobs: Annotated[int, Field(ge=0, le=100)] | None = None
+    n_probs: Annotated[int, Field(ge=0, le=100)] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    return_prompt: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Prompts as the library takes them."""
+
+    served: Served
+    prompts: list[Prompt]
+    n: int
+    held: Spec | None
+    logprobs: int | None
+    said: CompletionRequest
+
+    def works(self) -> list[Callable[..., Generated]]:
+        """A call for each choice, which takes `cancel` and `put`: all of the first prompt come first."""
+        return [functools.partial(self._work, prompt, number) for prompt in self.prompts for number in range(self.n)]
+
+    def _work(
+        self,
+        prompt: Prompt,
+        number: int,
+        *,
+        cancel: CancelToken,
+        put: Callable[[tuple[str, TokenLogprob | None]], object] | None = None,
+    ) -> Generated:
+        said, model = self.said, self.served.model
+        length = 0
+
+        def see(step: Step) -> None:
+            nonlocal length
+            assert put is not None
+            length += len(step.text)
+            if step.text or step.logprob is not None:
+                put((step.text, step.logprob))
+
+        out: Generated = model.generate(
+            prompt,
+            self.held,
+            max_tokens=model.n_ctx if self.most is None else self.most,
+            sampling=said.sampling(number),
+            stop=said.stop or None,
+            logprobs=self.logprobs,
+            priority=said.priority,
+            timeout=self.served.timeout,
+            cancel=cancel,
+            on_invalid="none",
+            on_step=None if put is None else see,
+        )
+        if put is not None and out.text[length:]:
+            put((out.text[length:], None))
+        return out
+
+    @property
+    def most(self) -> int | None:
+        """The most tokens; None is what the context has room for."""
+        if self.said.max_tokens is None and self.said.n_predict is not None and self.said.n_predict > 0:
+            return self.said.n_predict
+        return self.said.max_tokens
+
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt."""
+        if not isinstance(prompt, str):
+            return prompt
+        return [*map(int, self.served.model.vocab.tokenize(prompt, add_special=True, parse_special=True))]
+
+    def echoed(self, prompt: Prompt) -> str:
+        """The text that stands before an answer."""
+        if not self.said.echo:
+            return ""
+        vocab = self.served.model.vocab
+        return prompt if isinstance(prompt, str) else b"".join(vocab[one] for one in prompt).decode("utf-8", "replace")
+
+
+def asked(models: Models, named: Named, said: CompletionRequest) -> Asked:
+    """A request as the library takes it.
+
+    Raises:
+        WireError: what it asks for cannot be.
+    """
+    for name, given in (("suffix", said.suffix), ("best_of", said.best_of if said.best_of != 1 else None)):
+        if given is not None:
+            raise WireError(f"{name} is not read by this server: leave it out", param=name)
+    known = said.logprobs if said.logprobs is not None else said.n_probs or None
+    if said.echo and known is not None:
+        raise WireError("echo: the tokens of prompts have no logprobs here: leave one of both out", param="echo")
+    given_prompt: Any = said.prompt
+    is_one = isinstance(given_prompt, str) or (bool(given_prompt) and isinstance(given_prompt[0], int))
+    prompts: list[Prompt] = [given_prompt] if is_one else [*given_prompt]
+    if not prompts or any(not isinstance(prompt, str) and not prompt for prompt in prompts):
+        raise WireError("prompt: it is empty", param="prompt")
+    if len(prompts) * (said.n or 1) > MOST_CHOICES * 8:
+        raise WireError(f"prompt: at most {MOST_CHOICES * 8} answers a request", param="prompt")
+    served = models.named(said.model)
+    return Asked(served, prompts, said.n or 1, said.held(named), known, said)
+
+
+async def answer(request: Request, models: Models, named: Named, said: CompletionRequest) -> Response:
+    """The answer to a request."""
+    asks = asked(models, named, said)
+    head = {"id": new_id("cmpl"), "object": "text_completion", "created": now(), "model": asks.served.name}
+    if said.stream:
+        parts = await asks.served.stream(request, asks.works())
+        with_usage = said.stream_options is not None and said.stream_options.include_usage
+        return streaming(parts, _chunks(asks, head, parts, with_usage))
+    done = await asks.served.each(request, asks.works())
+    choices = [_choice(asks, number, out) for number, out in enumerate(done)]
+    body = {**head, "choices": choices, "usage": _usage(asks, done)}
+    if said.return_prompt:
+        body["prompt_token_ids"] = asks.tokens(asks.prompts[0])
+    return JSONResponse(body)
+
+
+def _finish(out: Generated) -> str:
+    return "length" if out.finish in CUT else "stop"
+
+
+def _choice(asks: Asked, number: int, out: Generated) -> dict[str, Any]:
+    known = None
+    if asks.logprobs is not None:
+        known = _logprobs(asks.served.model, out.logprobs, -out.stats.healed_bytes)
+    text = asks.echoed(asks.prompts[number // asks.n]) + out.text
+    return {"index": number, "text": text, "finish_reason": _finish(out), "logprobs": known}
+
+
+def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, Any]:
+    """In the form of completions; `begin` is the place of the first token, in characters of the text."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    pieces, places = [model.vocab[one.token] for one in known], []
+    for piece in pieces:
+        places.append(max(begin, 0))
+        begin += len(decoder.decode(piece))
+    best = [
+        {model.vocab[token].decode("utf-8", "replace"): finite(logprob) for token, logprob in one.top} for one in known
+    ]
+    return {
+        "tokens": [piece.decode("utf-8", "replace") for piece in pieces],
+        "token_logprobs": [finite(one.logprob) for one in known],
+        "top_logprobs": best,
+        "text_offset": places,
+    }
+
+
+def _usage(asks: Asked, done: list[Generated]) -> dict[str, Any]:
+    prompt = sum(len(asks.tokens(one)) for one in asks.prompts)
+    cached = sum(out.stats.prompt_tokens_reused for out in done[:: asks.n])
+    return usage(prompt, min(cached, prompt), sum(len(out.tokens) for out in done), 0)
+
+
+async def _chunks(
+    asks: Asked, head: dict[str, Any], parts: Parts[tuple[str, TokenLogprob | None], Generated], with_usage: bool
+) -> AsyncIterator[bytes]:
+    more = {"usage": None} if with_usage else {}
+    places = [0] * (len(asks.prompts) * asks.n)
+
+    def chunk(number: int, text: str, finish: str | None = None, known: Any = None) -> bytes:
+        choice = {"index": number, "text": text, "finish_reason": finish, "logprobs": known}
+        return event({**head, "choices": [choice], **more})
+
+    for number, prompt in enumerate(asks.prompts):
+        if text := asks.echoed(prompt):
+            for nth in range(asks.n):
+                yield chunk(number * asks.n + nth, text)
+    async for number, (text, logprob) in parts:
+        known = None if logprob is None else _logprobs(asks.served.model, [logprob], places[number])
+        places[number] += len(text)
+        yield chunk(number, text, known=known)
+    for number, out in enumerate(parts.results):
+        yield chunk(number, "", _finish(out))
+    if with_usage:
+        yield event({**head, "choices": [], "usage": _usage(asks, parts.results)})
+    yield event("[DONE]")

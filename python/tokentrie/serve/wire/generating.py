@@ -1,0 +1,123 @@
+"""What chats, completions and responses have in common: how tokens are drawn, what comes back, how it is streamed."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import string
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi.sse import EventSourceResponse, format_sse_event
+from pydantic import BaseModel, ConfigDict, Field
+
+from tokentrie import Model, Sampling, TokenLogprob
+from tokentrie.serve.errors import REFUSALS, of_library
+from tokentrie.serve.models import Parts
+
+MOST_CHOICES = 128
+#: The logarithm of 0, where JSON has no infinities.
+NEVER = -9999.0
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Draws(BaseModel):
+    """How tokens are drawn: OpenAI's names, and those that llama-server and vLLM add. Further fields change nothing."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    top_p: Share | None = None
+    top_k: int | None = None
+    min_p: Share | None = None
+    typical_p: Share | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repeat_penalty: float | None = None
+    repetition_penalty: float | None = None
+    repeat_last_n: int | None = None
+    stop: str | list[str] | None = None
+    priority: int = 0
+
+    def sampling(self, nth: int = 0) -> Sampling:
+        """The draw of a choice: each has the seed after that of the one before."""
+        given = {name: getattr(self, name) for name in ("top_p", "min_p", "typical_p")}
+        given |= {name: getattr(self, name) for name in ("presence_penalty", "frequency_penalty")}
+        given["repeat_penalty"] = self.repeat_penalty if self.repeat_penalty is not None else self.repetition_penalty
+        # -1 is "all" in vLLM, and 0 in llama.cpp.
+        given["top_k"] = None if self.top_k is None else max(self.top_k, 0)
+        given["penalty_last_n"] = self.repeat_last_n
+        settings = {name: value for name, value in given.items() if value is not None}
+        temperature = 1.0 if self.temperature is None else self.temperature
+        if temperature == 0:
+            kept = {name: value for name, value in settings.items() if "penalty" in name}
+            return Sampling("greedy", **kept)
+        # Other servers draw another seed for -1.
+        seed = None if self.seed in (None, -1) else (self.seed + nth) % 2**32
+        return Sampling("sampled", temperature=temperature, seed=seed, **settings)
+
+
+def new_id(kind: str) -> str:
+    """An id of an answer or of a part of one."""
+    return f"{kind}-{uuid.uuid4().hex}"
+
+
+def call_id() -> str:
+    """An id of a call, in the form that the strictest of the templates takes."""
+    return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(9))
+
+
+def now() -> int:
+    """The time of an answer."""
+    return int(time.time())
+
+
+def told(known: TokenLogprob, model: Model) -> dict[str, Any]:
+    """How probable a token was, in the form of chats."""
+
+    def one(token: int, logprob: float) -> dict[str, Any]:
+        piece = model.vocab[token]
+        return {"token": piece.decode("utf-8", "replace"), "logprob": finite(logprob), "bytes": [*piece]}
+
+    return one(known.token, known.logprob) | {"top_logprobs": [one(*rival) for rival in known.top]}
+
+
+def finite(logprob: float) -> float:
+    """A logarithm that JSON can write, and that is none of a probability above 1."""
+    return min(max(logprob, NEVER), 0.0)
+
+
+def usage(prompt: int, cached: int, written: int, reasoning: int) -> dict[str, Any]:
+    """What an answer took."""
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }
+
+
+def event(data: Any, kind: str | None = None) -> bytes:
+    """One event of a stream."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return format_sse_event(data_str=text, event=kind)
+
+
+def streaming(parts: Parts[Any, Any], events: AsyncIterator[bytes]) -> EventSourceResponse:
+    """An answer that comes event by event. What fails on the way is its last event; who goes ends the calls."""
+
+    async def guarded() -> AsyncIterator[bytes]:
+        try:
+            async for one in events:
+                yield one
+        except REFUSALS as error:
+            yield event({"error": of_library(error).envelope()})
+        finally:
+            await parts.close()
+
+    return EventSourceResponse(guarded(), headers={"cache-control": "no-cache"})

@@ -1,0 +1,133 @@
+"""What a request holds its text to, under all the names that clients have for it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+import tokentrie
+from tokentrie import Model, Spec
+from tokentrie.serve.errors import WireError
+
+#: What constraints that are named stand for.
+Named = Mapping[str, Any]
+
+#: Fields of other servers that ask for a constraint, or once did.
+REFUSED = (
+    "guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_decoding_backend",
+    "guided_whitespace_pattern", "guided_json_object", "grammar_lazy", "structural_tag", "regex", "ebnf", "json_object",
+    "choice", "functions", "function_call",
+)  # fmt: skip
+#: A grammar is made, or refused, in this time; what it allows is worked out while it is used, within `timeout`.
+MOST_SECONDS = 5
+LIMITED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
+STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
+#: What only says how JSON may be written.
+WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
+
+
+class Holds(BaseModel):
+    """The fields of a request that ask for a constraint. Others that do are refused by name."""
+
+    constraint: dict[str, Any] | None = None
+    structured_outputs: dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+    grammar: str | None = None
+    json_schema: dict[str, Any] | bool | None = None
+    logit_bias: dict[str, Any] | None = None
+
+    def held(self, named: Named) -> Spec | None:
+        """What the text obeys, if anything; the only one of the fields that says so.
+
+        Raises:
+            WireError: two of them, one that cannot be held, or one that is faulty.
+        """
+        if self.logit_bias:
+            raise WireError("logit_bias is not held by this server: leave it out", param="logit_bias")
+        for name in REFUSED:
+            if (self.model_extra or {}).get(name) not in (None, False):
+                raise WireError(f"{name} is not read by this server: use `constraint`", param=name)
+        read: dict[str, Callable[[Any], dict[str, Any] | None]] = {
+            "constraint": dict,
+            "structured_outputs": _structured,
+            "response_format": _format,
+            "grammar": _grammar,
+            "json_schema": lambda schema: {"json_schema": schema},
+        }
+        given = [name for name in read if getattr(self, name) is not None]
+        if (self.response_format or {}).get("type") == "text" and len(given) > 1:
+            given.remove("response_format")
+        if len(given) > 1:
+            raise WireError(f"{given[0]} and {given[1]} are both given: give one of them", param=given[1])
+        if not given:
+            return None
+        (name,) = given
+        try:
+            spec = read[name](getattr(self, name))
+            return None if spec is None else _made(spec, named)
+        except (tokentrie.TokenTrieError, TypeError, ValueError, RecursionError) as error:
+            raise WireError(f"{name}: {error}", param=name) from None
+
+
+def _made(spec: Any, named: Named) -> Spec:
+    """A spec whose kinds are limited. What stands for itself is kept: what was worked out is found again."""
+    if set(spec) == {"name"} and isinstance(spec["name"], str):
+        if spec["name"] not in named:
+            raise WireError(f"constraint.name: there is no constraint {spec['name']!r}", param="constraint.name")
+        return cast(Spec, named[spec["name"]])
+    limits = spec.get("limits") if isinstance(spec.get("limits"), dict) else {}
+    if LIMITED & set(spec):
+        seconds = (limits or {}).get("seconds")
+        is_less = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds < MOST_SECONDS
+        spec = {**spec, "limits": {**(limits or {}), "seconds": seconds if is_less else MOST_SECONDS}}
+    text = json.dumps(spec, ensure_ascii=False)
+    return tokentrie.constraint(text, names=dict(named)) if '"name"' in text else _kept(text)
+
+
+@functools.lru_cache(maxsize=128)
+def _kept(text: str) -> Spec:
+    return tokentrie.constraint(text)
+
+
+def _structured(given: dict[str, Any]) -> dict[str, Any] | None:
+    """vLLM's `structured_outputs`."""
+    if unknown := [name for name in given if name not in STRUCTURED + WRITTEN and given[name] is not None]:
+        place = f"structured_outputs.{unknown[0]}"
+        raise WireError(f"{place} is not read by this server", param=place)
+    kinds = [name for name in STRUCTURED if given.get(name) not in (None, False)]
+    if len(kinds) != 1:
+        raise WireError(f"structured_outputs: give exactly one of {', '.join(STRUCTURED)}", param="structured_outputs")
+    (kind,) = kinds
+    value, place = given[kind], f"structured_outputs.{kind}"
+    if kind == "structural_tag":
+        raise WireError(f"{place} is not held by this server: use tools, or `constraint`", param=place)
+    if given.get("disable_additional_properties"):
+        place = "structured_outputs.disable_additional_properties"
+        raise WireError(f"{place} is not held by this server: say additionalProperties in the schema", param=place)
+    if kind == "json" and isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise WireError(f"{place}: it is no JSON: {error}", param=place) from None
+    if kind in ("json", "json_object"):
+        pattern = given.get("whitespace_pattern")
+        spaces = False if given.get("disable_any_whitespace") else True if pattern is None else pattern
+        return {"json_schema": {"type": "object"} if kind == "json_object" else value, "whitespace": spaces}
+    return _grammar(value) if kind == "grammar" else {kind: value}
+
+
+def _format(given: dict[str, Any]) -> dict[str, Any] | None:
+    """OpenAI's `response_format`; and llama-server's, which may have the schema beside a type."""
+    spec = Model._response_format(given)
+    return spec and spec.to_dict()
+
+
+def _grammar(given: Any) -> dict[str, Any]:
+    """llama.cpp's grammars are told by their arrows; others are Lark."""
+    if isinstance(given, str) and "::=" not in given:
+        return {"lark": given}
+    return {"gbnf": given}
