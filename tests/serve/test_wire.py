@@ -16,7 +16,9 @@ from serve.wire_cases import CASES, body_of, found, steps, wrong
 
 pytestmark = pytest.mark.model
 
-SERVED = re.compile(r"/v1/(chat/completions|completions|responses|decisions|systemone|choose|models.*)|/(tokenize|detokenize|health|metrics)|/nowhere.*")
+SERVED = re.compile(
+    r"/v1/(chat/completions|completions|responses|decisions|systemone|choose|models.*)|/(tokenize|detokenize|health|metrics)|/nowhere.*"
+)
 """What the server answers so far; the other cases of the file wait for the rest of it."""
 
 

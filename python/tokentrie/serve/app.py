@@ -55,6 +55,8 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
 
+    app.state.models = models
+
     @app.exception_handler(WireError)
     async def wrong(request: Request, error: WireError) -> Response:
         return error.response(request.url.path)

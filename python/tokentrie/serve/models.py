@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -148,6 +149,10 @@ class Models:
     def all(self) -> list[Served]:
         """In their order."""
         return [*self._served.values()]
+
+    def stop(self) -> None:
+        """Ends what runs, without waiting for it."""
+        threading.Thread(target=self.close, name="tokentrie-stop", daemon=True).start()
 
     def close(self) -> None:
         """Ends what runs."""

@@ -125,7 +125,8 @@ impl Model {
     ///     parallel_tool_calls: whether there may be several calls.
     ///     tools_in: where the model is told of tools: "template"; "system", for a template that shows none or writes
     ///         no calls: the system message describes them and how one is called; "messages": `messages` do.
-    ///     enable_thinking: whether the model may think, where its template knows this.
+    ///     enable_thinking: whether the model may think. Without, the template gives a prompt without thoughts where it
+    ///         knows this, and a thought that begins all the same is ended at once.
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
     ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
     ///         each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the

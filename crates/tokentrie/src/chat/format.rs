@@ -177,6 +177,12 @@ impl ModelFormat {
         ends
     }
 
+    /// Whether a thought can be ended from outside.
+    #[cfg(feature = "llama")]
+    pub(crate) fn can_end_thoughts(&self) -> bool {
+        self.closing().is_ok()
+    }
+
     /// The end marker of reasoning in tokens; none where the format has no reasoning.
     fn closing(&self) -> Result<Vec<TokenId>, ConstraintError> {
         let end = &self.format.analysis().dialect.reasoning.end;

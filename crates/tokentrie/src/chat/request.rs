@@ -174,6 +174,12 @@ impl ChatRequest {
         }
     }
 
+    /// The most tokens of reasoning. Who is not to think begins a thought all the same at times: it is ended at once.
+    fn budget(&self, format: &ModelFormat) -> Option<u32> {
+        let is_quiet = !self.prompt.enable_thinking && !matches!(self.prompt.continued, Continued::Reasoning);
+        self.thinking_budget.or_else(|| (is_quiet && format.can_end_thoughts()).then_some(0))
+    }
+
     /// All that a reply needs but a context. Its time counts from here.
     ///
     /// # Errors
@@ -184,7 +190,7 @@ impl ChatRequest {
             self.told(format.format())?;
         }
         let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
-        let vocab = format.vocab();
+        let (vocab, budget) = (format.vocab(), self.budget(&format));
         let constraint = self.reply.constraint(&prompt);
         let warnings = format.format().warnings(&constraint)?;
         let mut content = None;
@@ -201,13 +207,13 @@ impl ChatRequest {
             if vocab.end_of_generation().is_empty() {
                 return Err(ChatError::ContentWithoutEnd);
             }
-            let before = format.before_content(&prompt.turn, self.thinking_budget)?;
+            let before = format.before_content(&prompt.turn, budget)?;
             let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
             content = Some(held.clone());
             let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
             rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
         } else {
-            let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
+            let rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
             rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);

@@ -55,7 +55,7 @@ export interface ChatOptions {
   readonly toolsIn?: "template" | "system" | "messages";
   /** Whether there may be several calls: yes, unless given. */
   readonly parallelToolCalls?: boolean;
-  /** Whether the model may think, where its template knows this: yes, unless given. */
+  /** Whether the model may think: yes, unless given. Without, a thought that begins all the same is ended at once. */
   readonly enableThinking?: boolean;
   /** The most tokens of reasoning; then its end marker is forced. */
   readonly thinkingBudget?: number;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import signal
@@ -19,6 +20,8 @@ from tokentrie.cli.lines import as_text
 from tokentrie.cli.source import Hardware
 
 TINY = "tiny"
+#: The seconds in which calls that were told to end do so.
+SLOWEST_END = 10
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,11 @@ def run(
             shown = f"[{host}]" if ":" in host else host
             print(f"listening on http://{shown}:{listening.getsockname()[1]}", flush=True)
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Streams that still run then end with an error that says why.
+            asyncio.get_running_loop().call_later(limits.drain, app.state.models.stop)
+            await super().shutdown(sockets)
+
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             def stop(number: int, frame: FrameType | None) -> None:
@@ -111,7 +119,7 @@ def run(
         app,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=limits.drain,
+        timeout_graceful_shutdown=limits.drain + SLOWEST_END,
         server_header=False,
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 << 10,

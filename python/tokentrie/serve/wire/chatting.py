@@ -70,7 +70,7 @@ class Asked:
     tools: Tools | None
     choice: str
     options: dict[str, Any]
-    draws: Draws
+    said: ChatRequest
     n: int = 1
 
     def works(self) -> list[Callable[..., Message]]:
@@ -78,19 +78,20 @@ class Asked:
         return [functools.partial(self._work, number) for number in range(self.n)]
 
     def _work(self, number: int, *, cancel: CancelToken, put: Callable[[ChatEvent], object] | None = None) -> Message:
-        return self.served.model.chat(
-            self.messages,
-            self.tools,
-            self.choice,
-            sampling=self.draws.sampling(number),
-            stream=put,
-            stop=self.draws.stop or None,
-            priority=self.draws.priority,
-            timeout=self.served.timeout,
-            cancel=cancel,
-            on_invalid="none",
-            **self.options,
-        )
+        with self.said.named():
+            return self.served.model.chat(
+                self.messages,
+                self.tools,
+                self.choice,
+                sampling=self.said.sampling(number),
+                stream=put,
+                stop=None if self.said.stop == [] else self.said.stop,
+                priority=self.said.priority,
+                timeout=self.served.timeout,
+                cancel=cancel,
+                on_invalid="none",
+                **self.options,
+            )
 
     def prompt(self) -> list[int]:
         """The tokens of the prompt."""

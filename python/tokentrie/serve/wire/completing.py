@@ -74,19 +74,20 @@ class Asked:
             if step.text or step.logprob is not None:
                 put((step.text, step.logprob))
 
-        out: Generated = model.generate(
-            prompt,
-            self.held,
-            max_tokens=model.n_ctx if self.most is None else self.most,
-            sampling=said.sampling(number),
-            stop=said.stop or None,
-            logprobs=self.logprobs,
-            priority=said.priority,
-            timeout=self.served.timeout,
-            cancel=cancel,
-            on_invalid="none",
-            on_step=None if put is None else see,
-        )
+        with said.named():
+            out: Generated = model.generate(
+                prompt,
+                self.held,
+                max_tokens=model.n_ctx if self.most is None else self.most,
+                sampling=said.sampling(number),
+                stop=None if said.stop == [] else said.stop,
+                logprobs=self.logprobs,
+                priority=said.priority,
+                timeout=self.served.timeout,
+                cancel=cancel,
+                on_invalid="none",
+                on_step=None if put is None else see,
+            )
         if put is not None and out.text[length:]:
             put((out.text[length:], None))
         return out

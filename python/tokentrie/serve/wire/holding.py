@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -40,37 +41,47 @@ class Holds(BaseModel):
     json_schema: dict[str, Any] | bool | None = None
     logit_bias: dict[str, Any] | None = None
 
-    def held(self, named: Named) -> Spec | None:
-        """What the text obeys, if anything; the only one of the fields that says so.
+    def asks(self) -> str | None:
+        """The only one of the fields that asks for a constraint.
 
         Raises:
-            WireError: two of them, one that cannot be held, or one that is faulty.
+            WireError: two of them, or one that is not read here.
         """
         if self.logit_bias:
             raise WireError("logit_bias is not held by this server: leave it out", param="logit_bias")
         for name in REFUSED:
             if (self.model_extra or {}).get(name) not in (None, False):
                 raise WireError(f"{name} is not read by this server: use `constraint`", param=name)
-        read: dict[str, Callable[[Any], dict[str, Any] | None]] = {
-            "constraint": dict,
-            "structured_outputs": _structured,
-            "response_format": _format,
-            "grammar": _grammar,
-            "json_schema": lambda schema: {"json_schema": schema},
-        }
-        given = [name for name in read if getattr(self, name) is not None]
+        given = [name for name in READ if getattr(self, name) is not None]
         if (self.response_format or {}).get("type") == "text" and len(given) > 1:
             given.remove("response_format")
         if len(given) > 1:
             raise WireError(f"{given[0]} and {given[1]} are both given: give one of them", param=given[1])
-        if not given:
+        return given[0] if given else None
+
+    def held(self, named: Named) -> Spec | None:
+        """What the text obeys, if anything.
+
+        Raises:
+            WireError: one that cannot be held, or one that is faulty.
+        """
+        if (name := self.asks()) is None:
             return None
-        (name,) = given
         try:
-            spec = read[name](getattr(self, name))
+            spec = READ[name](getattr(self, name))
             return None if spec is None else _made(spec, named)
         except (tokentrie.TokenTrieError, TypeError, ValueError, RecursionError) as error:
             raise WireError(f"{name}: {error}", param=name) from None
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Says of what shows only over a vocabulary which field it is in."""
+        try:
+            yield
+        except (tokentrie.OptionError, tokentrie.RuleError) as error:
+            if (name := self.asks()) is None or not str(error).startswith("$"):
+                raise
+            raise WireError(f"{name}{str(error)[1:]}", param=name) from None
 
 
 def _made(spec: Any, named: Named) -> Spec:
@@ -131,3 +142,13 @@ def _grammar(given: Any) -> dict[str, Any]:
     if isinstance(given, str) and "::=" not in given:
         return {"lark": given}
     return {"gbnf": given}
+
+
+#: The fields, and how each says a spec.
+READ: dict[str, Callable[[Any], dict[str, Any] | None]] = {
+    "constraint": dict,
+    "structured_outputs": _structured,
+    "response_format": _format,
+    "grammar": _grammar,
+    "json_schema": lambda schema: {"json_schema": schema},
+}
