@@ -4,19 +4,14 @@
 //! is written as three bytes that no text in UTF-8 has. A rule that does not is written out where it is used. So the
 //! automata of regular expressions do the rest, and most grammars are one automaton, or a few.
 
-use super::machine::{Body, Machine};
+use super::machine::{Body, CALL, DIGITS, Machine};
 use super::order::{Can, Knot, find, knots};
 use super::text::{Part, Written};
 use crate::automaton::{AutomatonError, AutomatonLimits, Several, Table};
 use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::hir::{Class, Hir, Repetition};
 use std::collections::VecDeque;
-use trie_core::work::{Over, hold, spend};
-
-/// With what a call begins: no text in UTF-8 has it. Two bytes follow, the digits of the number of what is called:
-/// they are less.
-pub(super) const CALL: u8 = 0xff;
-pub(super) const DIGITS: usize = 200;
+use trie_core::work::{Limits, Over, hold, spend};
 
 /// Beyond this a rule is called, and not written out where it is used: bytes and states, about.
 const MOST_WRITTEN: u64 = 2000;
@@ -26,6 +21,9 @@ const MOST_DEEP: u32 = 40;
 
 /// Bytes of memory for each byte or state of an expression, about.
 const BYTES: u64 = 32;
+
+/// Which part of all memory the automata may take, and that in which they are made as much.
+const PART: usize = 8;
 
 /// A part of a rule as an expression.
 #[derive(Clone)]
@@ -46,7 +44,7 @@ struct Compiler<'w, 't> {
     called: Vec<(Hir, usize)>,
 }
 
-pub(super) fn compile(written: &Written<'_>, limits: AutomatonLimits) -> Result<Machine, GrammarError> {
+pub(super) fn compile(written: &Written<'_>, limits: Limits) -> Result<Machine, GrammarError> {
     let (root, rules) = (written.root(), written.rules.len());
     let too_much = |over| written.wrong_with(root, GrammarProblem::TooMuch { over });
     let mut compiler = Compiler {
@@ -74,15 +72,15 @@ pub(super) fn compile(written: &Written<'_>, limits: AutomatonLimits) -> Result<
         return Err(written.wrong_with(root, problem));
     }
     let mut bodies = Vec::new();
-    let mut left = limits.bytes;
+    let mut left = limits.bytes / PART;
     for (hir, rule) in &compiler.called {
         let made = automaton(hir, AutomatonLimits::bytes(left)).map_err(|problem| match problem {
             AutomatonError::TooMuch { over } => GrammarProblem::TooMuch { over },
-            AutomatonError::TooLarge { .. } => {
-                let problem = AutomatonError::TooLarge { limit: limits.bytes };
-                GrammarProblem::Rule { name: written.rules[*rule].name.to_owned(), problem }
+            AutomatonError::TooLarge { .. } => GrammarProblem::TooMuch { over: Over::Bytes(limits.bytes) },
+            // No part of a rule looks around.
+            AutomatonError::Nothing | AutomatonError::Unsupported { .. } => {
+                GrammarProblem::Endless { name: written.rules[*rule].name.to_owned() }
             }
-            problem => GrammarProblem::Rule { name: written.rules[*rule].name.to_owned(), problem },
         });
         let table = made.map_err(|problem| written.wrong_with(*rule, problem))?;
         left = left.saturating_sub(size_of_val(&*table.next));
@@ -225,7 +223,8 @@ fn callers_first(bodies: &[Body]) -> Result<Vec<usize>, usize> {
     // Of those that are left each is called by one of them, so going back ends in a circle.
     let Some(mut body) = callers.iter().position(|&callers| callers > 0) else { return Ok(order) };
     for _ in 0..bodies.len() {
-        let caller = (0..bodies.len()).find(|&other| callers[other] > 0 && begins_with(other).any(|called| called == body));
+        let caller =
+            (0..bodies.len()).find(|&other| callers[other] > 0 && begins_with(other).any(|called| called == body));
         body = caller.unwrap_or(body);
     }
     Err(body)

@@ -5,13 +5,18 @@
 //! again are followed once. A call behind which its caller has nothing left to read returns to whoever called that:
 //! lists by recursion at their end need no stack.
 
-use super::compile::{CALL, DIGITS};
 use crate::automaton::Table;
+use crate::rule::Rule;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use trie_core::work::spend;
+
+/// With what a call begins: no text in UTF-8 has it. Two bytes follow, the digits of the number of what is called:
+/// they are less.
+pub(super) const CALL: u8 = 0xff;
+pub(super) const DIGITS: usize = 200;
 
 /// An automaton that may call others.
 pub(super) struct Body {
@@ -181,14 +186,28 @@ impl Machine {
         self.bodies.iter().map(|body| body.reads.len()).sum()
     }
 
-    pub(super) fn start(&self) -> Places {
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.bodies.iter().map(|body| &body.table)
+    }
+
+    /// In which automata a text stands, and where.
+    pub(super) fn in_tables(&self, places: &Places) -> impl Iterator<Item = (usize, &Table, u32)> {
+        let of = |place: &Place| (place.body as usize, &self.bodies[place.body as usize].table, place.state);
+        places.0.places.iter().map(of)
+    }
+}
+
+impl Rule for Machine {
+    type State = Places;
+
+    fn start(&self) -> Places {
         let root = &self.bodies[self.root as usize];
         let mut behind = Behind { end: root.table.is_end(root.start()), ..Behind::default() };
         behind.calls.insert(self.root, (true, Vec::new()));
         self.settled(behind)
     }
 
-    pub(super) fn step(&self, from: &Places, byte: u8) -> Option<Places> {
+    fn step(&self, from: &Places, byte: u8) -> Option<Places> {
         if byte == CALL {
             return None;
         }
@@ -203,6 +222,12 @@ impl Machine {
         Some(self.settled(behind))
     }
 
+    fn is_end(&self, at: &Places) -> bool {
+        at.0.end
+    }
+}
+
+impl Machine {
     /// With all that needs no byte: returns, then calls.
     fn settled(&self, mut behind: Behind) -> Places {
         while let Some(place) = behind.left.pop() {
@@ -241,12 +266,6 @@ impl Machine {
     }
 }
 
-impl Places {
-    pub(super) fn is_end(&self) -> bool {
-        self.0.end
-    }
-}
-
 impl PartialEq for Places {
     fn eq(&self, other: &Self) -> bool {
         let keys = |places: &Self| (places.0.end, places.0.places.len());
@@ -262,6 +281,13 @@ impl Hash for Places {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u8(u8::from(self.0.end));
         self.0.places.iter().for_each(|place| place.key().hash(state));
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = self.states();
+        f.debug_struct("Machine").field("automata", &self.bodies.len()).field("states", &states).finish_non_exhaustive()
     }
 }
 

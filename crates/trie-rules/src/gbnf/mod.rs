@@ -4,17 +4,18 @@ mod compile;
 mod machine;
 mod order;
 mod text;
+mod walk;
 
 use crate::automaton::automaton_walk::AutomatonWalk;
-use crate::automaton::{Automaton, AutomatonLimits};
+use crate::automaton::Automaton;
 use crate::grammar::GrammarError;
 use crate::rule::{Rule, Walker};
-use crate::tokens::lazy_walk::LazyWalk;
 use crate::tokens::token_bytes::TokenBytes;
 use machine::{Machine, Places};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
+use walk::MachineWalk;
 
 /// A grammar in GBNF as a rule: the language of llama.cpp's `--grammar`, and of `grammar` in requests to its server.
 ///
@@ -102,7 +103,7 @@ impl Gbnf {
     fn made(text: &str, limits: Limits) -> Result<Self, GrammarError> {
         text::measured(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
         let written = text::Written::parse(text)?;
-        let machine = compile::compile(&written, AutomatonLimits::default())?;
+        let machine = compile::compile(&written, limits)?;
         Ok(Self(match machine.alone() {
             Ok(table) => Way::Finite(Automaton::of_exact(table)),
             Err(machine) => Way::Recursive(Arc::new(machine)),
@@ -140,7 +141,7 @@ impl Rule for Gbnf {
     fn is_end(&self, state: &GbnfState) -> bool {
         match (&self.0, &state.0) {
             (Way::Finite(automaton), At::Finite(state)) => automaton.is_end(state),
-            (_, At::Recursive(places)) => places.is_end(),
+            (Way::Recursive(machine), At::Recursive(places)) => machine.is_end(places),
             _ => false,
         }
     }
@@ -150,24 +151,40 @@ impl Rule for Gbnf {
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<GbnfState>>> {
-        Some(match &self.0 {
-            Way::Finite(automaton) => Arc::new(FiniteWalk(AutomatonWalk::new(automaton.clone(), Arc::clone(tokens)))),
-            Way::Recursive(_) => Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))),
-        })
+        let tokens = Arc::clone(tokens);
+        Some(Arc::new(match &self.0 {
+            Way::Finite(automaton) => Walk::Finite(AutomatonWalk::new(automaton.clone(), tokens)),
+            Way::Recursive(machine) => Walk::Recursive(MachineWalk::new(Arc::clone(machine), tokens)),
+        }))
     }
 }
 
 #[derive(Debug)]
-struct FiniteWalk(AutomatonWalk);
+enum Walk {
+    Finite(AutomatonWalk),
+    Recursive(MachineWalk),
+}
 
-impl Walker<GbnfState> for FiniteWalk {
+impl Walker<GbnfState> for Walk {
     fn tokens(&self, state: &GbnfState, words: &mut [u32]) {
-        if let At::Finite(state) = &state.0 {
-            self.0.tokens(state, words);
+        match (self, &state.0) {
+            (Self::Finite(walk), At::Finite(state)) => walk.tokens(state, words),
+            (Self::Recursive(walk), At::Recursive(places)) => walk.tokens(places, words),
+            _ => {}
         }
     }
 
     fn nbytes(&self) -> usize {
-        self.0.nbytes()
+        match self {
+            Self::Finite(walk) => walk.nbytes(),
+            Self::Recursive(walk) => walk.nbytes(),
+        }
+    }
+
+    fn limit(&self, bytes: usize) {
+        match self {
+            Self::Finite(walk) => walk.limit(bytes),
+            Self::Recursive(walk) => walk.limit(bytes),
+        }
     }
 }

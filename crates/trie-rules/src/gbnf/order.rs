@@ -54,7 +54,9 @@ pub(super) fn knots(written: &Written<'_>) -> Result<Vec<Knot>, Over> {
         if low[rule] == number[rule] {
             let from = open.iter().rposition(|&other| other == rule).unwrap_or_default();
             let rules = open.split_off(from);
-            rules.iter().for_each(|&rule| in_open[rule] = false);
+            for &rule in &rules {
+                in_open[rule] = false;
+            }
             let recursive = rules.len() > 1 || uses[rule].contains(&rule);
             knots.push(Knot { rules, recursive });
         }
@@ -81,18 +83,15 @@ pub(super) fn find(written: &Written<'_>, knot: &Knot, known: &mut [Can]) -> Res
                     Part::Text(text) => Can { end: true, be_empty: text.is_empty() },
                     Part::Class(_) => Can { end: true, be_empty: false },
                     Part::Rule(rule) => known[*rule],
-                    Part::Sequence(inner) => Can {
-                        end: inner.iter().all(|at| of(at).end),
-                        be_empty: inner.iter().all(|at| of(at).be_empty),
-                    },
-                    Part::Either(inner) => Can {
-                        end: inner.iter().any(|at| of(at).end),
-                        be_empty: inner.iter().any(|at| of(at).be_empty),
-                    },
-                    Part::Repeat { part, least, .. } => Can {
-                        end: *least == 0 || of(part).end,
-                        be_empty: *least == 0 || of(part).be_empty,
-                    },
+                    Part::Sequence(inner) => {
+                        Can { end: inner.iter().all(|at| of(at).end), be_empty: inner.iter().all(|at| of(at).be_empty) }
+                    }
+                    Part::Either(inner) => {
+                        Can { end: inner.iter().any(|at| of(at).end), be_empty: inner.iter().any(|at| of(at).be_empty) }
+                    }
+                    Part::Repeat { part, least, .. } => {
+                        Can { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
+                    }
                 });
             }
             let all = parts.last().copied().unwrap_or_default();

@@ -209,7 +209,8 @@ impl<'t> Reader<'t> {
                     Part::Class(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]))
                 }
                 Some('<' | '!') => {
-                    let what = "a token, such as <name> or <[7]>: it is about tokens, and a constraint is a set of texts";
+                    let what =
+                        "a token, such as <name> or <[7]>: it is about tokens, and a constraint is a set of texts";
                     return Err(self.written.wrong(at, GrammarProblem::Unsupported { what: what.to_owned() }));
                 }
                 Some('(') => {

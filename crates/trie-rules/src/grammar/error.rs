@@ -94,14 +94,6 @@ pub enum GrammarProblem {
         /// What it is, and why.
         what: String,
     },
-    /// A rule that makes no automaton.
-    #[error("{name}: {problem}")]
-    Rule {
-        /// The rule.
-        name: String,
-        /// Why.
-        problem: AutomatonError,
-    },
     /// A pattern that is no regular expression.
     #[error("{terminal}: position {position} of the pattern: {problem}")]
     Pattern {

@@ -45,7 +45,8 @@ impl Expression {
     pub const ALPHABET: [char; 9] = ['a', 'b', 'c', '"', ']', '\\', '\n', 'é', '🦀'];
 
     pub fn text(rules: &[Self]) -> String {
-        rules.iter().zip(NAMES).rev().map(|(rule, name)| format!("{name} ::= {}\n", rule.shown())).collect()
+        let rule = |(rule, name): (&Self, &str)| name.to_owned() + " ::= " + &rule.shown() + "\n";
+        rules.iter().zip(NAMES).rev().map(rule).collect()
     }
 
     fn shown(&self) -> String {
@@ -107,7 +108,11 @@ impl Expression {
         let mut at = 0;
         while at < reached.len() {
             let more = rules[reached[at]].mentioned();
-            more.into_iter().for_each(|rule| if !reached.contains(&rule) { reached.push(rule) });
+            for rule in more {
+                if !reached.contains(&rule) {
+                    reached.push(rule);
+                }
+            }
             at += 1;
         }
         reached
@@ -144,15 +149,17 @@ impl Expression {
     /// Whether a rule that the root needs may come again before any character.
     pub fn left_recursive(rules: &[Self]) -> bool {
         let mut empty = vec![false; rules.len()];
-        rules.iter().for_each(|_| empty = rules.iter().map(|rule| rule.may_be_empty(&empty)).collect());
+        for _ in rules {
+            empty = rules.iter().map(|rule| rule.may_be_empty(&empty)).collect();
+        }
         let mut begins: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); rules.len()];
         rules.iter().zip(&mut begins).for_each(|(rule, begins)| rule.begins_with(&empty, begins));
         for _ in rules {
             let before = begins.clone();
-            begins.iter_mut().for_each(|begins| {
+            for begins in &mut begins {
                 let more: Vec<usize> = begins.iter().flat_map(|&rule| before[rule].clone()).collect();
                 begins.extend(more);
-            });
+            }
         }
         Self::reached(rules).into_iter().any(|rule| begins[rule].contains(&rule))
     }
@@ -209,17 +216,14 @@ impl Cfg {
                 let one = self.symbols(inner);
                 let mut all = Vec::new();
                 (0..*least).for_each(|_| all.extend(one.iter().cloned()));
-                match most {
-                    Some(most) => {
-                        for _ in *least..*most {
-                            all.push(self.new_rule(vec![one.clone(), Vec::new()]));
-                        }
+                if let Some(most) = most {
+                    for _ in *least..*most {
+                        all.push(self.new_rule(vec![one.clone(), Vec::new()]));
                     }
-                    None => {
-                        let again = Symbol::Rule(self.rules.len());
-                        let more = [one.as_slice(), &[again]].concat();
-                        all.push(self.new_rule(vec![more, Vec::new()]));
-                    }
+                } else {
+                    let again = Symbol::Rule(self.rules.len());
+                    let more = [one.as_slice(), &[again]].concat();
+                    all.push(self.new_rule(vec![more, Vec::new()]));
                 }
                 all
             }
