@@ -153,12 +153,13 @@ impl Grammar {
     }
 }
 
-/// A grammar in GBNF as a rule: the language of llama.cpp's `--grammar`, and of `grammar` in requests to llama-server.
+/// A grammar in GBNF as a rule: the language of llama.cpp's `--grammar` and of llama-server's `grammar`.
 ///
 /// All texts follow the rule `root`. Syntax: grammars/README.md of github.com/ggml-org/llama.cpp. What is allowed is
 /// what llama.cpp allows: texts are read by characters, without terminals, and a grammar may be ambiguous. Rules that
 /// nothing uses are passed over. Refused are tokens, `<think>` or `<[7]>`; rules that begin with themselves or never
 /// end; two rules of one name; an empty class, `[]`; a part that is repeated more than 100,000 times by one number.
+/// Names of control tokens are no text, though llama.cpp takes them for some.
 ///
 /// What is allowed is exact: every allowed text can be completed. Compares by text; can be pickled.
 ///

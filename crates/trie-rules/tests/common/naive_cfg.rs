@@ -27,7 +27,8 @@ fn expression(rules: usize) -> impl Strategy<Value = Expression> {
     let range = (character.clone(), character.clone()).prop_map(|(one, other)| (one.min(other), one.max(other)));
     let leaf = prop_oneof![
         4 => prop::collection::vec(character, 0..3).prop_map(|text| Expression::Text(text.into_iter().collect())),
-        2 => (any::<bool>(), prop::collection::vec(range, 1..3)).prop_map(|(not, ranges)| Expression::Class(not, ranges)),
+        2 => (any::<bool>(), prop::collection::vec(range, 1..3))
+            .prop_map(|(not, ranges)| Expression::Class(not, ranges)),
         1 => Just(Expression::Class(false, vec![('\0', char::MAX)])),
         4 => (0..rules).prop_map(Expression::Rule),
     ];
