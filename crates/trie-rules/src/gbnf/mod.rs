@@ -6,8 +6,8 @@ mod order;
 mod text;
 mod walk;
 
-use crate::automaton::automaton_walk::AutomatonWalk;
 use crate::automaton::Automaton;
+use crate::automaton::automaton_walk::AutomatonWalk;
 use crate::grammar::GrammarError;
 use crate::rule::{Rule, Walker};
 use crate::tokens::token_bytes::TokenBytes;
