@@ -106,6 +106,9 @@ fn says_what_is_wrong_and_where() {
         let error = Gbnf::new(grammar).unwrap_err();
         assert!(matches!(error.problem, Problem::LeftRecursive { .. }), "{grammar}: {error}");
     }
+    let circle = lines(20_000, |n| format!("r{n} ::= r{} | \"a\"", (n + 1) % 20_000));
+    let error = Gbnf::new(&format!("root ::= \"b\" r0\n{circle}")).unwrap_err();
+    assert!(matches!(error.problem, Problem::LeftRecursive { .. }), "{error}");
     let error = Gbnf::new("root ::= \"a\" x?\nx ::= \"b\" y\ny ::= x").unwrap_err();
     assert!(matches!(&error.problem, Problem::Endless { name } if name == "x" || name == "y"), "{error}");
 }

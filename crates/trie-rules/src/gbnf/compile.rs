@@ -222,10 +222,12 @@ fn callers_first(bodies: &[Body]) -> Result<Vec<usize>, usize> {
     }
     // Of those that are left each is called by one of them, so going back ends in a circle.
     let Some(mut body) = callers.iter().position(|&callers| callers > 0) else { return Ok(order) };
+    let mut caller = vec![0; bodies.len()];
+    for other in (0..bodies.len()).filter(|&other| callers[other] > 0) {
+        begins_with(other).for_each(|called| caller[called] = other);
+    }
     for _ in 0..bodies.len() {
-        let caller =
-            (0..bodies.len()).find(|&other| callers[other] > 0 && begins_with(other).any(|called| called == body));
-        body = caller.unwrap_or(body);
+        body = caller[body];
     }
     Err(body)
 }
