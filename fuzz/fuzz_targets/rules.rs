@@ -1,8 +1,8 @@
-//! Any text as a pattern and as a grammar: an error, or a rule that keeps the laws.
+//! Any text as a pattern and as a grammar of either kind: an error, or a rule that keeps the laws.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trie_rules::{AutomatonLimits, Grammar, Regex, Rule, check_rule, texts};
+use trie_rules::{AutomatonLimits, Gbnf, Grammar, Regex, Rule, check_rule, texts};
 
 fuzz_target!(|text: &str| {
     if let Ok(regex) = Regex::with_limits(text, AutomatonLimits::bytes(1 << 16)) {
@@ -13,6 +13,9 @@ fuzz_target!(|text: &str| {
         assert!(checked.states >= 1);
     }
     if let Ok(grammar) = Grammar::new(text) {
+        check_rule(&grammar, 300).expect("no dead ends");
+    }
+    if let Ok(grammar) = Gbnf::new(text) {
         check_rule(&grammar, 300).expect("no dead ends");
     }
 });

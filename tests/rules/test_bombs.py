@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import tokentrie
-from tokentrie import Grammar, JsonSchema, Lark, Limits, OptionError, Regex, RuleError, Sampler
+from tokentrie import Gbnf, Grammar, JsonSchema, Lark, Limits, OptionError, Regex, RuleError, Sampler
 
 pytestmark = pytest.mark.model
 
@@ -41,6 +41,21 @@ Grammar("\\n".join(lines))""",
     "chain of terminals": 'Grammar("".join(f\'r{i} : "a{i}" r{i+1} ;\' for i in range(10000)) + \'r10000 : "x" ;\')',
     "keyword": "Grammar('s : \"' + 'a' * 10_000_000 + '\" ;')",
     "classes in a grammar": "Grammar('s : \"/' + r'\\\\pL' * 1_000_000 + '/\" ;')",
+    "gbnf times": "Gbnf('root ::= \"a\"{2000000000}')",
+    "gbnf times of times": "Gbnf('root ::= (([^a]{1000}){1000}){1000}')",
+    "gbnf groups": "Gbnf('root ::= ' + '(' * 1_000_000 + '\"x\"' + ')' * 1_000_000)",
+    "gbnf options": "Gbnf('root ::= ' + '(\"a\" ' * 60_000 + ')?' * 60_000)",
+    "gbnf rules": 'Gbnf("root ::= r0\\n" + "".join(f\'r{i} ::= "a" r{i+1} r{i+1}\\n\' for i in range(100_000))'
+    " + 'r100000 ::= \"x\"')",
+    "gbnf calls": 'Gbnf("root ::= " + "r " * 1_000_000 + \'\\nr ::= "a" r "b" | ""\')',
+    "gbnf alternatives": 'Gbnf("root ::= " + " | ".join(f"r{i}" for i in range(50_000)) + "\\n"'
+    ' + "".join(f\'r{i} ::= "a{i}" root?\\n\' for i in range(50_000)))',
+    "gbnf subsets": "Gbnf('root ::= [a-z]* \"x\" [a-z]{40}')",
+    "gbnf literal": "Gbnf('root ::= \"' + 'a' * 10_000_000 + '\"')",
+    "gbnf mask": """
+sampler = Sampler(vocab, Gbnf('root ::= "a" root root | "a" root "b"? | "a"'))
+for _ in range(300):
+    sampler.accept(sampler.allowed()[0])""",
     "lark rules": 'Lark("start: r0\\n" + "".join(f\'r{i}: "a" r{i+1}\\n\' for i in range(100_000)) + \'r100000: "x"\')',
     "lark alternatives": 'Lark("start: " + " | ".join(f"r{i}" for i in range(100_000)) + "\\n"'
     ' + "".join(f\'r{i}: "a{i}"\\n\' for i in range(100_000)))',
@@ -84,7 +99,7 @@ tokentrie.ChatFormat(
 
 HEAD = """
 import tokentrie
-from tokentrie import Grammar, JsonSchema, Lark, Regex, Sampler
+from tokentrie import Gbnf, Grammar, JsonSchema, Lark, Regex, Sampler
 vocab = tokentrie.Model().vocab
 print("ready", flush=True)
 """
@@ -111,6 +126,7 @@ LONG = {
     "Lark": """
 parts = " ".join(f"/[a-z]{{{n}}}x/" for n in range(1, 40))
 Lark("start: r0\\n" + "".join(f"r{i}: {parts} r{i + 1}\\n" for i in range(9_000)) + "r9000: /x/", limits=none)""",
+    "Gbnf": "Gbnf('root ::= [a-z]* \"x\" [a-z]{40}', limits=none)",
     "JsonSchema": """
 patterns = [f"^[a-z]{{1,{i % 50 + 1}}}x.{{30}}y$" for i in range(8_000)]
 properties = {f"p{i}": {"type": "string", "pattern": pattern} for i, pattern in enumerate(patterns)}
@@ -203,6 +219,7 @@ def test_limits_go_with_the_rule() -> None:
         Regex("[ab]+", limits=limits),
         Grammar('s : "a" ;', limits=limits),
         Lark('start: "a"', limits=limits),
+        Gbnf('root ::= "a"', limits=limits),
         JsonSchema({"enum": [1]}, limits=limits),
     )
     for rule in rules:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tokentrie import (
     Batch,
     Form,
+    Gbnf,
     Grammar,
     Integer,
     JsonSchema,
@@ -181,6 +182,7 @@ def of_classes() -> list[Pair]:
     """A constraint of each class and its spec, over the tiny model's vocabulary."""
     schema = {"type": "object", "properties": {"a": {"enum": [1, "x"]}}, "required": ["a"]}
     grammar, lark = 'NUMBER : "/[0-9]+/" ; sum : NUMBER | sum "+" NUMBER ;', 'start: "a" | "b" start'
+    gbnf = 'root ::= "(" root ")" | [a-z]+'
     answers = {"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [65, 66]}]}]}
     fmt = model().chat_format
     tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
@@ -189,6 +191,7 @@ def of_classes() -> list[Pair]:
         (Unconstrained(), {"any": {}}),
         (Grammar(grammar), {"grammar": grammar}),
         (Lark(lark), {"lark": lark}),
+        (Gbnf(gbnf), {"gbnf": gbnf}),
         (JsonSchema(schema), {"json_schema": schema}),
         (
             JsonSchema(schema, whitespace=False, unicode_escapes=False),

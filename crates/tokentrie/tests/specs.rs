@@ -117,7 +117,7 @@ fn a_bare_size_is_enough_only_for_tokens() {
         let built = spec.constraint(&over, &DataOnly);
         match spec.kind() {
             "any" | "payload" => assert!(built.is_ok(), "{spec:?}"),
-            "choice" | "regex" | "grammar" | "lark" | "json_schema" | "date" => {
+            "choice" | "regex" | "grammar" | "lark" | "gbnf" | "json_schema" | "date" => {
                 let error = built.unwrap_err();
                 assert!(matches!(error.problem(), SpecProblem::NeedsVocab { n_vocab: 256, .. }), "{error}");
             }

@@ -27,6 +27,7 @@
 mod any_rule;
 mod automaton;
 mod check;
+mod gbnf;
 mod grammar;
 mod placed;
 mod regular;
@@ -40,6 +41,7 @@ pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
 pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use check::{Broken, Checked, check_rule};
+pub use gbnf::{Gbnf, GbnfState};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use placed::{Placed, PlacedState, fit_behind};
 pub use regular::{

@@ -2,6 +2,7 @@
 
 mod common;
 mod forced;
+mod gbnf;
 mod grammar;
 mod grammar_cases;
 mod patterns;

@@ -1,4 +1,4 @@
-//! LR(1) grammars as rules.
+//! LR(1) grammars, and those of llama.cpp, as rules.
 
 use crate::convert::gil::asked;
 use crate::errors::{Class, Error, Result, warn};
@@ -150,6 +150,89 @@ impl Grammar {
 impl Grammar {
     pub(crate) fn spec(&self) -> Spec {
         Spec::Grammar { text: self.text.as_str().into(), lenient: self.lenient, limits: self.limits.into() }
+    }
+}
+
+/// A grammar in GBNF as a rule: the language of llama.cpp's `--grammar` and of llama-server's `grammar`.
+///
+/// All texts follow the rule `root`. Syntax: grammars/README.md of github.com/ggml-org/llama.cpp. What is allowed is
+/// what llama.cpp allows: texts are read by characters, without terminals, and a grammar may be ambiguous. Rules that
+/// nothing uses are passed over. Refused are tokens, `<think>` or `<[7]>`; rules that begin with themselves or never
+/// end; two rules of one name; an empty class, `[]`; a part that is repeated more than 100,000 times by one number.
+/// Names of control tokens are no text, though llama.cpp takes them for some.
+///
+/// What is allowed is exact: every allowed text can be completed. Compares by text; can be pickled.
+///
+/// Args:
+///     text: the grammar.
+///     limits: Limits of what making it may cost; None: the defaults.
+///
+/// Raises:
+///     RuleError: the text is no grammar, or has what is refused; it says line, column and what is wrong. Or it takes
+///         more than its limits. Also a ValueError.
+///
+/// Example:
+///     >>> lists = tokentrie.Gbnf('''
+///     ... root ::= "[" (item ("," item)*)? "]"
+///     ... item ::= [0-9]+ | root
+///     ... ''')
+///     >>> (lists.matches("[1,[],[23]]"), lists.matches("[1,"))
+///     (True, False)
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct Gbnf {
+    /// str: its text.
+    #[pyo3(get)]
+    text: String,
+    states: usize,
+    limits: work::Limits,
+}
+
+#[pymethods]
+impl Gbnf {
+    #[new]
+    #[pyo3(signature = (text, *, limits=None))]
+    fn new(py: Python<'_>, text: String, limits: Option<&Bound<'_, Limits>>) -> Result<PyClassInitializer<Self>> {
+        let limits = self::limits(limits);
+        let grammar = asked(py, limits, || trie_rules::Gbnf::with_limits(&text, limits))??;
+        let made = Self { text, states: grammar.states(), limits };
+        Ok(PyClassInitializer::from(Rule::of(grammar)).add_subclass(made))
+    }
+
+    /// Limits: what making it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.text == other.get().text)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        self.text.hash(&mut hash);
+        hash.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.Gbnf: {} lines, {} states>", self.text.lines().count(), self.states)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Limits))> {
+        let Self { text, limits, .. } = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (text.clone(), (*limits).into())))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(py: Python<'_>, text: String, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, text, Some(limits))?)?)
+    }
+}
+
+impl Gbnf {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::Gbnf { text: self.text.as_str().into(), limits: self.limits.into() }
     }
 }
 

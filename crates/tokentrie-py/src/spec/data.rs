@@ -6,7 +6,7 @@ use crate::errors::Result;
 use crate::rule::date::Date;
 use crate::rule::form::{Form, Slot, Text};
 use crate::rule::gate::ThinkGate;
-use crate::rule::grammar::Grammar;
+use crate::rule::grammar::{Gbnf, Grammar};
 use crate::rule::number::Number;
 use crate::rule::regex::Regex;
 use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
@@ -66,6 +66,9 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
         return pieces(rule.get().parts(py)).map(Spec::Then);
     }
     if let Ok(rule) = given.cast::<Grammar>() {
+        return Ok(rule.get().spec());
+    }
+    if let Ok(rule) = given.cast::<Gbnf>() {
         return Ok(rule.get().spec());
     }
     if let Ok(rule) = given.cast::<Lark>() {

@@ -162,7 +162,7 @@ pub enum SpecProblem {
     /// What is put together of finite automata.
     #[error(transparent)]
     Regular(#[from] RegularError),
-    /// A grammar.
+    /// A grammar for yacc, or in GBNF.
     #[error("grammar, {0}")]
     Grammar(#[from] GrammarError),
     /// A grammar in Lark.

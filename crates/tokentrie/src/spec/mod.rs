@@ -105,6 +105,13 @@ pub enum Spec {
         /// What making it may cost.
         limits: LimitsSpec,
     },
+    /// A grammar in GBNF, the language of llama.cpp.
+    Gbnf {
+        /// The grammar.
+        text: Arc<str>,
+        /// What making it may cost.
+        limits: LimitsSpec,
+    },
     /// A JSON document.
     JsonSchema(SchemaSpec),
     /// An integer of a range.
@@ -214,6 +221,7 @@ impl Spec {
             Self::Regex { .. } => "regex",
             Self::Grammar { .. } => "grammar",
             Self::Lark { .. } => "lark",
+            Self::Gbnf { .. } => "gbnf",
             Self::JsonSchema(_) => "json_schema",
             Self::Integer { .. } => "integer",
             Self::Number(_) => "number",

@@ -16,13 +16,14 @@ use trie_text::{TextValues, Tokenization};
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// The kinds, and the fields that may stand beside each.
-const KINDS: [(&str, &[&str]); 21] = [
+const KINDS: [(&str, &[&str]); 22] = [
     ("choice", &["prefix", "suffix", "tokenization"]),
     ("set", &[]),
     ("payload", &["path"]),
     ("regex", &["max_bytes", "limits"]),
     ("grammar", &["lenient", "limits"]),
     ("lark", &["limits"]),
+    ("gbnf", &["limits"]),
     ("json_schema", &["whitespace", "unicode_escapes", "lenient", "limits"]),
     ("integer", &[]),
     ("number", &[]),
@@ -113,6 +114,7 @@ impl Spec {
                 Self::Grammar { text: owned(&at)?, lenient, limits }
             }
             "lark" => Self::Lark { text: owned(&at)?, limits: limits(&fields)? },
+            "gbnf" => Self::Gbnf { text: owned(&at)?, limits: limits(&fields)? },
             "json_schema" => json_schema(&at, inner, &fields)?,
             "integer" => integer(&Fields::of(&at, inner, &["min", "max"])?)?,
             "number" => {

@@ -50,7 +50,7 @@ impl Spec {
                     SpecError::new(&at, SpecProblem::Value(reason))
                 })?
             }
-            Self::Lark { text, limits } => {
+            Self::Lark { text, limits } | Self::Gbnf { text, limits } => {
                 beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
                 (**text).into()
             }

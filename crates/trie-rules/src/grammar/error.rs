@@ -43,6 +43,9 @@ pub enum GrammarProblem {
     /// There is no rule to begin with.
     #[error("there is no rule: write name : \"text\" | other ;")]
     NoRule,
+    /// There is no rule `root`, with which a grammar in GBNF begins.
+    #[error("there is no rule root: all texts follow root ::= ...")]
+    NoRoot,
     /// A name that nothing defines.
     #[error("no rule or terminal is named {name}")]
     UnknownName {
@@ -70,6 +73,26 @@ pub enum GrammarProblem {
     Endless {
         /// The rule.
         name: String,
+    },
+    /// A rule that may come again before any character.
+    #[error("{name} begins with itself: for {name} ::= {name} \",\" item | item write {name} ::= item (\",\" item)*")]
+    LeftRecursive {
+        /// The rule.
+        name: String,
+    },
+    /// A part that is repeated too often.
+    #[error("{times} times are too many: at most {limit} are taken; without a number of times write + or *")]
+    TooOften {
+        /// How often, as it is written.
+        times: String,
+        /// The limit.
+        limit: u32,
+    },
+    /// Something that is no set of texts.
+    #[error("{what}")]
+    Unsupported {
+        /// What it is, and why.
+        what: String,
     },
     /// A pattern that is no regular expression.
     #[error("{terminal}: position {position} of the pattern: {problem}")]
@@ -142,7 +165,7 @@ pub enum GrammarProblem {
 }
 
 impl GrammarProblem {
-    pub(super) fn at(self, place: Place) -> GrammarError {
+    pub(crate) fn at(self, place: Place) -> GrammarError {
         GrammarError { place, problem: self }
     }
 }

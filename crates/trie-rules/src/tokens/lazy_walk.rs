@@ -1,13 +1,15 @@
 //! A walk that learns the rule as an automaton while it goes: each state and byte is asked once.
 
 use crate::rule::{Rule, Walker};
+use crate::tokens::order::Order;
 use crate::tokens::slices::set;
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::mem::size_of;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::TokenId;
 use trie_core::work::{over, quiet};
 
@@ -124,13 +126,37 @@ impl<R: Rule> Walker<R::State> for LazyWalk<R> {
 }
 
 impl<R: Rule> LazyWalk<R> {
-    fn walk(&self, state: &R::State, words: &mut [u32]) {
+    /// Only of these nodes; what others do is not looked at.
+    pub(crate) fn walk_some<'o>(
+        &self,
+        state: &R::State,
+        some: impl IntoIterator<Item = (&'o Order, Range<usize>)>,
+        words: &mut [u32],
+    ) {
+        quiet(|| {
+            let known = &mut *self.known();
+            let from = known.number(state.clone());
+            let mut path = std::mem::take(&mut known.path);
+            for nodes in some {
+                let step = |at: &u32, byte| known.step(&*self.rule, *at, byte);
+                tokens_from(step, nodes, &from, &mut path, |token, _| set(words, token));
+            }
+            known.path = path;
+        });
+    }
+
+    /// What is known, of which there is room for more.
+    fn known(&self) -> MutexGuard<'_, Known<R::State>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {
             let most = known.most;
             *known = Known { most, ..Known::default() };
         }
-        let known = &mut *known;
+        known
+    }
+
+    fn walk(&self, state: &R::State, words: &mut [u32]) {
+        let known = &mut *self.known();
         let from = known.number(state.clone());
         let like = known.walked_like(&*self.rule, from);
         if let Some(number) = like {

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod naive;
+pub mod naive_cfg;
 pub mod vocab;
 
 use proptest::prelude::*;

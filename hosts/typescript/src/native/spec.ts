@@ -60,6 +60,7 @@ export type Spec = { readonly version?: 1 } & (
   | { readonly regex: string; readonly max_bytes?: number; readonly limits?: SpecLimits }
   | { readonly grammar: string; readonly lenient?: boolean; readonly limits?: SpecLimits }
   | { readonly lark: string; readonly limits?: SpecLimits }
+  | { readonly gbnf: string; readonly limits?: SpecLimits }
   | {
       readonly json_schema: object | boolean;
       readonly whitespace?: boolean | string;

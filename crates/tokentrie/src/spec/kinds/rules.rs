@@ -5,7 +5,7 @@ use crate::spec::json::MOST_DEPTH;
 use crate::spec::place::Place;
 use crate::spec::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, values_are_plain};
 use std::sync::Arc;
-use trie_rules::{AnyRule, AutomatonLimits, Grammar, GrammarOptions, Regex, Regular, StringOptions, Value};
+use trie_rules::{AnyRule, AutomatonLimits, Gbnf, Grammar, GrammarOptions, Regex, Regular, StringOptions, Value};
 
 /// Blanks as people write them. Of any number a model may write more and more, and never go on.
 pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
@@ -37,6 +37,10 @@ impl Spec {
                 Arc::new(grammar)
             }
             Self::Lark { text, limits } => lark(&place.field("lark"), text, *limits, host)?,
+            Self::Gbnf { text, limits } => {
+                let made = || Gbnf::with_limits(text, limits.limits());
+                Arc::new(limits.within(&place.field("gbnf"), made)?)
+            }
             Self::JsonSchema(schema) => json_schema(&place.field("json_schema"), schema, host)?,
             Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?,
             Self::Name(_) => {

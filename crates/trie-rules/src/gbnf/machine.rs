@@ -1,0 +1,299 @@
+//! Automata that call each other, all ways at once.
+//!
+//! Where a text stands is a set of places: a state of an automaton, and from where that was called. Calls of one
+//! automaton at one byte of the text are one call, whoever made them, as in Earley's parser: so ways that part and meet
+//! again are followed once. A call behind which its caller has nothing left to read returns to whoever called that:
+//! lists by recursion at their end need no stack.
+
+use crate::automaton::Table;
+use crate::rule::Rule;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
+use trie_core::work::spend;
+
+/// With what a call begins: no text in UTF-8 has it. Two bytes follow, the digits of the number of what is called:
+/// they are less.
+pub(super) const CALL: u8 = 0xff;
+pub(super) const DIGITS: usize = 200;
+
+/// An automaton that may call others.
+pub(super) struct Body {
+    table: Table,
+    /// For each state where its calls begin in the next: what is called, and the state behind it.
+    first_call: Vec<u32>,
+    calls: Vec<(u32, u32)>,
+    /// Whether a state reads bytes.
+    reads: Vec<bool>,
+}
+
+pub(super) struct Machine {
+    /// What is called before any byte has a higher number than its caller.
+    bodies: Vec<Body>,
+    root: u32,
+}
+
+/// Who called: the places behind the call. Equal where its key is, and so are all that it was called from.
+#[derive(Clone)]
+struct Callers(Arc<Calling>);
+
+struct Calling {
+    key: [u64; 2],
+    /// Whether the text may end behind the call.
+    end: bool,
+    /// Ascending.
+    places: Box<[Place]>,
+}
+
+/// A state of a body, and who called it.
+#[derive(Clone)]
+struct Place {
+    body: u32,
+    state: u32,
+    callers: Callers,
+}
+
+/// Where a text stands in a grammar. A clone is one reference count, comparing is linear in how many ways there are to
+/// read the text.
+#[derive(Clone)]
+pub(super) struct Places(Arc<Standing>);
+
+struct Standing {
+    end: bool,
+    /// Ascending: those that read a byte.
+    places: Box<[Place]>,
+}
+
+impl Body {
+    pub(super) fn of(table: Table) -> Self {
+        let (mut first_call, mut calls, mut reads) = (vec![0], Vec::new(), Vec::new());
+        for state in 0..table.ends.len() as u32 {
+            if let Some(high) = table.step(state, CALL) {
+                for one in 0..DIGITS {
+                    let Some(low) = table.step(high, one as u8) else { continue };
+                    let behind = |other| Some(((DIGITS * one + other) as u32, table.step(low, other as u8)?));
+                    calls.extend((0..DIGITS).filter_map(behind));
+                }
+            }
+            first_call.push(calls.len() as u32);
+            reads.push((0..CALL).any(|byte| table.step(state, byte).is_some()));
+        }
+        Self { table, first_call, calls, reads }
+    }
+
+    pub(super) fn start(&self) -> u32 {
+        self.table.start
+    }
+
+    /// What a state calls, and the states behind that.
+    pub(super) fn calls(&self, state: u32) -> &[(u32, u32)] {
+        let state = state as usize;
+        &self.calls[self.first_call[state] as usize..self.first_call[state + 1] as usize]
+    }
+
+    /// Whether nothing can come behind a state.
+    fn is_last(&self, state: u32) -> bool {
+        !self.reads[state as usize] && self.calls(state).is_empty()
+    }
+}
+
+impl Place {
+    fn key(&self) -> (u32, u32, [u64; 2]) {
+        (self.body, self.state, self.callers.0.key)
+    }
+}
+
+/// Keys that a stranger cannot foresee: two texts whose callers differ have the same with a chance of 2^-128.
+fn key(end: bool, places: &[Place]) -> [u64; 2] {
+    static RANDOM: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    RANDOM.each_ref().map(|random| {
+        let mut hash = random.build_hasher();
+        hash.write_u8(u8::from(end));
+        for place in places {
+            hash.write_u64(u64::from(place.body) << 32 | u64::from(place.state));
+            place.callers.0.key.iter().for_each(|&part| hash.write_u64(part));
+        }
+        hash.finish()
+    })
+}
+
+impl Callers {
+    fn new(end: bool, places: Vec<Place>) -> Self {
+        Self(Arc::new(Calling { key: key(end, &places), end, places: places.into() }))
+    }
+}
+
+impl Drop for Calling {
+    /// One by one: dropped by recursion, a deep text would overflow the thread's stack.
+    fn drop(&mut self) {
+        let mut left = std::mem::take(&mut self.places).into_vec();
+        while let Some(place) = left.pop() {
+            if let Some(mut calling) = Arc::into_inner(place.callers.0) {
+                left.append(&mut std::mem::take(&mut calling.places).into_vec());
+            }
+        }
+    }
+}
+
+/// Puts a place where it belongs, unless it is there.
+fn insert(places: &mut Vec<Place>, place: Place) -> bool {
+    let at = places.binary_search_by_key(&place.key(), Place::key);
+    if let Err(at) = at {
+        places.insert(at, place);
+    }
+    at.is_err()
+}
+
+/// The places behind one byte.
+#[derive(Default)]
+struct Behind {
+    end: bool,
+    places: Vec<Place>,
+    /// Read, and what follows from it not yet seen.
+    left: Vec<Place>,
+    /// By what is called: whether the text may end behind it, and the places behind it.
+    calls: BTreeMap<u32, (bool, Vec<Place>)>,
+}
+
+impl Machine {
+    /// Of bodies in an order; numbers are those before.
+    pub(super) fn new(bodies: Vec<Body>, order: &[usize], root: usize) -> Self {
+        let mut number = vec![0; bodies.len()];
+        order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
+        let mut sorted: Vec<(u32, Body)> = number.iter().copied().zip(bodies).collect();
+        sorted.sort_by_key(|(number, _)| *number);
+        let renumbered = |(_, mut body): (u32, Body)| {
+            body.calls.iter_mut().for_each(|(called, _)| *called = number[*called as usize]);
+            body
+        };
+        Self { root: number[root], bodies: sorted.into_iter().map(renumbered).collect() }
+    }
+
+    /// The table of a grammar that calls nothing.
+    pub(super) fn alone(self) -> Result<Table, Self> {
+        let mut bodies = self.bodies;
+        match bodies.pop() {
+            Some(body) if bodies.is_empty() && body.calls.is_empty() => Ok(body.table),
+            last => {
+                bodies.extend(last);
+                Err(Self { bodies, root: self.root })
+            }
+        }
+    }
+
+    pub(super) fn states(&self) -> usize {
+        self.bodies.iter().map(|body| body.reads.len()).sum()
+    }
+
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.bodies.iter().map(|body| &body.table)
+    }
+
+    /// In which automata a text stands, and where.
+    pub(super) fn in_tables(&self, places: &Places) -> impl Iterator<Item = (usize, &Table, u32)> {
+        let of = |place: &Place| (place.body as usize, &self.bodies[place.body as usize].table, place.state);
+        places.0.places.iter().map(of)
+    }
+}
+
+impl Rule for Machine {
+    type State = Places;
+
+    fn start(&self) -> Places {
+        let root = &self.bodies[self.root as usize];
+        let mut behind = Behind { end: root.table.is_end(root.start()), ..Behind::default() };
+        behind.calls.insert(self.root, (true, Vec::new()));
+        self.settled(behind)
+    }
+
+    fn step(&self, from: &Places, byte: u8) -> Option<Places> {
+        if byte == CALL {
+            return None;
+        }
+        let mut behind = Behind::default();
+        for place in &from.0.places {
+            let Some(state) = self.bodies[place.body as usize].table.step(place.state, byte) else { continue };
+            behind.left.push(Place { state, ..place.clone() });
+        }
+        if behind.left.is_empty() || spend(from.0.places.len()).is_err() {
+            return None;
+        }
+        Some(self.settled(behind))
+    }
+
+    fn is_end(&self, at: &Places) -> bool {
+        at.0.end
+    }
+}
+
+impl Machine {
+    /// With all that needs no byte: returns, then calls.
+    fn settled(&self, mut behind: Behind) -> Places {
+        while let Some(place) = behind.left.pop() {
+            if !insert(&mut behind.places, place.clone()) {
+                continue;
+            }
+            if self.bodies[place.body as usize].table.is_end(place.state) {
+                behind.end |= place.callers.0.end;
+                behind.left.extend(place.callers.0.places.iter().cloned());
+            }
+            self.call(&mut behind.calls, &place);
+        }
+        // Callers come before what they call, so that all who call one are known when it is begun. It is not empty
+        // here: where it may be, its callers go on without it.
+        while let Some((body, (end, places))) = behind.calls.pop_first() {
+            let state = self.bodies[body as usize].start();
+            let place = Place { body, state, callers: Callers::new(end, places) };
+            self.call(&mut behind.calls, &place);
+            insert(&mut behind.places, place);
+        }
+        behind.places.retain(|place| self.bodies[place.body as usize].reads[place.state as usize]);
+        Places(Arc::new(Standing { end: behind.end, places: behind.places.into() }))
+    }
+
+    fn call(&self, calls: &mut BTreeMap<u32, (bool, Vec<Place>)>, from: &Place) {
+        let body = &self.bodies[from.body as usize];
+        for &(called, state) in body.calls(from.state) {
+            let (end, places) = calls.entry(called).or_default();
+            if body.is_last(state) {
+                *end |= from.callers.0.end;
+                from.callers.0.places.iter().for_each(|place| _ = insert(places, place.clone()));
+            } else {
+                insert(places, Place { state, ..from.clone() });
+            }
+        }
+    }
+}
+
+impl PartialEq for Places {
+    fn eq(&self, other: &Self) -> bool {
+        let keys = |places: &Self| (places.0.end, places.0.places.len());
+        let both = self.0.places.iter().zip(&other.0.places);
+        Arc::ptr_eq(&self.0, &other.0)
+            || keys(self) == keys(other) && both.into_iter().all(|(one, other)| one.key() == other.key())
+    }
+}
+
+impl Eq for Places {}
+
+impl Hash for Places {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u8(u8::from(self.0.end));
+        self.0.places.iter().for_each(|place| place.key().hash(state));
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = self.states();
+        f.debug_struct("Machine").field("automata", &self.bodies.len()).field("states", &states).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.0.places.iter().map(|place| (place.body, place.state));
+        f.debug_list().entries(shown).finish()
+    }
+}

@@ -1,0 +1,104 @@
+//! In which order rules are compiled: those that a rule uses come before it, but for those that need each other.
+
+use super::text::{Part, Written};
+use trie_core::work::{Over, spend};
+
+/// Rules that need each other, or one alone.
+pub(super) struct Knot {
+    pub(super) rules: Vec<usize>,
+    /// Whether its rules come again inside themselves.
+    pub(super) recursive: bool,
+}
+
+/// What a rule, or a part, can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Can {
+    /// Whether some text completes it.
+    pub(super) end: bool,
+    /// Whether the empty text does.
+    pub(super) be_empty: bool,
+}
+
+/// The knots of all rules that the root needs, by Tarjan's algorithm, which keeps its own stack: rules may need rules
+/// as deep as the text is long.
+pub(super) fn knots(written: &Written<'_>) -> Result<Vec<Knot>, Over> {
+    const NEW: usize = usize::MAX;
+    let rules = written.rules.len();
+    let (mut number, mut low) = (vec![NEW; rules], vec![NEW; rules]);
+    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); rules];
+    let (mut knots, mut open, mut in_open, mut count) = (Vec::new(), Vec::new(), vec![false; rules], 0);
+    let root = written.root();
+    let mut stack = vec![(root, 0usize)];
+    while let Some((rule, at)) = stack.pop() {
+        if number[rule] == NEW {
+            spend(written.rules[rule].parts.len())?;
+            uses[rule] = written.parts[written.rules[rule].parts.clone()].iter().filter_map(used).collect();
+            (number[rule], low[rule]) = (count, count);
+            count += 1;
+            open.push(rule);
+            in_open[rule] = true;
+        }
+        if let Some(&other) = at.checked_sub(1).and_then(|before| uses[rule].get(before)) {
+            // Back from it, or it was known.
+            if in_open[other] {
+                low[rule] = low[rule].min(low[other]);
+            }
+        }
+        if let Some(&other) = uses[rule].get(at) {
+            stack.push((rule, at + 1));
+            if number[other] == NEW {
+                stack.push((other, 0));
+            }
+            continue;
+        }
+        if low[rule] == number[rule] {
+            let from = open.iter().rposition(|&other| other == rule).unwrap_or_default();
+            let rules = open.split_off(from);
+            for &rule in &rules {
+                in_open[rule] = false;
+            }
+            let recursive = rules.len() > 1 || uses[rule].contains(&rule);
+            knots.push(Knot { rules, recursive });
+        }
+    }
+    Ok(knots)
+}
+
+fn used(part: &Part) -> Option<usize> {
+    if let Part::Rule(rule) = part { Some(*rule) } else { None }
+}
+
+/// What the rules of a knot can be, where that of all rules which they use besides is known.
+pub(super) fn find(written: &Written<'_>, knot: &Knot, known: &mut [Can]) -> Result<(), Over> {
+    let mut parts = Vec::new();
+    loop {
+        let mut changed = false;
+        for &rule in &knot.rules {
+            let range = written.rules[rule].parts.clone();
+            spend(range.len())?;
+            parts.clear();
+            for part in &written.parts[range.clone()] {
+                let of = |at: &usize| -> Can { parts[at - range.start] };
+                parts.push(match part {
+                    Part::Text(text) => Can { end: true, be_empty: text.is_empty() },
+                    Part::Class(_) => Can { end: true, be_empty: false },
+                    Part::Rule(rule) => known[*rule],
+                    Part::Sequence(inner) => {
+                        Can { end: inner.iter().all(|at| of(at).end), be_empty: inner.iter().all(|at| of(at).be_empty) }
+                    }
+                    Part::Either(inner) => {
+                        Can { end: inner.iter().any(|at| of(at).end), be_empty: inner.iter().any(|at| of(at).be_empty) }
+                    }
+                    Part::Repeat { part, least, .. } => {
+                        Can { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
+                    }
+                });
+            }
+            let all = parts.last().copied().unwrap_or_default();
+            changed |= std::mem::replace(&mut known[rule], all) != all;
+        }
+        if !changed {
+            return Ok(());
+        }
+    }
+}
