@@ -7,7 +7,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -20,6 +21,7 @@ from tokentrie.serve.errors import WireError, of_library, of_validation
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
+from tokentrie.serve.store import Quota, Store, router
 from tokentrie.serve.wire import choosing, decisions, systemone, tokens
 
 #: What a request can make the library raise.
@@ -35,11 +37,16 @@ class Settings:
     cors: str | None = None
     threads: int = 64
     """Calls that may run or wait at once: each has a thread."""
+    sets: Path | None = None
+    """The folder of constraints that are put; None: in memory."""
+    max_upload: int = 256 << 20
+    quota: Quota = field(default_factory=Quota)
 
 
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
     """An ASGI application over some models, which it closes when it ends."""
     models, metrics = Models(served), Metrics()
+    store = Store(settings.sets, [one.model.vocab for one in served], settings.quota)
     started = int(time.time())
 
     @contextlib.asynccontextmanager
@@ -89,7 +96,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.post("/v1/choose")
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
-        return await choosing.answer(request, models, said)
+        return await choosing.answer(request, models, store, said)
 
     @app.post("/tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
@@ -126,7 +133,9 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def measure() -> Response:
         return Response(metrics.text(models), media_type="text/plain; version=0.0.4")
 
-    app.add_middleware(Guards, keys=settings.keys, max_body=settings.max_body, metrics=metrics)
+    app.include_router(router(store))
+    limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}
+    app.add_middleware(Guards, keys=settings.keys, metrics=metrics, **limits)
     if settings.cors is not None:
         app.add_middleware(
             CORSMiddleware,
