@@ -302,6 +302,30 @@ def test_bombs_are_refused_or_made_soon_while_others_are_answered(server: Server
         assert reply.status < 400 or reply.json()["error"]["message"]
 
 
+def test_what_takes_too_long_to_make_is_refused_in_time_and_ends_with_its_client(server: Server, name: str) -> None:
+    """Each of its rules is within the limits of rules; all of them are minutes of work."""
+    rules = [{"regex": f"(a|b|{chr(99 + n % 20)}{n})*a(a|b){{15}}"} for n in range(200)]
+    body = {"kind": "spec", "spec": {"sequence": rules}}
+    began = time.monotonic()
+    with ThreadPoolExecutor(3) as pool:
+        for reply in pool.map(lambda one: put(server, f"{name}.{one}", body), range(3)):
+            assert (reply.status, "takes more than 5 s" in reply.json()["error"]["message"]) == (400, True), reply.body
+    assert time.monotonic() - began < 60
+    text = json.dumps(body).encode()
+    head = f"PUT {path_of(name)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    for client in clients:
+        client.sendall(head.encode() + text)
+    time.sleep(0.5)
+    for client in clients:
+        client.close()
+    # They do not take their time one after the other: nobody waits for them.
+    began = time.monotonic()
+    assert put(server, name, {"kind": "regex", "regex": "a"}).status == 201
+    assert time.monotonic() - began < 8 / 4 * 5
+
+
 @pytest.mark.parametrize(
     "bad",
     [

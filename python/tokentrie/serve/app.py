@@ -46,7 +46,7 @@ class Settings:
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
     """An ASGI application over some models, which it closes when it ends."""
     models, metrics = Models(served), Metrics()
-    store = Store(settings.sets, [one.model.vocab for one in served], settings.quota)
+    store = Store(settings.sets, [one.model for one in served], settings.quota)
     started = int(time.time())
 
     @contextlib.asynccontextmanager
@@ -133,7 +133,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def measure() -> Response:
         return Response(metrics.text(models), media_type="text/plain; version=0.0.4")
 
-    app.include_router(router(store))
+    app.include_router(router(store, models))
     limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}
     app.add_middleware(Guards, keys=settings.keys, metrics=metrics, **limits)
     if settings.cors is not None:

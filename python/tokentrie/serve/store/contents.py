@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tokentrie
-from tokentrie import Sampler, Spec, Trie, Vocab
+from tokentrie import CancelToken, Model, Sampler, Spec, Trie
 from tokentrie.files import only_files
 from tokentrie.serve.errors import WireError
 
@@ -19,8 +19,10 @@ JSON, TRIE = ".json", ".ttrie"
 CHECKED = 10_000
 #: Kinds whose own name is that of the upload; all others are called a spec.
 NAMED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
-#: Kinds that need more than a vocabulary, and are made when they are used.
-NEEDS_MODEL = {"reply"}
+#: Kinds that need the format of a chat, and are made when they are used.
+NEEDS_CHAT = {"reply"}
+#: Before all other calls: one that is put is used for one token.
+FIRST = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,37 @@ class Content:
         """How many texts there are to tokenise; None where there are none."""
         return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
 
-    def check(self, vocabs: Sequence[Vocab]) -> None:
-        """Raises what the library says, unless one of the vocabularies can write it."""
-        if (self.values or 0) > CHECKED or getattr(self.constraint, "kind", None) in NEEDS_MODEL:
+    def check(
+        self, models: Sequence[Model], *, timeout: float | None = None, cancel: CancelToken | None = None
+    ) -> None:
+        """Raises what the library says, unless one of the models can follow it; TimedOutError after so many seconds."""
+        if (self.values or 0) > CHECKED or getattr(self.constraint, "kind", None) in NEEDS_CHAT:
             return
-        problems = [self._problem(vocab) for vocab in vocabs]
-        if problems[0] is not None and None not in problems:
-            raise problems[0]
+        problem: Exception | None = None
+        for model in models:
+            problem = self._problem(model, timeout, cancel)
+            if problem is None:
+                return
+        if problem is not None:
+            raise problem
 
-    def _problem(self, vocab: Vocab) -> Exception | None:
+    def _problem(self, model: Model, timeout: float | None, cancel: CancelToken | None) -> Exception | None:
         try:
-            Sampler(vocab, self.constraint)
+            if isinstance(self.constraint, Trie):
+                Sampler(model.vocab, self.constraint)
+            else:
+                # A generation is what can be ended while its constraint is made.
+                model.generate(
+                    model.vocab.tokenize("a"),
+                    self.constraint,
+                    max_tokens=1,
+                    on_invalid="none",
+                    priority=FIRST,
+                    timeout=timeout,
+                    cancel=cancel,
+                )
+        except (tokentrie.CancelledError, tokentrie.TimedOutError, tokentrie.QueueFullError):
+            raise
         except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
             return error
         return None
@@ -80,12 +102,12 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
     return Content(spec, kind, size, hashlib.sha256(data).hexdigest(), len(data), JSON), data
 
 
-def of_trie(data: bytes, vocabs: Sequence[Vocab]) -> Content:
-    """A `.ttrie` file; raises what is wrong with it, or that it is for none of the vocabularies."""
-    return _trie(Trie.from_bytes(data), data, vocabs)
+def of_trie(data: bytes, models: Sequence[Model]) -> Content:
+    """A `.ttrie` file; raises what is wrong with it, or that it is for none of the models."""
+    return _trie(Trie.from_bytes(data), data, models)
 
 
-def of_file(path: Path, vocabs: Sequence[Vocab]) -> Content:
+def of_file(path: Path, models: Sequence[Model]) -> Content:
     """A file that was kept before, or that somebody put there.
 
     Raises TokenTrieError, ValueError and OSError.
@@ -94,16 +116,16 @@ def of_file(path: Path, vocabs: Sequence[Vocab]) -> Content:
     if path.suffix == JSON:
         content, _ = of_spec(path.read_text("utf-8"), {})
         return content
-    return _trie(Trie.open(path, verify=True), path.read_bytes(), vocabs)
+    return _trie(Trie.open(path, verify=True), path.read_bytes(), models)
 
 
-def _trie(trie: Trie, data: bytes, vocabs: Sequence[Vocab]) -> Content:
+def _trie(trie: Trie, data: bytes, models: Sequence[Model]) -> Content:
     # Its fingerprint stands in the file and is asked of a Vocab when it is read, not when it is walked.
-    prints = {vocab.fingerprint for vocab in vocabs}
+    prints = {model.vocab.fingerprint for model in models}
     if trie.fingerprint is not None and trie.fingerprint not in prints:
         raise tokentrie.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
     content = Content(trie, "set", len(trie), hashlib.sha256(data).hexdigest(), len(data), TRIE)
-    content.check(vocabs)
+    content.check(models)
     return content
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tokentrie
-from tokentrie import Spec, Trie, Vocab
+from tokentrie import CancelToken, Model, Spec, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents, uploads
 from tokentrie.serve.store.contents import Content
@@ -61,14 +61,14 @@ class Store:
 
     Args:
         folder: where they are kept; None: in memory. A damaged file is told of on standard error and left out.
-        vocabs: those of the models; a constraint must fit one of them.
+        models: those that answer; a constraint must be for one of them.
         quota: how much may be kept.
 
     Raises OSError where the folder cannot be used, or another server has it.
     """
 
-    def __init__(self, folder: Path | None, vocabs: Sequence[Vocab], quota: Quota | None = None) -> None:
-        self._vocabs, self._quota, self._changing = vocabs, quota or Quota(), threading.Lock()
+    def __init__(self, folder: Path | None, models: Sequence[Model], quota: Quota | None = None) -> None:
+        self._models, self._quota, self._changing = models, quota or Quota(), threading.Lock()
         self._folder = None if folder is None else Folder(folder)
         self._last: dict[str, int] = {}
         """The last version of names, of files that cannot be read too."""
@@ -115,11 +115,11 @@ class Store:
 
     def read(self, media: str, body: bytes, column: str | None = None) -> tuple[Content, bytes]:
         """What an upload holds, for `check` and `put`. Raises as `uploads.read`."""
-        return uploads.read(media, body, column, self._vocabs, self._names)
+        return uploads.read(media, body, column, self._models, self._names)
 
-    def check(self, content: Content) -> None:
-        """Raises what is wrong with it for the models here. Takes what the limits of its rules allow."""
-        content.check(self._vocabs)
+    def check(self, content: Content, *, timeout: float | None = None, cancel: CancelToken | None = None) -> None:
+        """Raises what is wrong with it for the models here; TimedOutError after so many seconds."""
+        content.check(self._models, timeout=timeout, cancel=cancel)
 
     def put(self, name: str, content: Content, data: bytes, condition: Condition = unconditional) -> tuple[Entry, bool]:
         """Keeps it under a name; also whether the name is new. The same content again changes nothing.
@@ -198,7 +198,7 @@ class Store:
         for name, kept in last.items():
             self._last[name] = version = max(kept.version, 1)
             try:
-                content = contents.of_file(kept.path, self._vocabs)
+                content = contents.of_file(kept.path, self._models)
             except (tokentrie.TokenTrieError, OSError, TypeError, ValueError, WireError) as error:
                 said = " ".join(str(error).split())
                 print(f"{kept.path}: left out: {said}", file=sys.stderr, flush=True)

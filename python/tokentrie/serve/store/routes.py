@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
+from tokentrie import CancelToken, TimedOutError
 from tokentrie.serve.errors import RETRY_AFTER, WireError
+from tokentrie.serve.models import Models
 from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.store.named import Condition, Entry, Store
@@ -20,18 +20,17 @@ from tokentrie.serve.store.named import Condition, Entry, Store
 PATH = "/v1/constraints"
 #: What making a constraint may take before the upload is refused, in seconds.
 MAKING = 5.0
-#: Constraints that are made at once. What was refused for its time goes on until its limits end it.
-MAKERS = 4
+#: Constraints that are made at once, and those that may wait for it.
+MAKERS, MOST_WAITING = 4, 64
 
 
-def router(store: Store) -> APIRouter:
+def router(store: Store, models: Models) -> APIRouter:
     """The routes of a store, which is closed when the application ends."""
-    makers = ThreadPoolExecutor(MAKERS, thread_name_prefix="tokentrie-make")
+    makers = _Makers(store, models)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
         yield
-        makers.shutdown(wait=False, cancel_futures=True)
         store.close()
 
     routes = APIRouter(lifespan=lifespan)
@@ -44,7 +43,7 @@ def router(store: Store) -> APIRouter:
         condition(store.get(name))
         media, column = request.headers.get("content-type", ""), request.query_params.get("column")
         content, data = await asyncio.to_thread(store.read, media, await request.body(), column)
-        await _made(makers, store, content)
+        await makers.check(request, content)
         entry, is_new = await asyncio.to_thread(store.put, name, content, data, condition)
         return JSONResponse(entry.shown(), 201 if is_new else 200, _headers(entry))
 
@@ -77,21 +76,33 @@ def _named(name: str) -> None:
         raise WireError(message, param="name")
 
 
-async def _made(makers: ThreadPoolExecutor, store: Store, content: Content) -> None:
-    """Makes it on a thread, for so long at most; raises what is wrong with it."""
-    begun = threading.Event()
+class _Makers:
+    """Makes some constraints at once, so that there is time for requests."""
 
-    def make() -> None:
-        begun.set()
-        store.check(content)
+    def __init__(self, store: Store, models: Models) -> None:
+        self._store, self._models = store, models
+        self._free, self._waiting = asyncio.Semaphore(MAKERS), 0
 
-    try:
-        await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(makers, make), MAKING)
-    except asyncio.TimeoutError:
-        if begun.is_set():
-            raise WireError(f"the {content.kind} takes more than {MAKING:.0f} s to make: make it smaller") from None
-        again = {"Retry-After": RETRY_AFTER}
-        raise WireError("too many constraints are being made: try again", status=503, headers=again) from None
+    async def check(self, request: Request, content: Content) -> None:
+        """Raises what is wrong with it. A client that goes ends it."""
+        if self._waiting >= MOST_WAITING:
+            again = {"Retry-After": RETRY_AFTER}
+            raise WireError(f"{MOST_WAITING} uploads wait to be made", status=429, code="queue_full", headers=again)
+        self._waiting += 1
+        try:
+            async with self._free:
+                await self._models.first.call(request, lambda *, cancel: self._check(content, cancel))
+        finally:
+            self._waiting -= 1
+
+    def _check(self, content: Content, cancel: CancelToken) -> None:
+        try:
+            self._store.check(content, timeout=MAKING, cancel=cancel)
+        except TimedOutError:
+            if any(one.model.engine is not None and one.model.engine.queued for one in self._models.all()):
+                raise
+            message = f"the {content.kind} takes more than {MAKING:.0f} s to make: make it smaller"
+            raise WireError(message) from None
 
 
 def _tag(entry: Entry) -> str:

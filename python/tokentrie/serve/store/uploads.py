@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tokentrie
-from tokentrie import Vocab
+from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
 from tokentrie.serve.store.contents import Content
@@ -24,7 +24,7 @@ UTF_8 = {"utf-8", "utf8", "us-ascii"}
 
 
 def read(
-    media: str, body: bytes, column: str | None, vocabs: Sequence[Vocab], names: Mapping[str, Any]
+    media: str, body: bytes, column: str | None, models: Sequence[Model], names: Mapping[str, Any]
 ) -> tuple[Content, bytes]:
     """What a body holds, with the bytes that are kept of it.
 
@@ -35,7 +35,7 @@ def read(
     if column is not None and kind != "text/csv":
         raise WireError("column: only text/csv has columns", param="column")
     if kind == "application/octet-stream":
-        return contents.of_trie(body, vocabs), body
+        return contents.of_trie(body, models), body
     if kind == "application/json":
         return _json(body, names)
     if kind == "application/wasm":
