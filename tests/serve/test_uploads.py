@@ -21,7 +21,9 @@ import tokentrie
 pytest.importorskip("uvicorn")
 
 import zstandard
+from budget import cases
 from serve.server import KEY, Reply, Server, serving
+from serve.test_server import mutated
 
 pytestmark = pytest.mark.model
 
@@ -382,6 +384,26 @@ def test_tags_versions_and_conditions(server: Server, name: str) -> None:
     assert put(server, name, regex).json()["version"] == 1
 
 
+def test_the_best_of_few_long_values_take_no_longer_than_all(server: Server, name: str, model: tokentrie.Model) -> None:
+    """Looking for the best takes a pass for each token: of a value of 3,000 bytes that was minutes."""
+    values = ["ab cd " * 250, "ef gh " * 250, "no"]
+    put(server, name, {"kind": "set", "values": values})
+    own = model.choose("x ", values)
+    for asks in ({"set": name}, {"values": values}):
+        before = _passes(server)
+        told = server.ask("POST", "/v1/choose", {"prompt": "x ", "top": 2, **asks}).json()
+        assert _passes(server) - before < 40
+        assert [one["value"] for one in told["values"]] == [values[at] for at in [*own.ranking][:2]]
+        assert [one["logprob"] for one in told["values"]] == pytest.approx(
+            [own.logprobs[at] for at in [*own.ranking][:2]], rel=0.01
+        )
+
+
+def _passes(server: Server) -> float:
+    text = server.ask("GET", "/metrics").body.decode()
+    return float(text.partition('tokentrie_engine_passes{model="tiny"} ')[2].split()[0])
+
+
 def test_faulty_questions_about_sets(server: Server, name: str) -> None:
     for asks, param in (
         ({"set": name}, "set"),
@@ -507,6 +529,37 @@ def test_keys_are_asked_for_and_routes_are_counted_by_route(server: Server, name
     text = server.ask("GET", "/metrics").body.decode()
     assert 'path="/v1/constraints/{name}"' in text
     assert name not in text, "names of clients are no labels"
+
+
+def test_no_mutated_upload_is_the_fault_of_the_server(server: Server, name: str) -> None:
+    draw = random.Random(11)
+    leaves = [{"name": "a", "tokens": [5, 6]}, {"name": "b", "tokens": [7]}]
+    form = {"form": ["<", {"slot": "n", "value": {"choice": ["a", "b"]}}, {"text": "t", "stop": "."}]}
+    asks: list[Any] = [
+        {"kind": "set", "values": ["a", "b"]},
+        {"kind": "set", "payload": {"descriptors": [{"path": "p", "leaves": leaves}]}},
+        {"kind": "regex", "regex": "[a-c]+"},
+        {"kind": "gbnf", "gbnf": 'root ::= "a"'},
+        {"kind": "json_schema", "json_schema": {"type": "array", "items": {"enum": ["x", 1]}, "maxItems": 3}},
+        {"kind": "spec", "spec": form},
+        {"kind": "spec", "spec": {"think": {"end": "x", "then": {"then": [{"integer": {"min": 1}}, " kg"]}}}},
+        {"kind": "spec", "spec": {"regex": "a", "max_bytes": 1000, "limits": {"seconds": 1, "steps": 1000}}},
+    ]
+    statuses = set()
+    for _ in range(cases(4000)):
+        body = json.dumps(mutated(draw, draw.choice(asks))).encode()
+        body = body[: draw.randrange(len(body))] if draw.random() < 0.05 else body
+        media = draw.choice(["application/json"] * 8 + [TEXT, CSV, BYTES])
+        tags = {"if-match": draw.choice(['"', "*", 'W/"x"', ",,", "\xff"])} if draw.random() < 0.1 else {}
+        reply = server.ask("PUT", path_of(name), body, {"content-type": media, **tags})
+        assert reply.status < 500, (media, body, reply.body)
+        assert reply.status < 400 or reply.json()["error"]["message"]
+        statuses.add(reply.status)
+        if reply.status < 400 and draw.random() < 0.3 and reply.json()["bytes"] < 4000:
+            # What was taken can be asked for, or is told to be no set.
+            told = server.ask("POST", "/v1/choose", {"prompt": "x ", "set": name, "top": 2})
+            assert told.status in (200, 400), (body, told.body)
+    assert {200, 400, 412} <= statuses
 
 
 def test_a_million_names_are_a_set() -> None:
