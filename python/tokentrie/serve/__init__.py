@@ -6,6 +6,7 @@
 | `guards.py` | what is looked at before a route: keys, sizes, encodings, request ids |
 | `models.py` | the models that answer, and calls of them that end with their client |
 | `wire/` | a file for each format: what a request may say, and the form of its answer |
+| `store/` | constraints that are put under a name |
 | `errors.py` | errors in the envelope of the format that was called |
 | `metrics.py` | counters for Prometheus |
 """

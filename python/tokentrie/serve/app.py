@@ -7,7 +7,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -20,6 +21,7 @@ from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validatio
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
+from tokentrie.serve.store import Quota, Store, router
 from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, tokens
 
 
@@ -32,11 +34,16 @@ class Settings:
     cors: str | None = None
     threads: int = 64
     """Calls that may run or wait at once: each has a thread."""
+    sets: Path | None = None
+    """The folder of constraints that are put; None: in memory."""
+    max_upload: int = 256 << 20
+    quota: Quota = field(default_factory=Quota)
 
 
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
     """An ASGI application over some models, which it closes when it ends."""
     models, metrics = Models(served), Metrics()
+    store = Store(settings.sets, [one.model for one in served], settings.quota)
     started = int(time.time())
 
     @contextlib.asynccontextmanager
@@ -88,19 +95,19 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.post("/v1/chat/completions")
     async def chat(request: Request, said: chatting.ChatRequest) -> Response:
-        return await chatting.answer(request, models, {}, said)
+        return await chatting.answer(request, models, store, said)
 
     @app.post("/v1/completions")
     async def complete(request: Request, said: completing.CompletionRequest) -> Response:
-        return await completing.answer(request, models, {}, said)
+        return await completing.answer(request, models, store, said)
 
     @app.post("/v1/responses")
     async def respond(request: Request, said: responding.ResponsesRequest) -> Response:
-        return await responding.answer(request, models, {}, said)
+        return await responding.answer(request, models, store, said)
 
     @app.post("/v1/choose")
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
-        return await choosing.answer(request, models, said)
+        return await choosing.answer(request, models, store, said)
 
     @app.post("/tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
@@ -137,7 +144,9 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def measure() -> Response:
         return Response(metrics.text(models), media_type="text/plain; version=0.0.4")
 
-    app.add_middleware(Guards, keys=settings.keys, max_body=settings.max_body, metrics=metrics)
+    app.include_router(router(store, models))
+    limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}
+    app.add_middleware(Guards, keys=settings.keys, metrics=metrics, **limits)
     if settings.cors is not None:
         app.add_middleware(
             CORSMiddleware,

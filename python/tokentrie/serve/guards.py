@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hmac
 import time
 import uuid
@@ -20,15 +21,20 @@ from tokentrie.serve.metrics import Metrics
 OPEN = {"/health", "/"}
 #: Answers that System One's clients read an id of their own from.
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
-#: A body that comes more slowly than this is given up, in seconds.
-SLOWEST = 30.0
+#: Where bodies may be as large as uploads are.
+UPLOADS = ("PUT", "/v1/constraints/")
+#: A body that comes more slowly than this is given up, in seconds; so is an upload.
+SLOWEST, SLOWEST_UPLOAD = 30.0, 600.0
+#: Packed bodies of more bytes are unpacked on a thread.
+SMALL = 1 << 16
 
 
 class Guards:
     """Wraps an app. Errors here have the form of those of its routes."""
 
-    def __init__(self, app: ASGIApp, *, keys: Sequence[str], max_body: int, metrics: Metrics) -> None:
-        self._app, self._keys, self._max_body, self._metrics = app, [key.encode() for key in keys], max_body, metrics
+    def __init__(self, app: ASGIApp, *, keys: Sequence[str], max_body: int, max_upload: int, metrics: Metrics) -> None:
+        self._app, self._keys, self._metrics = app, [key.encode() for key in keys], metrics
+        self._max_body, self._max_upload = max_body, max_upload
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,7 +61,8 @@ class Guards:
             await error.response(path)(scope, receive, sent)
         finally:
             self._metrics.running.dec()
-            known = path if "endpoint" in scope else "other"
+            # The route, and not the path: names are those of clients.
+            known = getattr(scope.get("route"), "path", "other")
             self._metrics.requests.labels(known, str(status)).inc()
             self._metrics.seconds.labels(known).observe(time.perf_counter() - began)
 
@@ -82,14 +89,19 @@ class Guards:
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "gzip", "zstd"):
             raise WireError(f"Content-Encoding {encoding!r}: this server reads gzip and zstd", status=415)
+        is_upload = scope["method"] == UPLOADS[0] and scope["path"].startswith(UPLOADS[1])
+        limit, seconds = (self._max_upload, SLOWEST_UPLOAD) if is_upload else (self._max_body, SLOWEST)
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._max_body:
-            raise self._too_large()
+        if length.isdecimal() and int(length) > limit:
+            raise _too_large(limit)
         try:
-            body = await asyncio.wait_for(self._read(receive), SLOWEST)
+            plain = await asyncio.wait_for(_read(receive, limit), seconds)
         except asyncio.TimeoutError:
-            raise WireError(f"the body did not come within {SLOWEST:.0f} s", status=408) from None
-        plain = self._unpacked(encoding, body)
+            raise WireError(f"the body did not come within {seconds:.0f} s", status=408) from None
+        if encoding != "identity":
+            large = len(plain) > SMALL
+            unpack = functools.partial(_unpacked, encoding, plain, limit)
+            plain = await asyncio.to_thread(unpack) if large else unpack()
         del headers["content-encoding"]
         headers["content-length"] = str(len(plain))
         given = False
@@ -103,35 +115,44 @@ class Guards:
 
         return again
 
-    async def _read(self, receive: Receive) -> bytes:
-        body = bytearray()
-        while (message := await receive())["type"] != "http.disconnect":
-            body += message.get("body", b"")
-            if len(body) > self._max_body:
-                raise self._too_large()
-            if not message.get("more_body", False):
-                return bytes(body)
-        raise WireError("the client went away", status=400)
 
-    def _unpacked(self, encoding: str, body: bytes) -> bytes:
-        if encoding == "identity":
-            return body
-        try:
-            if encoding == "gzip":
-                reader = zlib.decompressobj(wbits=31)
-                plain = reader.decompress(body, self._max_body + 1)
-                is_whole = reader.eof
-            else:
-                with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(body) as stream:
-                    plain = stream.read(self._max_body + 1)
-                is_whole = True
-        except (zlib.error, zstandard.ZstdError) as error:
-            raise WireError(f"the body is no {encoding}: {error}") from None
-        if len(plain) > self._max_body:
-            raise self._too_large()
-        if not is_whole:
-            raise WireError(f"the body breaks off: it is no whole {encoding}")
-        return plain
+async def _read(receive: Receive, limit: int) -> bytes:
+    body = bytearray()
+    while (message := await receive())["type"] != "http.disconnect":
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+    raise WireError("the client went away", status=400)
 
-    def _too_large(self) -> WireError:
-        return WireError(f"the body is larger than {self._max_body:,} bytes", status=413)
+
+def _unpacked(encoding: str, body: bytes, limit: int) -> bytes:
+    try:
+        if encoding == "gzip":
+            reader = zlib.decompressobj(wbits=31)
+            plain = reader.decompress(body, limit + 1)
+            is_whole = reader.eof
+        else:
+            packer = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+            with packer.stream_reader(body) as stream:
+                plain = stream.read(limit + 1)
+            is_whole = len(plain) > limit or _is_whole_frame(packer, body)
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise WireError(f"the body is no {encoding}: {error}") from None
+    if len(plain) > limit:
+        raise _too_large(limit)
+    if not is_whole:
+        raise WireError(f"the body breaks off: it is no whole {encoding}")
+    return plain
+
+
+def _is_whole_frame(packer: zstandard.ZstdDecompressor, body: bytes) -> bool:
+    """Whether a frame ends; a stream only stops. What comes out is known to be no more than the limit."""
+    reader = packer.decompressobj()
+    reader.decompress(body)
+    return reader.eof
+
+
+def _too_large(limit: int) -> WireError:
+    return WireError(f"the body is larger than {limit:,} bytes", status=413)

@@ -34,6 +34,9 @@ class Limits:
     max_body: int
     timeout: float | None
     drain: int
+    max_upload: int
+    max_sets: int
+    max_sets_bytes: int
 
 
 def named(given: str) -> tuple[str, Path | None]:
@@ -69,6 +72,7 @@ def run(
     port: int,
     keys: list[str],
     cors: str | None,
+    sets: Path | None,
     limits: Limits,
     hardware: Hardware,
 ) -> None:
@@ -78,6 +82,7 @@ def run(
 
         from tokentrie.serve.app import Settings, create_app
         from tokentrie.serve.models import Served
+        from tokentrie.serve.store import Quota
     except ImportError as error:
         raise tokentrie.OptionError(f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})") from None
     models = models or [(TINY, None)]
@@ -88,7 +93,8 @@ def run(
     listening = _listening(host, port)
     served = [Served(name, _open(path, limits, hardware), limits.timeout) for name, path in models]
     threads = len(served) * (limits.slots + limits.max_queue) + 8
-    app = create_app(served, Settings(keys, limits.max_body, cors, threads))
+    quota = Quota(limits.max_sets, limits.max_sets_bytes)
+    app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota))
 
     class Server(uvicorn.Server):
         """Says where it listens, and ends by itself at the signals that end it."""

@@ -15,6 +15,7 @@ MODEL = typer.Option(
     "--model", "-m", metavar="[NAME=]M.gguf", help="A model, under a name if one is given. May be repeated."
 )
 KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
+SETS = typer.Option(metavar="FOLDER", help="Where constraints that are put are kept; else in memory.")
 KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, one a line.")
 
 
@@ -34,6 +35,12 @@ def serve(
         bool, typer.Option("--precise", help="No answer depends on what runs beside it, to the last bit. Slower.")
     ] = False,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
+    sets: Annotated[Path | None, SETS] = None,
+    max_upload: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest upload.")] = 256 << 20,
+    max_sets: Annotated[int, typer.Option(min=0, max=100_000, help="Constraints that are kept.")] = 1000,
+    max_sets_bytes: Annotated[
+        int, typer.Option(min=0, metavar="BYTES", help="The size of all constraints that are kept.")
+    ] = 4 << 30,
     timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
     drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="What running calls get after TERM.")] = 30,
     cors: Annotated[str | None, typer.Option(metavar="ORIGIN", help="A page that may ask.")] = None,
@@ -41,7 +48,7 @@ def serve(
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
 ) -> None:
-    """Answer decisions over HTTP: /v1/decisions, /v1/systemone, /v1/choose.
+    """Answer decisions over HTTP: /v1/decisions, /v1/systemone, /v1/choose; keep sets and other constraints by name.
 
     Needs `pip install tokentrie[serve]`. Prints one line when it listens. It stops at Ctrl-C and TERM.
     """
@@ -55,5 +62,5 @@ def serve(
     if not keys and not insecure and not command.is_local(host):
         problem = f"{host} may be reached by others: give --api-key, or --insecure to serve without one"
         raise typer.BadParameter(problem, param_hint="--host")
-    limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain)
-    command.run(named, host, port, keys, cors, limits, Hardware(ctx, threads, gpu_layers))
+    limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain, max_upload, max_sets, max_sets_bytes)
+    command.run(named, host, port, keys, cors, sets, limits, Hardware(ctx, threads, gpu_layers))

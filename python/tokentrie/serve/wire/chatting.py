@@ -13,9 +13,10 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, Message, Spec, Tools
+from tokentrie import CancelToken, ChatEvent, Message, Spec, Tools, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.store import Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Draws,
@@ -27,7 +28,7 @@ from tokentrie.serve.wire.generating import (
     told,
     usage,
 )
-from tokentrie.serve.wire.holding import Holds, Named
+from tokentrie.serve.wire.holding import Holds
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -151,7 +152,7 @@ def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> d
     return {"enable_thinking": thinks, "template_variables": variables or None}
 
 
-def asked(models: Models, named: Named, said: ChatRequest) -> Asked:
+def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """A request as the library takes it.
 
     Raises:
@@ -161,7 +162,7 @@ def asked(models: Models, named: Named, said: ChatRequest) -> Asked:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
-    held: Spec | None = said.held(named)
+    held: Spec | Trie | None = said.held(store)
     if held is not None and tools is not None and choice != "none":
         message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
         raise WireError(message, param="constraint")
@@ -177,9 +178,9 @@ def asked(models: Models, named: Named, said: ChatRequest) -> Asked:
     return Asked(models.named(said.model), said.messages, tools, choice, options, said, said.n or 1)
 
 
-async def answer(request: Request, models: Models, named: Named, said: ChatRequest) -> Response:
+async def answer(request: Request, models: Models, store: Store, said: ChatRequest) -> Response:
     """The answer to a request."""
-    chat = asked(models, named, said)
+    chat = asked(models, store, said)
     head = {"id": new_id("chatcmpl"), "object": "chat.completion", "created": now(), "model": chat.served.name}
     if said.stream:
         parts = await chat.served.stream(request, chat.works())

@@ -1,55 +1,63 @@
-"""`POST /v1/choose`: the exact probability of every value after a prompt or a conversation."""
+"""`POST /v1/choose`: the exact probability of every value, of a list or a set, after a prompt or a conversation."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Request
 from pydantic import Field
 
-from tokentrie import CancelToken, Choice
+from tokentrie import CancelToken, Choice, Spec, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Served
+from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import Said, repeated
+
+#: Of a set of more values only the best are told.
+MOST_TOLD = 10_000
+#: Values of fewer bytes are all scored at once, which is faster than to look for the best: each byte is a row at most,
+#: and the library scores all where there are 4,096 rows.
+FEW_BYTES = 4000
 
 
 class ChooseRequest(Said):
-    """Values, and what they come after: one of `prompt` and `messages`."""
+    """One of `values` and `set`, and what they come after: one of `prompt` and `messages`."""
 
     model: str | None = None
     prompt: str | list[int] | None = None
     messages: list[dict[str, Any]] | None = None
-    values: Annotated[list[str], Field(min_length=1)]
+    values: Annotated[list[str], Field(min_length=1)] | None = None
+    set: str | None = None
     top: Annotated[int, Field(ge=1)] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     return_prompt: bool = False
 
 
-async def answer(request: Request, models: Models, said: ChooseRequest) -> dict[str, Any]:
+async def answer(request: Request, models: Models, store: Store, said: ChooseRequest) -> dict[str, Any]:
     """The answer to a request."""
     served = models.named(said.model)
     if (said.prompt is None) == (said.messages is None):
         raise WireError("give one of prompt and messages", param="prompt")
-    if (again := repeated(said.values)) is not None:
-        raise WireError(f"values: {again!r} is there twice", param="values")
+    values, nbytes = _asked(store, said)
+    top = None if nbytes <= FEW_BYTES else said.top
     ends = served.model.vocab.eog if said.messages is not None else None
 
-    def work(*, cancel: CancelToken) -> tuple[Choice, list[int]]:
+    def work(*, cancel: CancelToken) -> tuple[Choice, list[int], list[dict[str, Any]]]:
         prompt = _prompt(served, said)
-        choice = served.model.choose(
-            prompt, said.values, top=said.top, end_tokens=ends, cancel=cancel, timeout=served.timeout
-        )
-        return choice, prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
+        choice = served.model.choose(prompt, values, top=top, end_tokens=ends, cancel=cancel, timeout=served.timeout)
+        tokens = prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
+        return choice, tokens, _values(choice, said.top, _texts(served, choice, values))
 
-    choice, tokens = await served.call(request, work)
+    choice, tokens, told = await served.call(request, work)
     found: dict[str, Any] = {
         "id": f"choose-{uuid.uuid4().hex}",
         "object": "choose",
         "model": served.name,
-        "choice": choice.name,
+        "choice": next(one["value"] for one in told if one["index"] == choice.index),
         "index": choice.index,
-        "values": _values(choice, said),
+        "values": told,
         "mass": choice.mass,
         "usage": {"prompt_tokens": len(tokens), "completion_tokens": 0, "total_tokens": len(tokens)},
     }
@@ -67,13 +75,44 @@ def _prompt(served: Served, said: ChooseRequest) -> Any:
     return [*map(int, prompt)]
 
 
-def _values(choice: Choice, said: ChooseRequest) -> list[dict[str, Any]]:
-    """In the order of the request; with `top` the best of them, best first."""
+def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:
+    """The values that a request means, and at least so many bytes as they have together."""
+    if (said.values is None) == (said.set is None):
+        raise WireError("give one of values and set", param="values")
+    if said.values is not None:
+        if (again := repeated(said.values)) is not None:
+            raise WireError(f"values: {again!r} is there twice", param="values")
+        return said.values, sum(len(one.encode("utf-8", "replace")) for one in said.values)
+    if (entry := store.get(str(said.set))) is None:
+        raise WireError(f"set: there is no constraint {said.set!r}", param="set", code="constraint_not_found")
+    if said.top is None and (entry.content.size or 0) > MOST_TOLD:
+        message = f"top: {said.set} has {entry.content.size:,} values: say how many of the best to tell"
+        raise WireError(message, param="top")
+    # Those of rules and files may have any size.
+    return entry.content.constraint, FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
+
+
+def _texts(served: Served, choice: Choice, values: list[str] | Spec | Trie) -> Callable[[int], str]:
+    """The text of a value by its index; leaves without a name are what their tokens spell."""
+    if (names := choice.names) is not None:
+        return names.__getitem__
+    assert isinstance(values, Trie)
+
+    def spelled(index: int) -> str:
+        leaf = values.leaf(index)
+        assert leaf is not None
+        return served.model.vocab.detokenize(leaf.tokens)
+
+    return spelled
+
+
+def _values(choice: Choice, top: int | None, text: Callable[[int], str]) -> list[dict[str, Any]]:
+    """In the order of the request or of the set; with `top` the best of them, best first."""
     shares, logprobs = choice.probabilities, choice.logprobs
-    order = range(len(said.values)) if said.top is None else [*choice.ranking][: said.top]
+    order = range(len(choice)) if top is None else [*choice.ranking][:top]
     return [
         {
-            "value": said.values[at],
+            "value": text(int(at)),
             "index": int(at),
             "probability": float(shares[at]),
             "logprob": max(float(logprobs[at]), -1e30),

@@ -12,12 +12,13 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, Generated, Model, Spec, Step, TokenLogprob
+from tokentrie import CancelToken, Generated, Model, Spec, Step, TokenLogprob, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.store import Store
 from tokentrie.serve.wire.chatting import StreamOptions
 from tokentrie.serve.wire.generating import MOST_CHOICES, Draws, event, finite, new_id, now, streaming, usage
-from tokentrie.serve.wire.holding import Holds, Named
+from tokentrie.serve.wire.holding import Holds
 
 Prompt = str | list[int]
 CUT = ("max_tokens", "context_full")
@@ -48,7 +49,7 @@ class Asked:
     served: Served
     prompts: list[Prompt]
     n: int
-    held: Spec | None
+    held: Spec | Trie | None
     logprobs: int | None
     said: CompletionRequest
 
@@ -113,7 +114,7 @@ class Asked:
         return prompt if isinstance(prompt, str) else b"".join(vocab[one] for one in prompt).decode("utf-8", "replace")
 
 
-def asked(models: Models, named: Named, said: CompletionRequest) -> Asked:
+def asked(models: Models, store: Store, said: CompletionRequest) -> Asked:
     """A request as the library takes it.
 
     Raises:
@@ -133,12 +134,12 @@ def asked(models: Models, named: Named, said: CompletionRequest) -> Asked:
     if len(prompts) * (said.n or 1) > MOST_CHOICES * 8:
         raise WireError(f"prompt: at most {MOST_CHOICES * 8} answers a request", param="prompt")
     served = models.named(said.model)
-    return Asked(served, prompts, said.n or 1, said.held(named), known, said)
+    return Asked(served, prompts, said.n or 1, said.held(store), known, said)
 
 
-async def answer(request: Request, models: Models, named: Named, said: CompletionRequest) -> Response:
+async def answer(request: Request, models: Models, store: Store, said: CompletionRequest) -> Response:
     """The answer to a request."""
-    asks = asked(models, named, said)
+    asks = asked(models, store, said)
     head = {"id": new_id("cmpl"), "object": "text_completion", "created": now(), "model": asks.served.name}
     if said.stream:
         parts = await asks.served.stream(request, asks.works())

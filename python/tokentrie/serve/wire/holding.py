@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from pydantic import BaseModel
 
 import tokentrie
-from tokentrie import Model, Spec
+from tokentrie import Model, Spec, Trie
 from tokentrie.serve.errors import WireError
-
-#: What constraints that are named stand for.
-Named = Mapping[str, Any]
+from tokentrie.serve.store import Store
 
 #: Fields of other servers that ask for a constraint, or once did.
 REFUSED = (
@@ -59,7 +56,7 @@ class Holds(BaseModel):
             raise WireError(f"{given[0]} and {given[1]} are both given: give one of them", param=given[1])
         return given[0] if given else None
 
-    def held(self, named: Named) -> Spec | None:
+    def held(self, store: Store) -> Spec | Trie | None:
         """What the text obeys, if anything.
 
         Raises:
@@ -69,7 +66,7 @@ class Holds(BaseModel):
             return None
         try:
             spec = READ[name](getattr(self, name))
-            return None if spec is None else _made(spec, named)
+            return None if spec is None else _made(spec, store)
         except (tokentrie.TokenTrieError, TypeError, ValueError, RecursionError) as error:
             raise WireError(f"{name}: {error}", param=name) from None
 
@@ -84,24 +81,14 @@ class Holds(BaseModel):
             raise WireError(f"{name}{str(error)[1:]}", param=name) from None
 
 
-def _made(spec: Any, named: Named) -> Spec:
-    """A spec whose kinds are limited. What stands for itself is kept: what was worked out is found again."""
-    if set(spec) == {"name"} and isinstance(spec["name"], str):
-        if spec["name"] not in named:
-            raise WireError(f"constraint.name: there is no constraint {spec['name']!r}", param="constraint.name")
-        return cast(Spec, named[spec["name"]])
+def _made(spec: Any, store: Store) -> Spec | Trie:
+    """A spec whose kinds are limited."""
     limits = spec.get("limits") if isinstance(spec.get("limits"), dict) else {}
     if LIMITED & set(spec):
         seconds = (limits or {}).get("seconds")
         is_less = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds < MOST_SECONDS
         spec = {**spec, "limits": {**(limits or {}), "seconds": seconds if is_less else MOST_SECONDS}}
-    text = json.dumps(spec, ensure_ascii=False)
-    return tokentrie.constraint(text, names=dict(named)) if '"name"' in text else _kept(text)
-
-
-@functools.lru_cache(maxsize=128)
-def _kept(text: str) -> Spec:
-    return tokentrie.constraint(text)
+    return store.constraint(spec)
 
 
 def _structured(given: dict[str, Any]) -> dict[str, Any] | None:

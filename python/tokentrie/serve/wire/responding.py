@@ -13,10 +13,11 @@ from pydantic import Field
 from tokentrie import ChatEvent, Message
 from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
+from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import as_text
 from tokentrie.serve.wire.chatting import Asked, ChatRequest, asked
 from tokentrie.serve.wire.generating import Draws, event, new_id, now, streaming, told
-from tokentrie.serve.wire.holding import Holds, Named
+from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
 
 LOGPROBS = "message.output_text.logprobs"
@@ -47,12 +48,12 @@ class ResponsesRequest(Draws, Holds):
     return_prompt: bool = False
 
 
-async def answer(request: Request, models: Models, named: Named, said: ResponsesRequest) -> Response:
+async def answer(request: Request, models: Models, store: Store, said: ResponsesRequest) -> Response:
     """The answer to a request."""
     for name in STORED:
         if (said.model_extra or {}).get(name) not in (None, False):
             raise WireError(f"{name}: this server stores nothing: send the items of the conversation", param=name)
-    chat = asked(models, named, _as_chat(said))
+    chat = asked(models, store, _as_chat(said))
     head = _head(said, chat)
     if said.stream:
         parts = await chat.served.stream(request, chat.works())

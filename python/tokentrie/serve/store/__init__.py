@@ -1,0 +1,18 @@
+"""Constraints that clients put under a name: what is read of an upload, where it is kept, and who gets what.
+
+| file | what it holds |
+| --- | --- |
+| `uploads.py` | a body of any kind as a constraint |
+| `contents.py` | what is kept of it: the constraint, its bytes and their digest; whether a model can follow it |
+| `references.py` | names inside a spec, and limits that a stranger may not raise |
+| `folder.py` | files that appear whole or not at all |
+| `named.py` | `Store`: what each name stands for, versions, quotas |
+| `routes.py` | `PUT`, `GET` and `DELETE` of `/v1/constraints` |
+"""
+
+from __future__ import annotations
+
+from tokentrie.serve.store.named import Quota, Store
+from tokentrie.serve.store.routes import router
+
+__all__ = ["Quota", "Store", "router"]

@@ -1,0 +1,135 @@
+"""What is kept of an upload: the constraint, its bytes and their digest; whether a model can follow it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tokentrie
+from tokentrie import CancelToken, Model, Sampler, Spec, Trie
+from tokentrie.files import only_files
+from tokentrie.serve.errors import WireError
+
+JSON, TRIE = ".json", ".ttrie"
+#: A list of texts of more values is not made for a model before it is used: that takes seconds.
+CHECKED = 10_000
+#: Kinds whose own name is that of the upload; all others are called a spec.
+NAMED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
+#: Kinds that need the format of a chat, and are made when they are used.
+NEEDS_CHAT = {"reply"}
+#: Before all other calls: one that is put is used for one token.
+FIRST = 1 << 30
+
+
+@dataclass(frozen=True)
+class Content:
+    """A constraint and what identifies it. The same bytes have the same digest, whatever they were sent as."""
+
+    constraint: Spec | Trie
+    kind: str
+    size: int | None
+    """The values of a set."""
+    digest: str
+    nbytes: int
+    suffix: str
+
+    @property
+    def values(self) -> int | None:
+        """How many texts there are to tokenise; None where there are none."""
+        return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
+
+    def check(
+        self, models: Sequence[Model], *, timeout: float | None = None, cancel: CancelToken | None = None
+    ) -> None:
+        """Raises what the library says, unless one of the models can follow it; TimedOutError after so many seconds."""
+        if (self.values or 0) > CHECKED or getattr(self.constraint, "kind", None) in NEEDS_CHAT:
+            return
+        problem: Exception | None = None
+        for model in models:
+            problem = self._problem(model, timeout, cancel)
+            if problem is None:
+                return
+        if problem is not None:
+            raise problem
+
+    def _problem(self, model: Model, timeout: float | None, cancel: CancelToken | None) -> Exception | None:
+        try:
+            if isinstance(self.constraint, Trie):
+                Sampler(model.vocab, self.constraint)
+            else:
+                # A generation is what can be ended while its constraint is made.
+                model.generate(
+                    model.vocab.tokenize("a"),
+                    self.constraint,
+                    max_tokens=1,
+                    on_invalid="none",
+                    priority=FIRST,
+                    timeout=timeout,
+                    cancel=cancel,
+                )
+        except (tokentrie.CancelledError, tokentrie.TimedOutError, tokentrie.QueueFullError):
+            raise
+        except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
+            return error
+        return None
+
+    def mapped(self, path: Path) -> Content:
+        """The same, its trie mapped from the file that it is in."""
+        return replace(self, constraint=Trie.open(path)) if isinstance(self.constraint, Trie) else self
+
+
+def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None) -> tuple[Content, bytes]:
+    """A spec, from JSON text; names in it are what they stand for now. With its bytes."""
+    spec = tokentrie.constraint(text, names=dict(names)) if isinstance(text, str) else text
+    if names:
+        try:
+            # What pickling writes has no names left.
+            resolved: str = spec.__reduce__()[1][0]
+        except tokentrie.OptionError as error:
+            said = f"{error}: name a saved set in the request that uses it, not in what is put"
+            raise WireError(said, param="spec") from None
+        if resolved != spec.to_json():
+            spec = tokentrie.constraint(resolved)
+    written = spec.to_json()
+    kind = spec.kind if spec.kind in NAMED else "set" if spec.kind in ("choice", "payload") else "spec"
+    if size is None and kind == "set":
+        size = _size(json.loads(written))
+    data = written.encode()
+    return Content(spec, kind, size, hashlib.sha256(data).hexdigest(), len(data), JSON), data
+
+
+def of_trie(data: bytes, models: Sequence[Model]) -> Content:
+    """A `.ttrie` file; raises what is wrong with it, or that it is for none of the models."""
+    return _trie(Trie.from_bytes(data), data, models)
+
+
+def of_file(path: Path, models: Sequence[Model]) -> Content:
+    """A file that was kept before, or that somebody put there.
+
+    Raises TokenTrieError, ValueError and OSError.
+    """
+    only_files(path)
+    if path.suffix == JSON:
+        content, _ = of_spec(path.read_text("utf-8"), {})
+        return content
+    return _trie(Trie.open(path, verify=True), path.read_bytes(), models)
+
+
+def _trie(trie: Trie, data: bytes, models: Sequence[Model]) -> Content:
+    # Its fingerprint stands in the file and is asked of a Vocab when it is read, not when it is walked.
+    prints = {model.vocab.fingerprint for model in models}
+    if trie.fingerprint is not None and trie.fingerprint not in prints:
+        raise tokentrie.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
+    content = Content(trie, "set", len(trie), hashlib.sha256(data).hexdigest(), len(data), TRIE)
+    content.check(models)
+    return content
+
+
+def _size(said: dict[str, Any]) -> int:
+    if "choice" in said:
+        return len(said["choice"])
+    return len(Trie.from_payload(said["payload"], said.get("path")))

@@ -1,0 +1,139 @@
+"""`PUT`, `GET` and `DELETE` of `/v1/constraints`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from tokentrie import CancelToken, TimedOutError
+from tokentrie.serve.errors import RETRY_AFTER, WireError
+from tokentrie.serve.models import Models
+from tokentrie.serve.store.contents import Content
+from tokentrie.serve.store.folder import NAME
+from tokentrie.serve.store.named import Condition, Entry, Store
+
+PATH = "/v1/constraints"
+#: What making a constraint may take before the upload is refused, in seconds.
+MAKING = 5.0
+#: Constraints that are made at once, and those that may wait for it.
+MAKERS, MOST_WAITING = 4, 64
+
+
+def router(store: Store, models: Models) -> APIRouter:
+    """The routes of a store, which is closed when the application ends."""
+    makers = _Makers(store, models)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        yield
+        store.close()
+
+    routes = APIRouter(lifespan=lifespan)
+
+    @routes.put(PATH + "/{name}")
+    async def put(request: Request, name: str) -> Response:
+        _named(name)
+        condition = _condition(request)
+        # What cannot be kept is not read.
+        condition(store.get(name))
+        media, column = request.headers.get("content-type", ""), request.query_params.get("column")
+        content, data = await asyncio.to_thread(store.read, media, await request.body(), column)
+        await makers.check(request, content)
+        entry, is_new = await asyncio.to_thread(store.put, name, content, data, condition)
+        return JSONResponse(entry.shown(), 201 if is_new else 200, _headers(entry))
+
+    @routes.get(PATH + "/{name}")
+    async def get(request: Request, name: str) -> Response:
+        if (entry := store.get(name)) is None:
+            raise WireError(f"there is no constraint {name!r}", status=404, param="name")
+        known = _tags(request, "if-none-match")
+        if known is not None and ("*" in known or _tag(entry) in {one.removeprefix("W/") for one in known}):
+            return Response(None, 304, _headers(entry))
+        return JSONResponse(entry.shown(), headers=_headers(entry))
+
+    @routes.get(PATH)
+    async def list_all() -> dict[str, Any]:
+        return {"object": "list", "data": [entry.shown() for entry in store.all()]}
+
+    @routes.delete(PATH + "/{name}")
+    async def delete(request: Request, name: str) -> Response:
+        await asyncio.to_thread(store.remove, name, _condition(request))
+        return Response(None, 204)
+
+    return routes
+
+
+def _named(name: str) -> None:
+    if NAME.fullmatch(name) is None:
+        message = (
+            f"{name[:200]!r} is no name: letters, digits, '.', '_' and '-', at most 128, the first no sign, no '..'"
+        )
+        raise WireError(message, param="name")
+
+
+class _Makers:
+    """Makes some constraints at once, so that there is time for requests."""
+
+    def __init__(self, store: Store, models: Models) -> None:
+        self._store, self._models = store, models
+        self._free, self._waiting = asyncio.Semaphore(MAKERS), 0
+
+    async def check(self, request: Request, content: Content) -> None:
+        """Raises what is wrong with it. A client that goes ends it."""
+        if self._waiting >= MOST_WAITING:
+            again = {"Retry-After": RETRY_AFTER}
+            raise WireError(f"{MOST_WAITING} uploads wait to be made", status=429, code="queue_full", headers=again)
+        self._waiting += 1
+        try:
+            async with self._free:
+                await self._models.first.call(request, lambda *, cancel: self._check(content, cancel))
+        finally:
+            self._waiting -= 1
+
+    def _check(self, content: Content, cancel: CancelToken) -> None:
+        try:
+            self._store.check(content, timeout=MAKING, cancel=cancel)
+        except TimedOutError:
+            if any(one.model.engine is not None and one.model.engine.queued for one in self._models.all()):
+                raise
+            message = f"the {content.kind} takes more than {MAKING:.0f} s to make: make it smaller"
+            raise WireError(message) from None
+
+
+def _tag(entry: Entry) -> str:
+    return f'"{entry.content.digest}"'
+
+
+def _headers(entry: Entry) -> dict[str, str]:
+    return {"ETag": _tag(entry)}
+
+
+def _tags(request: Request, header: str) -> set[str] | None:
+    """The tags of a header; None where it is not there."""
+    given = request.headers.getlist(header)
+    return {tag.strip() for line in given for tag in line.split(",")} if given else None
+
+
+def _condition(request: Request) -> Condition:
+    """What `If-Match` and `If-None-Match` expect of the entry that is changed."""
+    match, none = _tags(request, "if-match"), _tags(request, "if-none-match")
+
+    def check(entry: Entry | None) -> None:
+        if match is not None and (entry is None or not {"*", _tag(entry)} & match):
+            raise _failed("If-Match", entry)
+        if none is not None and entry is not None and {"*", _tag(entry)} & {one.removeprefix("W/") for one in none}:
+            raise _failed("If-None-Match", entry)
+
+    return check
+
+
+def _failed(header: str, entry: Entry | None) -> WireError:
+    now = "there is none" if entry is None else f"it is {_tag(entry)}"
+    return WireError(
+        f"{header}: the constraint is another than expected: {now}", status=412, code="precondition_failed"
+    )
