@@ -287,6 +287,21 @@ def test_logprobs_in_every_form(server: Server) -> None:
     assert [one["token"] for one in items[-1]["content"][0]["logprobs"]] == [one["token"] for one in known]
 
 
+def test_variables_of_a_template_reach_it(server: Server) -> None:
+    asked = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "return_prompt": True}
+    tokens = {}
+    for thinks in (True, False):
+        kwargs = {"chat_template_kwargs": {"enable_thinking": thinks, "more": 1}}
+        chat = server.ask("POST", CHAT, asked | kwargs).json()
+        tokens[thinks] = chat["prompt_token_ids"]
+        assert len(tokens[thinks]) == chat["usage"]["prompt_tokens"]
+        choose = {name: asked[name] for name in ("messages", "return_prompt")} | kwargs | {"values": ["a", "b"]}
+        assert server.ask("POST", "/v1/choose", choose).json()["prompt_token_ids"] == tokens[thinks]
+    assert tokens[True] != tokens[False]
+    refused = server.ask("POST", "/v1/choose", {**choose, "chat_template_kwargs": {"now": 1}})
+    assert (refused.status, "chat_template_kwargs.now" in refused.body.decode()) == (400, True)
+
+
 def test_a_client_that_goes_ends_its_stream(server: Server) -> None:
     def running() -> str:
         found = re.search(

@@ -190,7 +190,7 @@ impl ChatRequest {
             self.told(format.format())?;
         }
         let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
-        let (vocab, budget) = (format.vocab(), self.budget(&format));
+        let (vocab, budget) = (format.vocab(), self.budget(format));
         let constraint = self.reply.constraint(&prompt);
         let warnings = format.format().warnings(&constraint)?;
         let mut content = None;

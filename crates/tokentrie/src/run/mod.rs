@@ -34,6 +34,7 @@ pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
 #[cfg(feature = "llama")]
 pub(crate) use wire::logprobs;
+#[cfg(feature = "llama")]
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]

@@ -96,10 +96,9 @@ class Asked:
 
     def prompt(self) -> list[int]:
         """The tokens of the prompt."""
-        variables = self.options.get("template_variables") or {}
-        tools = None if self.tools is None else self.tools.definitions
-        model, thinks = self.served.model, self.options["enable_thinking"]
-        return [*map(int, model.chat_prompt(self.messages, tools, enable_thinking=thinks, **variables))]
+        return prompt_of(
+            self.served, self.messages, None if self.tools is None else self.tools.definitions, self.options
+        )
 
 
 def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
@@ -150,6 +149,18 @@ def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> d
         place = "chat_template_kwargs.enable_thinking"
         raise WireError(f"{place}: it must be true or false, not {thinks!r}", param=place)
     return {"enable_thinking": thinks, "template_variables": variables or None}
+
+
+def prompt_of(
+    served: Served, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, options: dict[str, Any]
+) -> list[int]:
+    """The tokens of a conversation; `options` as `template_options` gives them."""
+    variables = options["template_variables"] or {}
+    if taken := {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt"} & set(variables):
+        name = min(taken)
+        raise WireError(f"chat_template_kwargs.{name} is not for clients", param=f"chat_template_kwargs.{name}")
+    prompt = served.model.chat_prompt(messages, tools, enable_thinking=options["enable_thinking"], **variables)
+    return [*map(int, prompt)]
 
 
 def asked(models: Models, store: Store, said: ChatRequest) -> Asked:

@@ -14,6 +14,7 @@ from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import Said, repeated
+from tokentrie.serve.wire.chatting import prompt_of, template_options
 
 #: Of a set of more values only the best are told.
 MOST_TOLD = 10_000
@@ -69,10 +70,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
 def _prompt(served: Served, said: ChooseRequest) -> Any:
     if said.messages is None:
         return said.prompt
-    variables = {"enable_thinking": False, **(said.chat_template_kwargs or {})}
-    thinks = bool(variables.pop("enable_thinking"))
-    prompt = served.model.chat_prompt(said.messages, enable_thinking=thinks, template_variables=variables)
-    return [*map(int, prompt)]
+    return prompt_of(served, said.messages, None, template_options(said.chat_template_kwargs, thinks=False))
 
 
 def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:
