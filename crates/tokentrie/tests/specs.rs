@@ -61,7 +61,7 @@ fn what_is_read_is_written_the_same() {
         seen.insert(spec.kind().to_owned());
         assert!(Spec::has_kind(case["spec"].as_object().unwrap().keys().map(String::as_str)));
     }
-    assert_eq!(seen.len(), 21, "every kind: {seen:?}");
+    assert_eq!(seen.len(), 22, "every kind: {seen:?}");
 }
 
 #[test]
