@@ -9,6 +9,8 @@ import pytest
 from models import TINY
 from tokentrie import Form, Model, OptionError, Regex, Sampler, Slot, Step, TokenLogprob
 
+pytestmark = pytest.mark.model
+
 PROMPT = "The sky is "
 CLOSE = 0.05
 """Rows differ a little with what is decoded beside them."""
