@@ -252,7 +252,7 @@ def test_references_are_looked_for_where_specs_stand_and_nowhere_else() -> None:
         {"set": "other"},
         {"set": ["a"]},
     ):
-        assert prepared(spec, {"a"}) == spec
+        assert prepared(spec, {"a"}) == (spec, "set" in spec)
     inside = {"set": "a"}
     for outside, found in (
         ({"one_of": [inside, "b"]}, {"one_of": [{"name": "a"}, "b"]}),
@@ -262,7 +262,23 @@ def test_references_are_looked_for_where_specs_stand_and_nowhere_else() -> None:
         ({"form": [{"text": "x", "pattern": inside}]}, {"form": [{"text": "x", "pattern": {"name": "a"}}]}),
         ({"think": {"end": "e", "then": inside}}, {"think": {"end": "e", "then": {"name": "a"}}}),
     ):
-        assert prepared(outside, {"a"}) == found
+        assert prepared(outside, {"a"}) == (found, True)
+
+
+def test_grammars_of_requests_are_made_in_seconds_wherever_they_stand(model: tokentrie.Model) -> None:
+    five = {"limits": {"seconds": 5}}
+    for said, found in (
+        ({"regex": "a"}, {"regex": "a", **five}),
+        ({"then": [{"gbnf": "root ::= [a]"}]}, {"then": [{"gbnf": "root ::= [a]", **five}]}),
+        ({"lark": "g", "limits": {"seconds": 9, "bytes": 7}}, {"lark": "g", "limits": {"seconds": 5, "bytes": 7}}),
+        ({"regex": "a", "limits": {"seconds": 2}}, {"regex": "a", "limits": {"seconds": 2}}),
+        ({"regex": "a", "limits": "x"}, {"regex": "a", "limits": "x"}),
+        ({"choice": ["regex"]}, {"choice": ["regex"]}),
+    ):
+        assert prepared(said, {}, 5) == (found, False)
+    store = Store(None, [model])
+    schema = {"json_schema": {"properties": {"name": {}, "set": {"type": "string"}}}}
+    assert store.constraint(schema) is store.constraint(schema)
 
 
 def test_versions_and_bytes_are_counted_by_content(tmp_path: Path, model: tokentrie.Model) -> None:

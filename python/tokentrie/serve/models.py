@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -35,37 +35,24 @@ class Served:
     async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
         """The same for several at once, each on a thread; the first that fails ends all of them."""
         running = [asyncio.ensure_future(in_background(work)) for work in works]
-        everything = asyncio.ensure_future(_all(running))
-        leaving = asyncio.ensure_future(_gone(request))
         try:
-            await asyncio.wait({everything, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not everything.done():
-                raise CancelledError("stopped: the client went away")
-            return everything.result()
+            return await _unless_gone(request, _all(running))
         finally:
-            for one in (leaving, everything, *running):
+            for one in running:
                 one.cancel()
-            await asyncio.wait({everything, *running})
+            await asyncio.wait(running)
 
     async def stream(self, request: Request, works: Sequence[Callable[..., T]]) -> Parts[Any, T]:
         """Runs works, which take `cancel` and `put`, on threads, and waits for the first part: what fails before it
         is raised here, while the status of the answer can still say so.
         """
         parts: Parts[Any, T] = Parts(works)
-        leaving = asyncio.ensure_future(_gone(request))
-        first = asyncio.ensure_future(parts.begin())
         try:
-            await asyncio.wait({first, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not first.done():
-                raise CancelledError("stopped: the client went away")
-            first.result()
-            return parts
+            await _unless_gone(request, parts.begin())
         except BaseException:
             await parts.close()
             raise
-        finally:
-            leaving.cancel()
-            first.cancel()
+        return parts
 
 
 class Parts(Generic[Part, T]):
@@ -162,6 +149,24 @@ class Models:
 
 async def _all(running: Sequence[asyncio.Future[T]]) -> list[T]:
     return [*await asyncio.gather(*running)]
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What work returns.
+
+    Raises:
+        CancelledError: the client went away before.
+    """
+    leaving, working = asyncio.ensure_future(_gone(request)), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise CancelledError("stopped: the client went away")
+        return working.result()
+    finally:
+        for one in (leaving, working):
+            one.cancel()
+        await asyncio.wait({working})
 
 
 async def _gone(request: Request) -> Any:

@@ -48,7 +48,7 @@ def serve(
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
 ) -> None:
-    """Answer decisions over HTTP: /v1/decisions, /v1/systemone, /v1/choose; keep sets and other constraints by name.
+    """Answer chats, completions, responses and decisions over HTTP; keep sets and other constraints by name.
 
     Needs `pip install tokentrie[serve]`. Prints one line when it listens. It stops at Ctrl-C and TERM.
     """

@@ -20,6 +20,9 @@ from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.folder import Folder, Kept
 from tokentrie.serve.store.references import prepared
 
+#: A grammar of a request is made, or refused, in this time; what it allows is worked out while it is used.
+MOST_SECONDS = 5
+
 
 @dataclass(frozen=True)
 class Quota:
@@ -101,13 +104,11 @@ class Store:
         names = self._names
         if not isinstance(spec, dict):
             raise WireError("a constraint must be an object of one kind")
-        spec = prepared(spec, names)
+        spec, has_names = prepared(spec, names, MOST_SECONDS)
         if [*spec] == ["name"] and (known := names.get(str(spec["name"]))) is not None:
             return known  # type: ignore[no-any-return]
         text = json.dumps(spec, ensure_ascii=False)
-        if '"name"' in text or '"set"' in text:
-            return tokentrie.constraint(text, names=names)
-        return _kept(text)
+        return tokentrie.constraint(text, names=names) if has_names else _kept(text)
 
     def get(self, name: str) -> Entry | None:
         """What a name stands for."""

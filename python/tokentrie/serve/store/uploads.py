@@ -77,7 +77,8 @@ def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
     if field == "spec":
         if not isinstance(value, dict):
             raise WireError("spec: it must be an object of one kind", param="spec")
-        return contents.of_spec(json.dumps(prepared(value, names)), names)
+        spec, _ = prepared(value, names)
+        return contents.of_spec(json.dumps(spec), names)
     return contents.of_spec(json.dumps({field: value}), {})
 
 

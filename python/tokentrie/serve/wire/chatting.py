@@ -20,6 +20,7 @@ from tokentrie.serve.store import Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Draws,
+    StreamOptions,
     call_id,
     event,
     new_id,
@@ -31,12 +32,6 @@ from tokentrie.serve.wire.generating import (
 from tokentrie.serve.wire.holding import Holds
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-
-
-class StreamOptions(Draws):
-    """What a stream says beside the text."""
-
-    include_usage: bool = False
 
 
 class ChatRequest(Draws, Holds):
@@ -72,7 +67,11 @@ class Asked:
     choice: str
     options: dict[str, Any]
     said: ChatRequest
-    n: int = 1
+
+    @property
+    def n(self) -> int:
+        """How many answers."""
+        return self.said.n or 1
 
     def works(self) -> list[Callable[..., Message]]:
         """A call for each choice, which takes `cancel` and `put`."""
@@ -186,7 +185,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
     options["continue_final_message"] = "auto" if said.continue_final_message else None
     options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
-    return Asked(models.named(said.model), said.messages, tools, choice, options, said, said.n or 1)
+    return Asked(models.named(said.model), said.messages, tools, choice, options, said)
 
 
 async def answer(request: Request, models: Models, store: Store, said: ChatRequest) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import Said, repeated
 from tokentrie.serve.wire.chatting import prompt_of, template_options
+from tokentrie.serve.wire.generating import new_id
 
 #: Of a set of more values only the best are told.
 MOST_TOLD = 10_000
@@ -53,7 +53,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
 
     choice, tokens, told = await served.call(request, work)
     found: dict[str, Any] = {
-        "id": f"choose-{uuid.uuid4().hex}",
+        "id": new_id("choose"),
         "object": "choose",
         "model": served.name,
         "choice": next(one["value"] for one in told if one["index"] == choice.index),

@@ -16,8 +16,18 @@ from tokentrie import CancelToken, Generated, Model, Spec, Step, TokenLogprob, T
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Store
-from tokentrie.serve.wire.chatting import StreamOptions
-from tokentrie.serve.wire.generating import MOST_CHOICES, Draws, event, finite, new_id, now, streaming, usage
+from tokentrie.serve.wire.generating import (
+    MOST_CHOICES,
+    Draws,
+    StreamOptions,
+    event,
+    finite,
+    new_id,
+    now,
+    shown,
+    streaming,
+    usage,
+)
 from tokentrie.serve.wire.holding import Holds
 
 Prompt = str | list[int]
@@ -172,11 +182,9 @@ def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, 
     for piece in pieces:
         places.append(max(begin, 0))
         begin += len(decoder.decode(piece))
-    best = [
-        {model.vocab[token].decode("utf-8", "replace"): finite(logprob) for token, logprob in one.top} for one in known
-    ]
+    best = [{shown(token, model): finite(logprob) for token, logprob in one.top} for one in known]
     return {
-        "tokens": [piece.decode("utf-8", "replace") for piece in pieces],
+        "tokens": [shown(one.token, model) for one in known],
         "token_logprobs": [finite(one.logprob) for one in known],
         "top_logprobs": best,
         "text_offset": places,

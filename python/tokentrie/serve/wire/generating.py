@@ -61,6 +61,14 @@ class Draws(BaseModel):
         return Sampling("sampled", temperature=temperature, seed=seed, **settings)
 
 
+class StreamOptions(BaseModel):
+    """What a stream says beside the text. Further fields change nothing."""
+
+    model_config = ConfigDict(strict=True)
+
+    include_usage: bool = False
+
+
 def new_id(kind: str) -> str:
     """An id of an answer or of a part of one."""
     return f"{kind}-{uuid.uuid4().hex}"
@@ -76,12 +84,16 @@ def now() -> int:
     return int(time.time())
 
 
+def shown(token: int, model: Model) -> str:
+    """The text of a token; U+FFFD where it ends inside a character."""
+    return model.vocab[token].decode("utf-8", "replace")
+
+
 def told(known: TokenLogprob, model: Model) -> dict[str, Any]:
     """How probable a token was, in the form of chats."""
 
     def one(token: int, logprob: float) -> dict[str, Any]:
-        piece = model.vocab[token]
-        return {"token": piece.decode("utf-8", "replace"), "logprob": finite(logprob), "bytes": [*piece]}
+        return {"token": shown(token, model), "logprob": finite(logprob), "bytes": [*model.vocab[token]]}
 
     return one(known.token, known.logprob) | {"top_logprobs": [one(*rival) for rival in known.top]}
 

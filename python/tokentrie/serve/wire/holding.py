@@ -20,9 +20,6 @@ REFUSED = (
     "guided_whitespace_pattern", "guided_json_object", "grammar_lazy", "structural_tag", "regex", "ebnf", "json_object",
     "choice", "functions", "function_call",
 )  # fmt: skip
-#: A grammar is made, or refused, in this time; what it allows is worked out while it is used, within `timeout`.
-MOST_SECONDS = 5
-LIMITED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
 STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
 #: What only says how JSON may be written.
 WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
@@ -66,7 +63,7 @@ class Holds(BaseModel):
             return None
         try:
             spec = READ[name](getattr(self, name))
-            return None if spec is None else _made(spec, store)
+            return None if spec is None else store.constraint(spec)
         except (tokentrie.TokenTrieError, TypeError, ValueError, RecursionError) as error:
             raise WireError(f"{name}: {error}", param=name) from None
 
@@ -79,16 +76,6 @@ class Holds(BaseModel):
             if (name := self.asks()) is None or not str(error).startswith("$"):
                 raise
             raise WireError(f"{name}{str(error)[1:]}", param=name) from None
-
-
-def _made(spec: Any, store: Store) -> Spec | Trie:
-    """A spec whose kinds are limited."""
-    limits = spec.get("limits") if isinstance(spec.get("limits"), dict) else {}
-    if LIMITED & set(spec):
-        seconds = (limits or {}).get("seconds")
-        is_less = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds < MOST_SECONDS
-        spec = {**spec, "limits": {**(limits or {}), "seconds": seconds if is_less else MOST_SECONDS}}
-    return store.constraint(spec)
 
 
 def _structured(given: dict[str, Any]) -> dict[str, Any] | None:

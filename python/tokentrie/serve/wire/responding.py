@@ -70,10 +70,8 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
 
 def _as_chat(said: ResponsesRequest) -> ChatRequest:
     """The same as a chat."""
-    shared = {"model", "temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "presence_penalty", "stop"}
-    shared |= {"frequency_penalty", "repeat_penalty", "repetition_penalty", "repeat_last_n", "priority", "tools_in"}
-    shared |= {*Holds.model_fields, *(said.model_extra or {}), "parallel_tool_calls", "chat_template_kwargs"}
-    given = {name: getattr(said, name, None) for name in shared | {"thinking_budget"}}
+    shared = ChatRequest.model_fields.keys() & ResponsesRequest.model_fields.keys()
+    given = {**(said.model_extra or {}), **{name: getattr(said, name) for name in shared}}
     if said.text is not None and (form := said.text.get("format")) is not None:
         if said.response_format is not None:
             raise WireError("text.format and response_format are both given: give one of them", param="text.format")
