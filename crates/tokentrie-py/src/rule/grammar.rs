@@ -4,6 +4,7 @@ use crate::convert::gil::asked;
 use crate::errors::{Class, Error, Result, warn};
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
+use crate::convert::by_text::by_text;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tokentrie::spec::Spec;
@@ -198,37 +199,12 @@ impl Gbnf {
         Ok(PyClassInitializer::from(Rule::of(grammar)).add_subclass(made))
     }
 
-    /// Limits: what making it may cost.
-    #[getter]
-    fn limits(&self) -> Limits {
-        self.limits.into()
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.text == other.get().text)
-    }
-
-    fn __hash__(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        self.text.hash(&mut hash);
-        hash.finish()
-    }
-
     fn __repr__(&self) -> String {
         format!("<tokentrie.Gbnf: {} lines, {} states>", self.text.lines().count(), self.states)
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Limits))> {
-        let Self { text, limits, .. } = slf.get();
-        Ok((slf.get_type().getattr("_restore")?, (text.clone(), (*limits).into())))
-    }
-
-    /// What `__reduce__` took apart.
-    #[staticmethod]
-    fn _restore(py: Python<'_>, text: String, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text, Some(limits))?)?)
-    }
 }
+
+by_text!(Gbnf);
 
 impl Gbnf {
     pub(crate) fn spec(&self) -> Spec {

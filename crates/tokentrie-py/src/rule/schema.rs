@@ -6,6 +6,7 @@ use crate::errors::{Class, Error, Result, invalid, warn};
 use crate::exit::called;
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
+use crate::convert::by_text::by_text;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
@@ -326,37 +327,12 @@ impl Lark {
         Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&lark))).add_subclass(Self { text, limits }))
     }
 
-    /// Limits: what making it may cost.
-    #[getter]
-    fn limits(&self) -> Limits {
-        self.limits.into()
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.text == other.get().text)
-    }
-
-    fn __hash__(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        self.text.hash(&mut hash);
-        hash.finish()
-    }
-
     fn __repr__(&self) -> String {
         format!("<tokentrie.Lark: {} lines>", self.text.lines().count())
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Limits))> {
-        let Self { text, limits } = slf.get();
-        Ok((slf.get_type().getattr("_restore")?, (text.clone(), (*limits).into())))
-    }
-
-    /// What `__reduce__` took apart.
-    #[staticmethod]
-    fn _restore(py: Python<'_>, text: String, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text, Some(limits))?)?)
-    }
 }
+
+by_text!(Lark);
 
 impl Lark {
     pub(crate) fn spec(&self) -> Spec {
