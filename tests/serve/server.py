@@ -69,9 +69,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(*options: str, key: str | None = KEY) -> Iterator[Server]:
-    """A server while it is used."""
-    command = [sys.executable, "-m", "tokentrie", "serve", "--port", "0", *options]
+def serving(*options: str, key: str | None = KEY, interpreter: str | None = None) -> Iterator[Server]:
+    """A server while it is used; of another environment, if its interpreter is given."""
+    command = [interpreter or sys.executable, "-m", "tokentrie", "serve", "--port", "0", *options]
     command += ["--api-key", key] if key is not None else []
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from tokentrie import ChatEvent, Message
@@ -48,12 +49,11 @@ class Items:
         """More text of an item of this kind, which begins where none is open."""
         if not (self._is_open and self.all[-1]["type"] == kind):
             if kind == "reasoning":
-                yield from self._open(kind, "rs", {"summary": [], "content": [_thought()]})
+                yield from self._open(kind, "rs", {"summary": [], "content": []})
+                yield self._begin_part({"type": "reasoning_text", "text": ""})
             elif kind == "message":
                 yield from self._open(kind, "msg", {"role": "assistant", "content": []})
-                part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-                yield self._event("response.content_part.added", content_index=0, part=dict(part))
-                self.all[-1]["content"].append(part)
+                yield self._begin_part({"type": "output_text", "text": "", "annotations": [], "logprobs": []})
         item = self.all[-1]
         if kind == "function_call":
             item["arguments"] += text
@@ -76,12 +76,10 @@ class Items:
         if item["type"] == "function_call":
             said = {"name": item["name"], "arguments": item["arguments"]}
             yield self._event("response.function_call_arguments.done", **said)
-        elif item["type"] == "reasoning":
-            yield self._event("response.reasoning_text.done", content_index=0, text=item["content"][0]["text"])
         else:
             part = item["content"][0]
-            said = {"text": part["text"], "logprobs": part["logprobs"]}
-            yield self._event("response.output_text.done", content_index=0, **said)
+            said = {name: value for name, value in part.items() if name in ("text", "logprobs")}
+            yield self._event(f"response.{part['type']}.done", content_index=0, **said)
             yield self._event("response.content_part.done", content_index=0, part=part)
         item["status"], self._is_open = "completed", False
         yield {"type": "response.output_item.done", "output_index": len(self.all) - 1, "item": item}
@@ -90,7 +88,11 @@ class Items:
         yield from self.close()
         self._is_open = True
         self.all.append({"type": kind, "id": new_id(prefix), "status": "in_progress", **more})
-        yield {"type": "response.output_item.added", "output_index": len(self.all) - 1, "item": _copy(self.all[-1])}
+        yield {"type": "response.output_item.added", "output_index": len(self.all) - 1, "item": deepcopy(self.all[-1])}
+
+    def _begin_part(self, part: dict[str, Any]) -> Event:
+        self.all[-1]["content"].append(part)
+        return self._event("response.content_part.added", content_index=0, part=dict(part))
 
     def _event(self, kind: str, **more: Any) -> Event:
         return {"type": kind, "item_id": self.all[-1]["id"], "output_index": len(self.all) - 1, **more}
@@ -98,12 +100,3 @@ class Items:
 
 #: Which items the events of a chat belong to.
 KINDS = {"reasoning": "reasoning", "content": "message", "arguments": "function_call"}
-
-
-def _thought() -> dict[str, Any]:
-    return {"type": "reasoning_text", "text": ""}
-
-
-def _copy(item: dict[str, Any]) -> dict[str, Any]:
-    """As it begins, with nothing in it."""
-    return {name: [] if name == "content" else value for name, value in item.items()}
