@@ -1,6 +1,9 @@
-//! How many random cases the tests try. `TOKENTRIE_TEST_BUDGET` scales them all: 0.1 unless it is set, 1 in
+//! How many random cases the tests try, and what they compare where time counts. `TOKENTRIE_TEST_BUDGET` scales them all: 0.1 unless it is set, 1 in
 //! `./dev nightly`, more for a search over a weekend. Seeds are new in every run; what fails is kept by proptest.
 #![forbid(unsafe_code)]
+
+use cpu_time::ThreadTime;
+use std::time::Duration;
 
 const VARIABLE: &str = "TOKENTRIE_TEST_BUDGET";
 
@@ -27,6 +30,13 @@ pub fn cases(all: u32) -> u32 {
 /// meets every bit of a byte.
 pub fn every() -> usize {
     ((1.0 / budget()) as usize).max(1).next_multiple_of(2) - 1
+}
+
+/// The time that this thread computed for work, and what it made: a busy machine makes it no longer.
+pub fn computed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let begun = ThreadTime::now();
+    let made = work();
+    (begun.elapsed(), made)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! LR(1) grammars, and those of llama.cpp, as rules.
 
+use crate::convert::by_text::by_text;
 use crate::convert::gil::asked;
 use crate::errors::{Class, Error, Result, warn};
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
-use crate::convert::by_text::by_text;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tokentrie::spec::Spec;

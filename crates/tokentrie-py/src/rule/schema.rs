@@ -1,12 +1,12 @@
 //! JSON Schemas and Lark grammars as rules.
 
+use crate::convert::by_text::by_text;
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result, invalid, warn};
 use crate::exit::called;
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
-use crate::convert::by_text::by_text;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};

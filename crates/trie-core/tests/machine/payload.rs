@@ -3,7 +3,7 @@
 use crate::common::ids;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use test_budget::computed;
 use trie_core::{Payload, PayloadError, Span, SpanRules};
 
 fn read(text: &str) -> Result<Payload, PayloadError> {
@@ -138,30 +138,20 @@ fn many_paths(count: u32) -> String {
     text + "]}"
 }
 
-/// The least of three times, and what was made.
-fn timed<T>(work: impl Fn() -> T) -> (Duration, T) {
-    let once = || {
-        let begun = Instant::now();
-        let made = work();
-        (begun.elapsed(), made)
-    };
-    [once(), once(), once()].into_iter().min_by_key(|(time, _)| *time).unwrap()
-}
-
 #[test]
 fn sixteen_times_the_paths_take_some_sixteen_times_as_long() {
     let (few, many) = (2_000, 32_000);
     let read_and_visit = |count: u32| {
         let text = many_paths(count);
-        timed(|| {
+        let work = || {
             let payload = read(&text).unwrap();
             let mut span = Span::new(Arc::new(SpanRules::new(payload.constraints, 1 << 20).unwrap()));
             for number in (0..count).rev() {
                 span.activate(&format!("path/{number}")).unwrap();
                 assert!(span.role_of(ids(&[number])[0]).is_some());
             }
-        })
-        .0
+        };
+        (0..3).map(|_| computed(work).0).min().unwrap()
     };
     let (short, long) = (read_and_visit(few), read_and_visit(many));
     // Comparing each with all before takes 256 times as long.
