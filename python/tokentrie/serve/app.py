@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,9 @@ class Settings:
 
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
     """An ASGI application over some models, which it closes when it ends."""
-    models, metrics = Models(served), Metrics()
+    metrics = Metrics()
+    models = Models([replace(one, observe=metrics.observe) for one in served])
+    metrics.watch(models)
     store = Store(settings.sets, [one.model for one in served], settings.quota)
     started = int(time.time())
 
@@ -142,7 +144,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.get("/metrics")
     async def measure() -> Response:
-        return Response(metrics.text(models), media_type="text/plain; version=0.0.4")
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.include_router(router(store, models))
     limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}

@@ -26,6 +26,8 @@ class Served:
     model: Model
     timeout: float | None
     """The seconds that a call may take, if it says nothing else."""
+    observe: Callable[[str, object], None] = lambda _model, _done: None
+    """Told of each call that ended well."""
 
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
@@ -34,7 +36,7 @@ class Served:
 
     async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
         """The same for several at once, each on a thread; the first that fails ends all of them."""
-        running = [asyncio.ensure_future(in_background(work)) for work in works]
+        running = [asyncio.ensure_future(in_background(self._observed(work))) for work in works]
         try:
             return await _unless_gone(request, _all(running))
         finally:
@@ -46,13 +48,21 @@ class Served:
         """Runs works, which take `cancel` and `put`, on threads, and waits for the first part: what fails before it
         is raised here, while the status of the answer can still say so.
         """
-        parts: Parts[Any, T] = Parts(works)
+        parts: Parts[Any, T] = Parts([self._observed(work) for work in works])
         try:
             await _unless_gone(request, parts.begin())
         except BaseException:
             await parts.close()
             raise
         return parts
+
+    def _observed(self, work: Callable[..., T]) -> Callable[..., T]:
+        def call(**options: Any) -> T:
+            done = work(**options)
+            self.observe(self.name, done)
+            return done
+
+        return call
 
 
 class Parts(Generic[Part, T]):

@@ -87,6 +87,8 @@ pub(crate) struct Stats {
     starved: u64,
     /// int: tokens thought before a ThinkGate closed, without its markers.
     thinking_tokens: usize,
+    /// int: tokens of the prompt.
+    prompt_tokens: usize,
     /// int: tokens of the prompt that the model's context held already, so that they were not decoded again.
     prompt_tokens_reused: usize,
     /// int: bytes at the end of the prompt that were taken back, because the set begins with them.
@@ -193,6 +195,7 @@ impl Stats {
             forward_passes_saved,
             starved,
             thinking_tokens,
+            prompt_tokens,
             prompt_tokens_reused,
             healed_bytes,
             prompt_seconds,
@@ -209,6 +212,7 @@ impl Stats {
             forward_passes_saved,
             starved,
             thinking_tokens,
+            prompt_tokens,
             prompt_tokens_reused,
             healed_bytes,
             seconds,
@@ -374,6 +378,7 @@ pickled!(Stats {
     forward_passes_saved,
     starved,
     thinking_tokens,
+    prompt_tokens,
     prompt_tokens_reused,
     healed_bytes,
     seconds,

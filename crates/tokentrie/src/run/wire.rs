@@ -36,6 +36,7 @@ pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) 
             "forward_passes_saved": stats.forward_passes_saved,
             "starved": stats.starved,
             "thinking_tokens": stats.thinking_tokens,
+            "prompt_tokens": stats.prompt_tokens,
             "prompt_tokens_reused": stats.prompt_tokens_reused,
             "healed_bytes": stats.healed_bytes,
             "seconds": seconds,

@@ -196,6 +196,8 @@ pub struct GenerateStats {
     pub starved: u64,
     /// Tokens of free text before a [`ThinkGate`](trie_core::ThinkGate) closed, without its markers.
     pub thinking_tokens: usize,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
     /// Tokens of the prompt that the context held already: they were not decoded again.
     pub prompt_tokens_reused: usize,
     /// Bytes at the end of the prompt that the set spells again, so that it was decoded without them.

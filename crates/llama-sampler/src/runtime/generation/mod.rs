@@ -63,7 +63,7 @@ impl<W: Watch> Generation<W> {
             value_tokens: 0,
             asked: None,
             begun: false,
-            stats: GenerateStats::default(),
+            stats: GenerateStats { prompt_tokens: prompt.len(), ..GenerateStats::default() },
             shares: Vec::new(),
             likely: None,
             report: Report::default(),
@@ -81,6 +81,7 @@ impl<W: Watch> Generation<W> {
     ) -> Result<Self, RuntimeError> {
         let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(vocab, host, prompt, watch) };
         let mut generation = Self::new(vocab, host, vocab.before_set(prompt, set)?, watch)?;
+        generation.stats.prompt_tokens = prompt.len();
         generation.heal(set.heal_bytes());
         Ok(generation)
     }
