@@ -36,9 +36,10 @@ pub mod work;
 
 pub use machine::cache::{CacheStats, TrieCache};
 pub use machine::constraint::{
-    AnyConstraint, AnyState, Budget, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask, Next,
-    NotListed, Opening, Problem, Role, Scratch, Sequence, SequenceError, SequenceState, Special, Step, ThinkGate,
-    ThinkOptions, ThinkState, Thought, Tokens, TrieState, Unconstrained, WeightedList, WeightedTokens,
+    AnyConstraint, AnyState, Budget, Changes, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask,
+    Next, NotListed, Opening, PatchError, PatchedState, PatchedTrie, Problem, Role, Scratch, Sequence, SequenceError,
+    SequenceState, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState, Unconstrained,
+    WeightedList, WeightedTokens,
 };
 pub use machine::payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use machine::span::{

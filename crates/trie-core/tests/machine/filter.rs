@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, ByteTrie, Constraint, Ending, FilterError, FilteredTrie, LeafId, LeafSet, NamedLeaf, NotListed,
-    Scratch, Span, SpanRules, Status, TokenId, Trie,
+    AnyConstraint, ByteTrie, Constraint, Ending, FilterError, FilteredTrie, Leaf, LeafId, LeafSet, NamedLeaf,
+    NotListed, Scratch, Span, SpanRules, Status, TokenId, Trie,
 };
 
 const VOCABULARY: usize = 70;
@@ -20,16 +20,29 @@ fn rest(trie: &Trie, left: &BTreeSet<u32>) -> Naive {
 
 /// At every prefix the filter allows what a trie of the rest does, whatever the end tokens.
 fn alike(filtered: &FilteredTrie, rest: &Naive) -> Result<(), TestCaseError> {
+    prop_assert_eq!(filtered.len(), rest.trie().len());
+    walks_as(&filtered.clone().into(), rest, |leaf| {
+        // Numbers stay those of the whole trie.
+        prop_assert_eq!(filtered.trie().find(&leaf.tokens), Some(leaf.index));
+        Ok(())
+    })
+}
+
+/// At every prefix a constraint allows what a trie of these leaves does, whatever the end tokens.
+pub(super) fn walks_as(
+    constraint: &AnyConstraint,
+    rest: &Naive,
+    check: impl Fn(&Leaf) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
     let twin = rest.trie();
-    prop_assert_eq!(filtered.len(), twin.len());
-    prop_assert_eq!(Constraint::to_trie(filtered, usize::MAX).unwrap(), twin.clone());
+    prop_assert_eq!(Constraint::to_trie(constraint, usize::MAX).unwrap(), twin.clone());
     for ends in [&[][..], &[60, 1]] {
         let span = |constraint: AnyConstraint| {
             let rules = SpanRules::of(constraint, VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
             Span::new(Arc::new(rules))
         };
         for prefix in rest.prefixes() {
-            let (mut one, mut other) = (span(filtered.clone().into()), span(twin.clone().into()));
+            let (mut one, mut other) = (span(constraint.clone()), span(twin.clone().into()));
             one.accept_all(&ids(&prefix)).unwrap();
             other.accept_all(&ids(&prefix)).unwrap();
             let (mut s, mut t) = (Scratch::default(), Scratch::default());
@@ -45,8 +58,7 @@ fn alike(filtered: &FilteredTrie, rest: &Naive) -> Result<(), TestCaseError> {
             let value = |span: &Span| span.leaf().map(|leaf| (leaf.name, leaf.tokens));
             prop_assert_eq!(value(&one), value(&other));
             if let Some(leaf) = one.leaf() {
-                // Numbers stay those of the whole trie.
-                prop_assert_eq!(filtered.trie().find(&leaf.tokens), Some(leaf.index));
+                check(&leaf)?;
             }
             let (before, back) = (one.state().clone(), prefix.len().div_ceil(2));
             one.rollback(back).unwrap();
@@ -58,7 +70,7 @@ fn alike(filtered: &FilteredTrie, rest: &Naive) -> Result<(), TestCaseError> {
 }
 
 /// Few and many leaves, equally long or not, below few and many first tokens.
-fn sets() -> impl Strategy<Value = Naive> {
+pub(super) fn sets() -> impl Strategy<Value = Naive> {
     let row = |tokens: std::ops::Range<u32>, length: std::ops::Range<usize>| {
         ("[a-d]{1,2}", prop::collection::vec(tokens, length))
     };

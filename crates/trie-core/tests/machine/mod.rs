@@ -4,6 +4,7 @@ mod cache;
 mod constraints;
 mod filter;
 mod gate;
+mod patched;
 mod payload;
 mod penalties;
 mod span;
