@@ -16,7 +16,7 @@ import peers
 import pytest
 from peers import Table
 from pytest_benchmark.fixture import BenchmarkFixture
-from tokentrie import Trie
+from tokentrie import LiveSet, Trie
 
 SIZES = [30, 1_000_000, 10_000_000]
 
@@ -116,6 +116,29 @@ def test_step(benchmark: BenchmarkFixture, rows: int, who: str, quick: bool) -> 
         assert step(prefix) == np.unique(below[:, 2]).tolist()
     turn = iter(prefixes * 1_000_000)
     benchmark.pedantic(lambda: step(next(turn)), rounds=10 if quick else 2000, iterations=10, warmup_rounds=5)
+
+
+@pytest.mark.benchmark(group="a thousand changes in a million rows")
+@pytest.mark.parametrize("who", ["LiveSet", "a trie made anew"])
+def test_change(benchmark: BenchmarkFixture, who: str, quick: bool) -> None:
+    """Half of them come and half go, again and again; beside set operations that make another trie."""
+    table = np.unique(peers.table(sized(1_000_000, quick)), axis=0)
+    going, coming = table[:500].tolist(), (table[:500] + np.array([0, 0, 0, 60_000], table.dtype)).tolist()
+    trie, live = Trie.from_sequences(table), LiveSet(Trie.from_sequences(table))
+    sets = [(coming, going), (going, coming)]
+    turn = iter(sets * 1_000_000)
+
+    def change() -> Trie:
+        come, go = next(turn)
+        if who == "LiveSet":
+            live.change(add=come, remove=go)
+            return trie
+        return (trie - Trie.from_sequences(going)) | Trie.from_sequences(coming)
+
+    expected = (trie - Trie.from_sequences(going)) | Trie.from_sequences(coming)
+    made = change()
+    assert (live.to_trie() if who == "LiveSet" else made) == expected
+    benchmark.pedantic(change, rounds=2 if quick else 20, warmup_rounds=1)
 
 
 def save_trie(table: Table, path: Path) -> None:

@@ -68,6 +68,7 @@ __all__ = [
     "Lark",
     "Leaf",
     "LeafSet",
+    "LiveSet",
     "Limits",
     "Message",
     "Model",
@@ -142,7 +143,17 @@ class _Adapter(Protocol[_Value]):
 # A type as it is: `int`, `Literal["a", "b"]`, `int | None`, a class. In a union mypy knows the first of these alone.
 _Type: TypeAlias = TypeForm[_Any] | _SpecialForm | UnionType | GenericAlias | re.Pattern[str] | _Adapter
 _Untyped: TypeAlias = (
-    _Payload | Trie | FilteredTrie | Unconstrained | Sequence | ThinkGate | ChatConstraint | Spec | Form | _Adapter
+    _Payload
+    | Trie
+    | FilteredTrie
+    | LiveSet
+    | Unconstrained
+    | Sequence
+    | ThinkGate
+    | ChatConstraint
+    | Spec
+    | Form
+    | _Adapter
 )
 # What is listed by its texts, which are names.
 _Listed: TypeAlias = Rule | _Type | Iterable[str]
@@ -151,6 +162,7 @@ _Tokens: TypeAlias = (
     dict[str, _Any]
     | Trie
     | FilteredTrie
+    | LiveSet
     | list[str]
     | tuple[str, ...]
     | Unconstrained
@@ -175,6 +187,7 @@ _EventKind: TypeAlias = Literal[
 _Leaves: TypeAlias = (
     Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
+_Values: TypeAlias = Iterable[str] | Iterable[_Ids] | Trie
 _Score: TypeAlias = Literal["model", "renormalised", "given"]
 _Seed: TypeAlias = int | _Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
@@ -258,6 +271,20 @@ class FilteredTrie:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
+
+@final
+class LiveSet:
+    def __new__(cls, trie: Trie, vocab: Vocab | None = None) -> Self: ...
+    def change(self, add: _Values | None = None, remove: _Values | None = None) -> tuple[int, int]: ...
+    def compact(self) -> None: ...
+    def to_trie(self) -> Trie: ...
+    def allowed(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
+    @property
+    def patches(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, value: str | _Ids, /) -> bool: ...
     def __add__(self, other: _Part | str, /) -> Sequence: ...
     def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 

@@ -110,6 +110,8 @@ mod _native {
     #[pymodule_export]
     use crate::trie::leaf::Leaf;
     #[pymodule_export]
+    use crate::trie::live::LiveSet;
+    #[pymodule_export]
     use crate::trie::shape::{levels, outline};
     #[pymodule_export]
     use crate::vocab::Vocab;

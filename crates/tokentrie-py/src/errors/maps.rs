@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::io;
 use trie_core::{
     BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, FilterError, GateError, LeafSetError,
-    NotAllowed, NotInGbnf, NotListed, PayloadError, PrefixTableError, RowError, RulesError, SamplerError,
+    NotAllowed, NotInGbnf, NotListed, PatchError, PayloadError, PrefixTableError, RowError, RulesError, SamplerError,
     SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
@@ -52,6 +52,19 @@ impl From<ExternalError> for Error {
         match error {
             ExternalError::Build(error) => error.into(),
             ExternalError::File(error) => error.into(),
+        }
+    }
+}
+
+impl From<PatchError> for Error {
+    fn from(error: PatchError) -> Self {
+        match error {
+            PatchError::Build(error) => error.into(),
+            PatchError::NothingLeft
+            | PatchError::HalfNamed { .. }
+            | PatchError::NoTokens { .. }
+            | PatchError::Weighted
+            | PatchError::NotATree => Class::Trie.error(error.to_string()),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::spec::object::SpecObject;
 use crate::spec::{as_object, spec_of};
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
+use crate::trie::live::LiveSet;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -214,6 +215,7 @@ impl Sequence {
 pub(crate) fn is_constraint(given: &Bound<'_, PyAny>) -> bool {
     given.is_instance_of::<Trie>()
         || given.is_instance_of::<FilteredTrie>()
+        || given.is_instance_of::<LiveSet>()
         || given.is_instance_of::<Rule>()
         || given.is_instance_of::<Form>()
         || given.is_instance_of::<Sequence>()

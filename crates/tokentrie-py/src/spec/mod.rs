@@ -19,6 +19,7 @@ use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
+use crate::trie::live::LiveSet;
 use crate::trie::payload::{payload_text, warn_dropped};
 use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
@@ -54,6 +55,9 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
     }
     if let Ok(filtered) = given.cast::<FilteredTrie>() {
         return Ok(Spec::Object(Object::Spans(alone(filtered.get().core().clone().into()))));
+    }
+    if let Ok(live) = given.cast::<LiveSet>() {
+        return Ok(Spec::Object(Object::Spans(alone(live.get().now(given.py())?.into()))));
     }
     if let Ok(gate) = given.cast::<ThinkGate>() {
         return gate.get().spec(given.py(), vocab);
@@ -162,6 +166,9 @@ pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'
     }
     if let Ok(filtered) = given.cast::<FilteredTrie>() {
         return Ok(alone(filtered.get().core().clone().into()));
+    }
+    if let Ok(live) = given.cast::<LiveSet>() {
+        return Ok(alone(live.get().now(py)?.into()));
     }
     if let Ok(spec) = given.cast::<SpecObject>() {
         let (spec, cache) = (spec.get().resolved(), spec.get().cache());

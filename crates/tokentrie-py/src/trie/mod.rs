@@ -6,6 +6,7 @@ pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod filter;
 pub(crate) mod leaf;
+pub(crate) mod live;
 pub(crate) mod payload;
 pub(crate) mod prefix_table;
 pub(crate) mod rendered;

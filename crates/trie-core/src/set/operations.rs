@@ -133,19 +133,7 @@ impl Trie {
         if operation.mixes() && self.has_names() != other.has_names() {
             return Err(SetError::HalfNamed { what: operation.what() });
         }
-        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
-            && one != other
-        {
-            return Err(SetError::OtherVocabulary { what: operation.what() });
-        }
-        if self.heal_bytes() != other.heal_bytes() {
-            let (one, other) = (self.heal_bytes(), other.heal_bytes());
-            return Err(SetError::Healed { what: operation.what(), one, other });
-        }
-        if self.end_tokens() != other.end_tokens() {
-            let (one, other) = (self.end_tokens().to_vec(), other.end_tokens().to_vec());
-            return Err(SetError::EndTokens { what: operation.what(), one, other });
-        }
+        self.check_alike(operation.what(), other)?;
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
         while let Some(whose) = merge.next() {
@@ -160,6 +148,27 @@ impl Trie {
             }
         }
         self.like(builder, operation.what()).map(|made| made.weighed_as(&[self, other]))
+    }
+
+    /// That leaves of both can stand in one set, which `what` names.
+    ///
+    /// # Errors
+    /// They were saved for two vocabularies, begin at different positions of a prompt, or end with different tokens.
+    pub fn check_alike(&self, what: &'static str, other: &Self) -> Result<(), SetError> {
+        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
+            && one != other
+        {
+            return Err(SetError::OtherVocabulary { what });
+        }
+        if self.heal_bytes() != other.heal_bytes() {
+            let (one, other) = (self.heal_bytes(), other.heal_bytes());
+            return Err(SetError::Healed { what, one, other });
+        }
+        if self.end_tokens() != other.end_tokens() {
+            let (one, other) = (self.end_tokens().to_vec(), other.end_tokens().to_vec());
+            return Err(SetError::EndTokens { what, one, other });
+        }
+        Ok(())
     }
 
     /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.

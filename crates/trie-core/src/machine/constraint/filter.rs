@@ -1,7 +1,7 @@
 //! A trie with some of its leaves denied, without dead ends.
 
 use super::live::{Live, ends_allowed};
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, TrieState};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, TrieState, walk};
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::leaf_set::{LeafSet, within};
 use crate::set::trie::{Leaf, NotAllowed, Trie};
@@ -126,14 +126,7 @@ impl FilteredTrie {
     /// # Errors
     /// [`NotAllowed`] names the first token that leads to no allowed leaf.
     pub fn walk(&self, prefix: &[TokenId]) -> Result<TrieState, NotAllowed> {
-        let mut at = self.start();
-        for (position, &token) in prefix.iter().enumerate() {
-            if self.advance(&mut at, token).is_none() {
-                let mut scratch = Scratch::default();
-                return Err(NotAllowed::new(token, position, self.next(&at, &mut scratch).tokens.iter()));
-            }
-        }
-        Ok(at)
+        walk(self, prefix)
     }
 
     /// The leaves that may come.

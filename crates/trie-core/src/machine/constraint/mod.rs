@@ -25,7 +25,7 @@ pub use trie::TrieState;
 pub use unconstrained::Unconstrained;
 
 use crate::set::ids::TokenId;
-use crate::set::trie::{Leaf, Trie};
+use crate::set::trie::{Leaf, NotAllowed, Trie};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -201,6 +201,18 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Values without end, or more than `limit`.
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
+}
+
+/// The state after a prefix; what may come instead of its first token that does not go on.
+fn walk<C: Constraint>(constraint: &C, prefix: &[TokenId]) -> Result<C::State, NotAllowed> {
+    let mut at = constraint.start();
+    for (position, &token) in prefix.iter().enumerate() {
+        if constraint.advance(&mut at, token).is_none() {
+            let mut scratch = Scratch::default();
+            return Err(NotAllowed::new(token, position, constraint.next(&at, &mut scratch).tokens.iter()));
+        }
+    }
+    Ok(at)
 }
 
 /// What only some kinds have: those that hold other constraints, and those that know how a state was reached. A kind

@@ -1,11 +1,13 @@
 //! A trie with leaves taken away and leaves added, without making another trie.
 
-use super::{Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Special, Tokens, TrieState};
+use super::{
+    Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Special, Tokens, TrieState, walk,
+};
 use crate::set::builder::BuildError;
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::leaf_set::LeafSet;
 use crate::set::operations::SetOperation;
-use crate::set::trie::{Leaf, Trie};
+use crate::set::trie::{Leaf, NotAllowed, Trie};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +56,6 @@ pub struct Changes {
 
 /// A change that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PatchError {
     /// No leaf would be left.
     #[error("nothing would be left: a set has at least one value")]
@@ -116,6 +117,11 @@ impl PatchedTrie {
         &self.0.base
     }
 
+    /// Whether it is this very set, and not one that was changed.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How many leaves there are, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "something is left")]
     pub fn len(&self) -> usize {
@@ -131,6 +137,14 @@ impl PatchedTrie {
     pub fn contains(&self, tokens: &[TokenId]) -> bool {
         let here = self.0.base.find(tokens).is_some_and(|leaf| !self.0.gone.contains(&leaf.0));
         here || self.0.added.as_ref().is_some_and(|added| added.find(tokens).is_some())
+    }
+
+    /// The state after `prefix`.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] names the first token that leads to no leaf.
+    pub fn walk(&self, prefix: &[TokenId]) -> Result<PatchedState, NotAllowed> {
+        walk(self, prefix)
     }
 
     /// The tokens of the leaves that have this name.
