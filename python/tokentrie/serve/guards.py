@@ -22,7 +22,7 @@ OPEN = {"/health", "/"}
 #: Answers that System One's clients read an id of their own from.
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
 #: Where bodies may be as large as uploads are.
-UPLOADS = ("PUT", "/v1/constraints/")
+UPLOADS = (("PUT", "PATCH"), "/v1/constraints/")
 #: A body that comes more slowly than this is given up, in seconds; so is an upload.
 SLOWEST, SLOWEST_UPLOAD = 30.0, 600.0
 #: Packed bodies of more bytes are unpacked on a thread.
@@ -89,7 +89,7 @@ class Guards:
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "gzip", "zstd"):
             raise WireError(f"Content-Encoding {encoding!r}: this server reads gzip and zstd", status=415)
-        is_upload = scope["method"] == UPLOADS[0] and scope["path"].startswith(UPLOADS[1])
+        is_upload = scope["method"] in UPLOADS[0] and scope["path"].startswith(UPLOADS[1])
         limit, seconds = (self._max_upload, SLOWEST_UPLOAD) if is_upload else (self._max_body, SLOWEST)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > limit:

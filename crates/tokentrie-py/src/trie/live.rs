@@ -185,6 +185,21 @@ impl LiveSet {
         }
     }
 
+    /// Another set with the values of this moment, which changes apart. Cost: O(1).
+    ///
+    /// Returns:
+    ///     LiveSet.
+    ///
+    /// Example:
+    ///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> live.copy().change(add=[[3]])
+    ///     (1, 0)
+    ///     >>> len(live)
+    ///     2
+    fn copy(&self, py: Python<'_>) -> Result<Self> {
+        Ok(Self { now: Mutex::new(self.now(py)?), vocab: self.vocab.as_ref().map(|vocab| vocab.clone_ref(py)) })
+    }
+
     /// The values of this moment as a Trie. Cost: O(leaves).
     ///
     /// Returns:

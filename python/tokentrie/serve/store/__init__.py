@@ -7,12 +7,14 @@
 | `references.py` | names inside a spec, and limits that a stranger may not raise |
 | `folder.py` | files that appear whole or not at all |
 | `named.py` | `Store`: what each name stands for, versions, quotas |
-| `routes.py` | `PUT`, `GET` and `DELETE` of `/v1/constraints` |
+| `changes.py` | values that come to a set and go from it |
+| `routes.py` | `PUT`, `PATCH`, `GET` and `DELETE` of `/v1/constraints` |
 """
 
 from __future__ import annotations
 
+from tokentrie.serve.store.contents import Constraint
 from tokentrie.serve.store.named import Quota, Store
 from tokentrie.serve.store.routes import router
 
-__all__ = ["Quota", "Store", "router"]
+__all__ = ["Constraint", "Quota", "Store", "router"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import tokentrie
-from tokentrie import CancelToken, Model, Sampler, Spec, Trie
+from tokentrie import CancelToken, LiveSet, Model, Sampler, Spec, Trie
 from tokentrie.files import only_files
 from tokentrie.serve.errors import WireError
 
@@ -25,27 +26,38 @@ NEEDS_CHAT = {"reply"}
 FIRST = 1 << 30
 
 
+Constraint: TypeAlias = Spec | Trie | LiveSet
+
+
 @dataclass(frozen=True)
 class Content:
     """A constraint and what identifies it. The same bytes have the same digest, whatever they were sent as."""
 
-    constraint: Spec | Trie
+    constraint: Constraint
     kind: str
     size: int | None
     """The values of a set."""
     digest: str
     nbytes: int
     suffix: str
+    fingerprint: str | None = None
+    """The vocabulary of a `.ttrie`."""
 
     @property
     def values(self) -> int | None:
         """How many texts there are to tokenise; None where there are none."""
         return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
 
+    def listed(self) -> Spec | Trie:
+        """What can be chosen from: of a set that changes a trie of its values now."""
+        return _whole(self.constraint) if isinstance(self.constraint, LiveSet) else self.constraint
+
     def check(
         self, models: Sequence[Model], *, timeout: float | None = None, cancel: CancelToken | None = None
     ) -> None:
         """Raises what the library says, unless one of the models can follow it; TimedOutError after so many seconds."""
+        if isinstance(self.constraint, LiveSet):
+            return
         if (self.values or 0) > CHECKED or getattr(self.constraint, "kind", None) in NEEDS_CHAT:
             return
         problem: Exception | None = None
@@ -80,6 +92,12 @@ class Content:
     def mapped(self, path: Path) -> Content:
         """The same, its trie mapped from the file that it is in."""
         return replace(self, constraint=Trie.open(path)) if isinstance(self.constraint, Trie) else self
+
+
+@functools.lru_cache(maxsize=8)
+def _whole(live: LiveSet) -> Trie:
+    # Sets that are kept are never changed: others take their place.
+    return live.to_trie()
 
 
 def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None) -> tuple[Content, bytes]:
@@ -124,7 +142,8 @@ def _trie(trie: Trie, data: bytes, models: Sequence[Model]) -> Content:
     prints = {model.vocab.fingerprint for model in models}
     if trie.fingerprint is not None and trie.fingerprint not in prints:
         raise tokentrie.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
-    content = Content(trie, "set", len(trie), hashlib.sha256(data).hexdigest(), len(data), TRIE)
+    digest = hashlib.sha256(data).hexdigest()
+    content = Content(trie, "set", len(trie), digest, len(data), TRIE, trie.fingerprint)
     content.check(models)
     return content
 

@@ -16,7 +16,7 @@ import tokentrie
 from tokentrie import CancelToken, Model, Spec, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents, uploads
-from tokentrie.serve.store.contents import Content
+from tokentrie.serve.store.contents import Constraint, Content
 from tokentrie.serve.store.folder import Folder, Kept
 from tokentrie.serve.store.references import prepared
 
@@ -91,7 +91,7 @@ class Store:
         """A constraint for each name as of now, for `tokentrie.constraint(spec, names=...)`. Not to be changed."""
         return self._names
 
-    def constraint(self, spec: Any) -> Spec | Trie:
+    def constraint(self, spec: Any) -> Constraint:
         """The constraint that a request means by a spec as data, such as `{"name": "colours"}`.
 
         `{"name": ...}` and `{"set": ...}` stand for what is kept under a name as of now. What a name alone
@@ -125,6 +125,11 @@ class Store:
     def check(self, content: Content, *, timeout: float | None = None, cancel: CancelToken | None = None) -> None:
         """Raises what is wrong with it for the models here; TimedOutError after so many seconds."""
         content.check(self._models, timeout=timeout, cancel=cancel)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether constraints are in a folder."""
+        return self._folder is not None
 
     def put(self, name: str, content: Content, data: bytes, condition: Condition = unconditional) -> tuple[Entry, bool]:
         """Keeps it under a name; also whether the name is new. The same content again changes nothing.

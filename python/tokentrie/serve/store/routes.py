@@ -1,4 +1,4 @@
-"""`PUT`, `GET` and `DELETE` of `/v1/constraints`."""
+"""`PUT`, `PATCH`, `GET` and `DELETE` of `/v1/constraints`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from tokentrie import CancelToken, TimedOutError
 from tokentrie.serve.errors import RETRY_AFTER, WireError
 from tokentrie.serve.models import Models
+from tokentrie.serve.store.changes import SetChange, changed
 from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.store.named import Condition, Entry, Store
@@ -26,7 +27,7 @@ MAKERS, MOST_WAITING = 4, 64
 
 def router(store: Store, models: Models) -> APIRouter:
     """The routes of a store, which is closed when the application ends."""
-    makers = _Makers(store, models)
+    makers, patching = _Makers(store, models), asyncio.Lock()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -47,10 +48,26 @@ def router(store: Store, models: Models) -> APIRouter:
         entry, is_new = await asyncio.to_thread(store.put, name, content, data, condition)
         return JSONResponse(entry.shown(), 201 if is_new else 200, _headers(entry))
 
+    @routes.patch(PATH + "/{name}")
+    async def patch(request: Request, name: str, change: SetChange) -> Response:
+        condition, served = _condition(request), [one.model for one in models.all()]
+        # One after the other, so that only what is put meanwhile comes between.
+        async with patching:
+            while True:
+                before = _there(store, name)
+                condition(before)
+                found = await asyncio.to_thread(changed, before.content, change, served, is_kept=store.is_kept)
+                await makers.check(request, found.content)
+                try:
+                    entry, _ = await asyncio.to_thread(store.put, name, found.content, found.data, _still(before))
+                except _OtherError:
+                    continue
+                said = {"added": found.added, "removed": found.removed}
+                return JSONResponse(entry.shown() | said, headers=_headers(entry))
+
     @routes.get(PATH + "/{name}")
     async def get(request: Request, name: str) -> Response:
-        if (entry := store.get(name)) is None:
-            raise WireError(f"there is no constraint {name!r}", status=404, param="name")
+        entry = _there(store, name)
         known = _tags(request, "if-none-match")
         if known is not None and ("*" in known or _tag(entry) in {one.removeprefix("W/") for one in known}):
             return Response(None, 304, _headers(entry))
@@ -66,6 +83,24 @@ def router(store: Store, models: Models) -> APIRouter:
         return Response(None, 204)
 
     return routes
+
+
+def _there(store: Store, name: str) -> Entry:
+    if (entry := store.get(name)) is None:
+        raise WireError(f"there is no constraint {name!r}", status=404, param="name")
+    return entry
+
+
+class _OtherError(Exception):
+    """The name has got another content meanwhile."""
+
+
+def _still(before: Entry) -> Condition:
+    def check(entry: Entry | None) -> None:
+        if entry is not before:
+            raise _OtherError
+
+    return check
 
 
 def _named(name: str) -> None:

@@ -13,10 +13,10 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, Message, Spec, Tools, Trie
+from tokentrie import CancelToken, ChatEvent, Message, Tools
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
-from tokentrie.serve.store import Store
+from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Draws,
@@ -172,7 +172,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
-    held: Spec | Trie | None = said.held(store)
+    held: Constraint | None = said.held(store)
     if held is not None and tools is not None and choice != "none":
         message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
         raise WireError(message, param="constraint")

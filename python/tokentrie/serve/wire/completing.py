@@ -12,10 +12,10 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, Generated, Model, Spec, Step, TokenLogprob, Trie
+from tokentrie import CancelToken, Generated, Model, Step, TokenLogprob
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
-from tokentrie.serve.store import Store
+from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Draws,
@@ -59,7 +59,7 @@ class Asked:
     served: Served
     prompts: list[Prompt]
     n: int
-    held: Spec | Trie | None
+    held: Constraint | None
     logprobs: int | None
     said: CompletionRequest
 

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 
 import tokentrie
-from tokentrie import Model, Spec, Trie
+from tokentrie import Model
 from tokentrie.serve.errors import WireError
-from tokentrie.serve.store import Store
+from tokentrie.serve.store import Constraint, Store
 
 #: Fields of other servers that ask for a constraint, or once did.
 REFUSED = (
@@ -53,7 +53,7 @@ class Holds(BaseModel):
             raise WireError(f"{given[0]} and {given[1]} are both given: give one of them", param=given[1])
         return given[0] if given else None
 
-    def held(self, store: Store) -> Spec | Trie | None:
+    def held(self, store: Store) -> Constraint | None:
         """What the text obeys, if anything.
 
         Raises:
