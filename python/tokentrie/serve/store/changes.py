@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
-from tokentrie import LiveSet, Model, Spec, Trie
+from tokentrie import LiveSet, Model, Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
 from tokentrie.serve.store.contents import Content
