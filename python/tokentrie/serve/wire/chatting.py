@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, Message, Spec, Tools, Trie
+from tokentrie import CancelToken, ChatEvent, Message, Spec, ToolCall, Tools, Trie
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Store
@@ -24,6 +24,7 @@ from tokentrie.serve.wire.generating import (
     event,
     new_id,
     now,
+    passes,
     streaming,
     told,
     usage,
@@ -60,6 +61,7 @@ class ChatRequest(Draws, Holds):
     thinking_budget: Annotated[int, Field(ge=0)] | None = None
     continue_final_message: bool | None = None
     return_prompt: bool = False
+    return_details: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
     options["continue_final_message"] = "auto" if said.continue_final_message else None
+    options["probabilities"] = said.return_details
     options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
     return Asked(models.named(said.model), said.messages, tools, choice, options, said, said.n or 1)
 
@@ -212,6 +215,7 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
             "id": call.id or call_id(),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments},
+            **(_shares(call) if chat.said.return_details else {}),
         }
         for call in message.tool_calls
     ]
@@ -221,7 +225,19 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
     if message.reasoning:
         said["reasoning_content"] = message.reasoning
     known = _logprobs(chat, message)
-    return {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+    choice = {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+    return choice | _stats(chat, message)
+
+
+def _shares(call: ToolCall) -> dict[str, Any]:
+    """How probable the name of a call was, and its values of few."""
+    return {"x_probability": call.probability, "x_probabilities": call.probabilities}
+
+
+def _stats(chat: Asked, message: Message) -> dict[str, Any]:
+    if not chat.said.return_details or message.stats is None:
+        return {}
+    return {"x_stats": passes(message.stats)}
 
 
 def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
@@ -246,8 +262,8 @@ async def _chunks(
 ) -> AsyncIterator[bytes]:
     more = {"usage": None} if with_usage else {}
 
-    def chunk(number: int, delta: dict[str, Any], finish: str | None = None, known: Any = None) -> bytes:
-        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": known}
+    def chunk(number: int, delta: dict[str, Any], finish: str | None = None, known: Any = None, **own: Any) -> bytes:
+        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": known, **own}
         return event({**head, "choices": [choice], **more})
 
     for number in range(chat.n):
@@ -258,7 +274,10 @@ async def _chunks(
     for number, message in enumerate(parts.results):
         if (known := _logprobs(chat, message)) is not None:
             yield chunk(number, {}, known=known)
-        yield chunk(number, {}, message.finish)
+        if chat.said.return_details and message.tool_calls:
+            shares = [{"index": nth, **_shares(call)} for nth, call in enumerate(message.tool_calls)]
+            yield chunk(number, {"tool_calls": shares})
+        yield chunk(number, {}, message.finish, **_stats(chat, message))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(parts.results)})
     yield event("[DONE]")
