@@ -174,7 +174,10 @@ function drawn(question, answers) {
   const verdict = answer.type === "score" ? `${options[best].label} · ${answer.score.toFixed(2)}` : options[best].label;
   const series = answers.length > 1 ? Object.values(READOUTS) : [""];
   const each = (name) =>
-    answers.map((one, nth) => h("span", { class: "value" }, percent(one[name]), h("small", {}, ` ${series[nth]}`)));
+    answers.flatMap((one, nth) => [
+      h("span", { class: "value" }, percent(one[name]), h("small", {}, ` ${series[nth]}`)),
+      " ",
+    ]);
   const figures = [
     figure("Mass", each("x_mass"), "what the model gives to all options together"),
     answer.x_flips !== undefined && figure("Flips", each("x_flips"), "orders of the options in which another one wins"),

@@ -12,7 +12,7 @@ const HINTS = {
   choices: "One a line.",
   regex: "Of the whole text.",
   grammar: "GBNF, as llama.cpp reads it, or Lark.",
-  schema: "The text is JSON that the schema allows.",
+  schema: "The text is JSON that the schema allows, without white space.",
 };
 const CITY = {
   type: "object",
@@ -94,7 +94,7 @@ export function write(root) {
     if (kind === "regex") return { regex: text };
     if (kind === "grammar") return text.includes("::=") ? { gbnf: text } : { lark: text };
     const said = parsed(text, "constraint");
-    if (kind === "schema") return { json_schema: said };
+    if (kind === "schema") return { json_schema: said, whitespace: false };
     return Array.isArray(said) ? { form: said } : said;
   }
 
@@ -250,9 +250,9 @@ function side(title, name) {
   return { element, clear, write };
 }
 
-/** A token of the strip, from what the server tells of it. */
+/** A token of the strip, from what the server tells of it. What only ends the text has none. */
 function known(choice, step) {
-  const piece = choice.logprobs?.tokens[0] ?? choice.text;
+  const piece = choice.logprobs?.tokens[0] ?? (choice.text || "∎");
   const [best] = choice.logprobs?.top_logprobs ?? [{}];
   return {
     text: choice.text || piece,
