@@ -4,7 +4,7 @@ import { defineConfig } from "eslint/config";
 
 const BROWSER = [
   "Blob", "CustomEvent", "Event", "AbortController", "TextDecoderStream", "URL", "console", "document", "fetch",
-  "getComputedStyle", "getSelection", "history", "location", "matchMedia", "navigator", "performance",
+  "getComputedStyle", "getSelection", "history", "innerHeight", "location", "matchMedia", "navigator", "performance",
   "sessionStorage", "setTimeout", "structuredClone", "window",
 ]; // prettier-ignore
 

@@ -225,6 +225,6 @@ def test_views_have_addresses(view: Show, server: Server) -> None:
     shown.page.get_by_role("tab", name="Sets").click()
     assert shown.page.url.endswith("#sets")
     shown.page.reload()
-    shown.page.locator("#sets h1").wait_for()
+    shown.page.locator("#panel-sets h1").wait_for()
     assert shown.page.get_by_role("tab", name="Sets").get_attribute("aria-selected") == "true"
     assert shown.page.title() == "tokentrie: sets"

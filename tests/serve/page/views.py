@@ -18,7 +18,7 @@ class View:
         self.page.on("console", lambda message: message.type in ("error", "warning") and self._note(message.text))
         self.page.on("pageerror", lambda error: self._note(str(error)))
         self.page.on("requestfailed", lambda request: self._note(f"{request.url}: {request.failure}"))
-        self.page.goto(f"{self.url}#{name}")
+        self.page.goto(self.url if name == VIEWS[0] else f"{self.url}#{name}")
         self.root.locator("h1").wait_for()
 
     def _note(self, text: str) -> None:
@@ -27,7 +27,7 @@ class View:
     @property
     def root(self) -> Any:
         """The part of the page that the view is."""
-        return self.page.locator(f"#{self.name}")
+        return self.page.locator(f"#panel-{self.name}")
 
     def button(self, name: str) -> Any:
         """A button of the view by its text."""

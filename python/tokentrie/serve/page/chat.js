@@ -170,7 +170,7 @@ export function chat(root) {
 
   root.append(
     lead(
-      "Calls that cannot be wrong.",
+      "Calls that are always valid.",
       "Parser and constraint are one: a call names a tool that exists, with arguments that its schema takes.",
     ),
     examples(EXAMPLES, take),
@@ -282,7 +282,7 @@ function reply() {
         answered(told);
       };
       const noun = calls.length === 1 ? "result" : "results";
-      const button = h("button", { type: "button", class: "quiet", onclick: give }, `Give the ${noun}`);
+      const button = h("button", { type: "button", onclick: give }, `Give the ${noun}`);
       const results = h(
         "div",
         { class: "results" },

@@ -3,7 +3,7 @@
 import { Problems, ask } from "./api.js";
 import { bars, figure } from "./bars.js";
 import { copies, model } from "./copies.js";
-import { area, examples, h, labelled, lead, percent } from "./dom.js";
+import { area, examples, h, labelled, lead, percent, reveal } from "./dom.js";
 import { questionsEditor } from "./questions.js";
 
 const SENTIMENT = [{ value: "positive" }, { value: "negative" }, { value: "neutral" }];
@@ -99,6 +99,7 @@ export function decide(root) {
           ),
         ),
       );
+      reveal(out);
       const tokens = answers[0].usage.input_tokens;
       told.textContent = `${asked.length} answered in ${milliseconds.toFixed(0)} ms, ${tokens} tokens of prompts read`;
     } catch (error) {
@@ -119,7 +120,7 @@ export function decide(root) {
       labelled("Orders to average", permute),
       h("label", { class: "check" }, both, "Compare the label readout"),
     ),
-    h("div", { class: "line" }, go, h("kbd", {}, "Ctrl ⏎")),
+    h("div", { class: "line act" }, go, h("kbd", {}, "Ctrl ⏎")),
     problems.element,
   );
   const code = copies(request);
@@ -180,7 +181,7 @@ function drawn(question, answers) {
     ]);
   const figures = [
     figure("Mass", each("x_mass"), "what the model gives to all options together"),
-    answer.x_flips !== undefined && figure("Flips", each("x_flips"), "orders of the options in which another one wins"),
+    answer.x_flips !== undefined && figure("Flips", each("x_flips"), "orders in which another option wins"),
   ];
   const disagree = winners.length > 1 && winners[0] !== winners[1];
   const weak = answers.findIndex((one) => one.x_mass < 1e-4);

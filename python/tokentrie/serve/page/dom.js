@@ -70,7 +70,7 @@ export function examples(all, take) {
     h("button", { type: "button", class: "chip", onclick: () => take(one) }, name),
   );
   const group = { class: "examples", role: "group", "aria-label": "Examples" };
-  return h("div", {}, h("div", group, h("span", {}, "Examples"), buttons), smallModel());
+  return h("div", { class: "begin" }, h("div", group, h("span", {}, "Examples"), buttons), smallModel());
 }
 
 const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
@@ -82,6 +82,13 @@ export function percent(share) {
   if (share >= 0.0005) return `${(share * 100).toFixed(1)} %`;
   const [digit, power] = share.toExponential(0).split("e-");
   return `${digit} · 10⁻${[...power].map((one) => POWERS[Number(one)]).join("")}`;
+}
+
+/** Scrolls to what has just come, where it is under what is seen: on a phone answers stand below questions. */
+export function reveal(element) {
+  if (element.getBoundingClientRect().top < innerHeight * 0.8) return;
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+  element.scrollIntoView({ block: "start", behavior });
 }
 
 /** A count with its noun. */

@@ -9,19 +9,21 @@ import { write } from "./write.js";
 
 const at = (identity) => document.getElementById(identity);
 const tabs = [...document.querySelectorAll("[role=tab]")];
+// Names of views stand in the address; panels are called otherwise, so that the browser does not jump to them.
+const nameOf = (tab) => tab.id.replace("tab-", "");
 const views = { decide, write, chat, sets };
 const shown = {};
 
 /** Shows a tab; a view is made when it is first shown. */
 function show(name, focus = false) {
   for (const tab of tabs) {
-    const is = tab.getAttribute("aria-controls") === name;
+    const is = nameOf(tab) === name;
     tab.setAttribute("aria-selected", String(is));
     tab.tabIndex = is ? 0 : -1;
     at(tab.getAttribute("aria-controls")).hidden = !is;
     if (is && focus) tab.focus();
   }
-  shown[name] ??= views[name](at(name)) ?? {};
+  shown[name] ??= views[name](at(`panel-${name}`)) ?? {};
   shown[name].refresh?.();
   document.title = `tokentrie: ${name}`;
   if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
@@ -33,12 +35,12 @@ function fromAddress() {
 }
 
 for (const [number, tab] of tabs.entries()) {
-  tab.addEventListener("click", () => show(tab.getAttribute("aria-controls")));
+  tab.addEventListener("click", () => show(nameOf(tab)));
   tab.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: number + 1, ArrowLeft: number - 1 + tabs.length, Home: 0, End: tabs.length - 1 };
     if (!(event.key in steps)) return;
     event.preventDefault();
-    show(tabs[steps[event.key] % tabs.length].getAttribute("aria-controls"), true);
+    show(nameOf(tabs[steps[event.key] % tabs.length]), true);
   });
 }
 window.addEventListener("hashchange", fromAddress);

@@ -239,7 +239,7 @@ export function sets(root) {
     labelled("Name", name),
     h("div", { class: "field" }, h("h2", {}, "What is put"), forms, text, columnField, hint),
     labelled("Or a file", file),
-    h("div", { class: "line" }, h("button", { type: "submit", class: "go" }, "Put"), h("kbd", {}, "Ctrl ⏎")),
+    h("div", { class: "line act" }, h("button", { type: "submit", class: "go" }, "Put"), h("kbd", {}, "Ctrl ⏎")),
     problems.put.element,
     told,
   );
@@ -257,7 +257,7 @@ export function sets(root) {
       "Keep a set, choose from it.",
       "Names, products, cities: put them once, and ask which is likeliest, each as a whole and exactly.",
     ),
-    smallModel(),
+    h("div", { class: "begin" }, smallModel()),
     h("div", { class: "columns" }, h("div", { class: "stack" }, putForm, kept), h("div", {}, detail, nothing)),
     code.element,
   );

@@ -2,7 +2,7 @@
 
 import { Problem, Problems, parsed, stream } from "./api.js";
 import { copies, model } from "./copies.js";
-import { area, count, examples, h, labelled, lead, segments } from "./dom.js";
+import { area, count, examples, h, labelled, lead, reveal, segments } from "./dom.js";
 import { legend, rivalsOf, strip } from "./tokens.js";
 
 const RIVALS = 6;
@@ -124,6 +124,7 @@ export function write(root) {
     go.hidden = true;
     stop.hidden = false;
     sides.free.element.hidden = !beside.checked;
+    reveal(sides.held.element);
     const calls = [sides.held.write({ ...body(), constraint }, own.signal)];
     if (beside.checked) calls.push(sides.free.write(body(), own.signal));
     const done = await Promise.allSettled(calls);
@@ -150,7 +151,7 @@ export function write(root) {
       labelled("Temperature", heat),
       h("label", { class: "check" }, beside, "Compare without it"),
     ),
-    h("div", { class: "line" }, go, stop, h("kbd", {}, "Ctrl ⏎")),
+    h("div", { class: "line act" }, go, stop, h("kbd", {}, "Ctrl ⏎")),
     problems.element,
   );
   const code = copies(() => ({ method: "POST", path: "v1/completions", body: { ...body(), constraint: spec() } }));
