@@ -65,6 +65,7 @@ def test_what_cannot_be_held_is_said_at_its_field(
     write.field("The constraint").fill(constraint)
     write.button("Write").click()
     assert said in write.alert()
+    assert write.alert().count("constraint") == 1, "its field is named once"
     assert write.field("The constraint").get_attribute("aria-invalid") == "true"
     write.button("Write").wait_for()
     write.complaints.clear()  # of the answer that refuses it

@@ -136,6 +136,12 @@ def test_each_kind_of_constraint_holds(view: Show, server: Server, example: str,
     write.told("Written")
     texts = write.root.locator(".side.held .token").all_text_contents()
     assert re.fullmatch(pattern, "".join(texts).removesuffix("∎").strip(), re.DOTALL)
+    chosen = write.root.locator(".side.held .token.chosen")
+    for number in range(chosen.count()):
+        chosen.nth(number).hover()
+        rivals = [share(one) for one in write.texts(".held .card li > span:last-child")]
+        assert rivals == sorted(rivals, reverse=True)
+        assert len(rivals) > 1
 
 
 def test_chat_shows_calls_while_they_are_written_and_takes_results(view: Show, server: Server) -> None:
@@ -171,6 +177,16 @@ def test_chat_shows_calls_while_they_are_written_and_takes_results(view: Show, s
     assert "two pizzas come" in chat.root.locator(".turn.assistant").nth(1).inner_text()
     chat.button("New conversation").click()
     assert chat.root.locator(".turn").count() == 0
+
+
+def test_chat_shows_what_is_said_where_no_tool_fits(view: Show, server: Server) -> None:
+    chat = view(server, "chat")
+    chat.button("No tool fits").click()
+    chat.button("Send").click()
+    chat.told("0 calls in")
+    assert chat.texts(".turn.assistant .content") == ["Sorry, no tool can do that."]
+    assert chat.texts(".turn.assistant .thought") == ["No tool can do that."]
+    assert chat.root.locator(".results").count() == 0
 
 
 def test_chat_shows_parallel_calls(view: Show, server: Server) -> None:

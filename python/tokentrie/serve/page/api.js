@@ -125,14 +125,15 @@ export class Problems {
     if (!(error instanceof Problem)) console.error(error);
     const box = document.createElement("p");
     box.className = "problem";
+    // Messages mostly begin with the field, or with a place in it.
+    const named = /^([\w.[\]]+): ([^]*)$/.exec(error.message);
+    const isNamed = error.param && named?.[1].startsWith(error.param);
     if (error.param) {
       const place = document.createElement("code");
-      place.textContent = error.param;
+      place.textContent = isNamed ? named[1] : error.param;
       box.append(place, " ");
     }
-    // The field stands before the message already.
-    const prefix = error.param ? `${error.param}: ` : "";
-    box.append(prefix && error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message);
+    box.append(isNamed ? named[2] : error.message);
     this.element.replaceChildren(box);
     const [field] = Object.entries(this.fields)
       .filter(([name]) => (error.param ?? "").startsWith(name))

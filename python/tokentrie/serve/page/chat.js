@@ -28,7 +28,7 @@ const EXAMPLES = {
     thinks: false,
     tools: TOOLS,
   },
-  "No tools": { text: "hello, can you paint a house?", thinks: true, tools: [] },
+  "No tool fits": { text: "could you paint my house?", thinks: true, tools: TOOLS },
 };
 
 /** Makes the view. */
@@ -174,7 +174,7 @@ export function chat(root) {
       "Parser and constraint are one: a call names a tool that exists, with arguments that its schema takes.",
     ),
     examples(EXAMPLES, take),
-    h("div", { class: "columns" }, settings, h("div", { class: "panel answer" }, log, composer)),
+    h("div", { class: "columns talk" }, h("div", { class: "panel answer" }, log, composer), settings),
     code.element,
   );
   take(EXAMPLES["A pizza"]);

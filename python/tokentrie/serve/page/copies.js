@@ -4,33 +4,38 @@ import { address, chosen, key } from "./api.js";
 import { h } from "./dom.js";
 
 const WIDEST = 88;
-/** What OpenAI's clients know of a route, and how they call it; further fields go beside. */
+/**
+ * What OpenAI's clients know of a route, and how they call it; further fields go beside. `each` is what becomes of a
+ * chunk of a stream.
+ */
 const CLIENTS = {
-  "v1/decisions": { call: "decisions.create", known: ["model", "input", "questions"] },
+  "v1/decisions": { call: "decisions.create", known: "model input questions" },
   "v1/completions": {
     call: "completions.create",
-    known: ["model", "prompt", "max_tokens", "temperature", "seed", "stop", "stream"],
-    part: { python: ["chunk.choices[0].text"], typescript: ["chunk.choices[0].text"] },
-    whole: { python: "answer.choices[0].text", typescript: "answer.choices[0].text" },
+    known: "model prompt max_tokens temperature stream",
+    each: {
+      python: ['print(chunk.choices[0].text, end="", flush=True)'],
+      typescript: ["process.stdout.write(chunk.choices[0].text);"],
+    },
   },
   "v1/chat/completions": {
     call: "chat.completions.create",
-    known: [
-      "model",
-      "messages",
-      "tools",
-      "tool_choice",
-      "parallel_tool_calls",
-      "max_tokens",
-      "temperature",
-      "seed",
-      "stream",
-    ],
-    part: {
-      python: ['chunk.choices[0].delta.content or ""', 'chunk.choices[0].delta.tool_calls or ""'],
-      typescript: ['chunk.choices[0].delta.content ?? ""', 'JSON.stringify(chunk.choices[0].delta.tool_calls) ?? ""'],
+    known: "model messages tools tool_choice max_tokens temperature stream",
+    each: {
+      python: [
+        "delta = chunk.choices[0].delta",
+        'print(delta.content or "", end="", flush=True)',
+        "for call in delta.tool_calls or []:",
+        '    print(call.function.name or "", call.function.arguments, end="", flush=True)',
+      ],
+      typescript: [
+        "const { content, tool_calls } = chunk.choices[0].delta;",
+        'process.stdout.write(content ?? "");',
+        "for (const { function: call } of tool_calls ?? []) {",
+        '  process.stdout.write((call?.name ?? "") + (call?.arguments ?? ""));',
+        "}",
+      ],
     },
-    whole: { python: "answer.choices[0].message", typescript: "answer.choices[0].message" },
   },
 };
 
@@ -76,7 +81,7 @@ function curl({ method, path, body, type, file }) {
 
 /** The fields that a client knows as arguments, and the others. */
 function split({ path, body }) {
-  const known = CLIENTS[path].known.filter((name) => body[name] !== undefined);
+  const known = CLIENTS[path].known.split(" ").filter((name) => body[name] !== undefined);
   const others = Object.fromEntries(Object.entries(body).filter(([name]) => !known.includes(name)));
   return { known, others };
 }
@@ -102,8 +107,8 @@ function python(request) {
   if (Object.keys(others).length) given.push(`extra_body=${literal(others, "python", "    ")}`);
   const name = body.stream ? "stream" : "answer";
   const end = body.stream
-    ? `for chunk in stream:\n    print(${client.part.python.join(", ")}, end="", flush=True)`
-    : `print(${client.whole?.python ?? "answer.to_json()"})`;
+    ? `for chunk in stream:\n    ${client.each.python.join("\n    ")}`
+    : "print(answer.to_json())";
   const base = JSON.stringify(address("v1"));
   return `${head}from openai import OpenAI
 
@@ -137,8 +142,8 @@ console.log(answer.status, await answer.text());`;
   const name = body.stream ? "stream" : "answer";
   const end = body.stream
     ? `for await (const chunk of stream) {
-  process.stdout.write(${client.part.typescript.join(");\n  process.stdout.write(")});\n}`
-    : `console.log(${client.whole?.typescript ?? "JSON.stringify(answer, null, 2)"});`;
+  ${client.each.typescript.join("\n  ")}\n}`
+    : "console.log(JSON.stringify(answer, null, 2));";
   return `import OpenAI from "openai";
 
 const client = new OpenAI({ baseURL: ${JSON.stringify(address("v1"))}, apiKey: ${secret ?? '"none"'} });

@@ -125,6 +125,8 @@ async function begin() {
     names.map((name) => h("option", { value: name }, name)),
   );
   select.value = chosen.model;
+  // Links carry no key.
+  at("links").hidden = key.get() !== "";
   at("models").replaceChildren(names.length > 1 ? select : h("span", { class: "model" }, names[0]));
   take(chosen.model);
   for (const view of Object.values(shown)) view.refresh?.();

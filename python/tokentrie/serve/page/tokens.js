@@ -47,8 +47,8 @@ function described({ text, role, legal, share, rivals }) {
 }
 
 /**
- * A strip of tokens. `add` takes `{text, role, legal, share, rivals}`; the arrows move between tokens, of which one is a
- * stop of the keyboard.
+ * A strip of tokens. `add` takes `{text, role, legal, share, rivals}`; the arrows move between tokens, of which one is
+ * a stop of the keyboard.
  */
 export function strip(label) {
   const text = h("div", { class: "strip", role: "group", "aria-label": label });
@@ -133,5 +133,7 @@ export function strip(label) {
 
 /** The likeliest tokens of a place, from logarithms; the one that was taken among them. */
 export function rivalsOf(pairs, taken) {
-  return pairs.map(([text, logprob]) => ({ text, share: Math.exp(logprob), isTaken: text === taken }));
+  const rivals = pairs.map(([text, logprob]) => ({ text, share: Math.exp(logprob), isTaken: text === taken }));
+  // Objects put names that are numbers first.
+  return rivals.sort((one, other) => other.share - one.share);
 }

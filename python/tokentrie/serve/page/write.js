@@ -172,7 +172,7 @@ export function write(root) {
   root.append(
     lead(
       "Write only what is allowed.",
-      "Where one token is legal it is written without asking the model; where there is a choice, you see the others.",
+      "Where only one token is legal the model is not asked; where there is a choice, you see it.",
     ),
     examples(EXAMPLES, take),
     h(
