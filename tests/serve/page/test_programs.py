@@ -138,7 +138,7 @@ def test_sets_that_are_put_and_chosen_from(view: Show, guarded: Server, tmp_path
     assert [*map(str, sorted(one["value"] for one in told["values"]))] == sorted(["it's", '"so"', "$HOME", "é"])
 
     (tmp_path / "names.csv").write_text("name,age\nAnn,3\nBob,4\n", encoding="utf-8")
-    sets.page.reload()
+    sets.reload()
     sets.field("Or a file").set_input_files(tmp_path / "names.csv")
     done: dict[str, Any] = json.loads(run(sets.program(language), language, tmp_path))
     assert (done["name"], done["size"]) == ("names", 2)

@@ -208,7 +208,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(view: Show) -> None:
             program = decide.program(language)
             assert KEY not in program
             assert "TOKENTRIE_API_KEY" in program
-        decide.page.reload()
+        decide.reload()
         decide.page.get_by_text("tiny", exact=True).wait_for()
         decide.complaints.clear()  # of the answers that wanted a key
 
@@ -217,7 +217,7 @@ def test_nothing_is_asked_of_another_place(view: Show, server: Server) -> None:
     shown = view(server)
     asked: list[str] = []
     shown.page.on("request", lambda request: asked.append(request.url))
-    shown.page.reload()
+    shown.reload()
     for tab in ("Write", "Chat", "Sets", "Decide"):
         shown.page.get_by_role("tab", name=tab).click()
     shown.button("Decide").click()

@@ -77,6 +77,7 @@ def test_questions_are_edited_as_a_form_and_as_json(view: Show, server: Server) 
     levels = [{"label": "shut"}, {"label": "open"}]
     text.fill(json.dumps([{"type": "score", "instructions": "How open?", "levels": levels}]))
     decide.button("Decide").click()
+    decide.told("1 answered in")
     assert decide.texts(".verdict .asked") == ["How open?"]
     decide.root.get_by_role("radio", name="Form").check()
     assert decide.field("What is asked").input_value() == "How open?"
@@ -232,7 +233,7 @@ def test_sets_are_put_found_shown_used_and_deleted(view: Show, server: Server, t
     sets.field("Search names").fill("")
     assert sets.texts(".kept tbody th") == ["tools"]
     sets.root.get_by_label("Show tools").click()
-    assert sets.text("form.answer h2") == "tools"
+    sets.root.locator("form.answer h2").get_by_text("tools", exact=True).wait_for()
     assert server.ask("DELETE", "/v1/constraints/tools").status == 204
 
 
@@ -240,7 +241,7 @@ def test_views_have_addresses(view: Show, server: Server) -> None:
     shown = view(server, "chat")
     shown.page.get_by_role("tab", name="Sets").click()
     assert shown.page.url.endswith("#sets")
-    shown.page.reload()
+    shown.reload()
     shown.page.locator("#panel-sets h1").wait_for()
     assert shown.page.get_by_role("tab", name="Sets").get_attribute("aria-selected") == "true"
     assert shown.page.title() == "tokentrie: sets"

@@ -29,6 +29,11 @@ class View:
         """The part of the page that the view is."""
         return self.page.locator(f"#panel-{self.name}")
 
+    def reload(self) -> None:
+        """Loads the page again, once nothing is asked any more: what is cut off counts as failed."""
+        self.page.wait_for_load_state("networkidle")
+        self.page.reload()
+
     def button(self, name: str) -> Any:
         """A button of the view by its text."""
         return self.root.get_by_role("button", name=name, exact=True)

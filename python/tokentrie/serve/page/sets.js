@@ -73,9 +73,9 @@ export function sets(root) {
       if (!name.value) throw new Problem("name: give it one", { param: "name" });
       const { method, path, body, type } = putting();
       const done = await ask(method, path, body, { headers: { "content-type": type } });
-      told.textContent = `${done.name} is kept: ${inWords(done)}, version ${done.version}.`;
       await refresh();
-      open(done.name);
+      await open(done.name);
+      told.textContent = `${done.name} is kept: ${inWords(done)}, version ${done.version}.`;
     } catch (error) {
       problems.put.show(error);
     }
@@ -139,11 +139,12 @@ export function sets(root) {
     problems.list.clear();
     try {
       await ask("DELETE", `${PATH}/${encodeURIComponent(which)}`);
+      await refresh();
       told.textContent = `${which} is deleted. What runs with it goes on.`;
     } catch (error) {
+      await refresh();
       problems.list.show(error);
     }
-    await refresh();
   }
 
   /* ---- show and choose ---- */
@@ -198,8 +199,8 @@ export function sets(root) {
       nothing.hidden = true;
       changed();
     } catch (error) {
-      problems.list.show(error);
       await refresh();
+      problems.list.show(error);
     }
   }
 
