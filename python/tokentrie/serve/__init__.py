@@ -4,6 +4,7 @@
 | --- | --- |
 | `app.py` | the routes, and what becomes of errors |
 | `guards.py` | what is looked at before a route: keys, sizes, encodings, request ids |
+| `front.py`, `page/` | the page at `/`: its headers, and its files |
 | `models.py` | the models that answer, and calls of them that end with their client |
 | `wire/` | a file for each format: what a request may say, and the form of its answer |
 | `store/` | constraints that are put under a name |

@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 import tokentrie
 from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validation
+from tokentrie.serve.front import show_page
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
@@ -147,6 +148,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.include_router(router(store, models))
+    show_page(app)
     limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}
     app.add_middleware(Guards, keys=settings.keys, metrics=metrics, **limits)
     if settings.cors is not None:

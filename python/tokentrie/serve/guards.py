@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tokentrie.serve.errors import SYSTEM_ONE, WireError
 from tokentrie.serve.metrics import Metrics
 
-#: What needs no key.
-OPEN = {"/health", "/"}
+#: What needs no key: the page asks for one, and what it asks for is guarded.
+OPEN, OPEN_FOLDER = {"/health", "/"}, "/page/"
 #: Answers that System One's clients read an id of their own from.
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
 #: Where bodies may be as large as uploads are.
@@ -67,7 +67,8 @@ class Guards:
             self._metrics.seconds.labels(known).observe(time.perf_counter() - began)
 
     def _check(self, scope: Scope) -> None:
-        is_open = scope["method"] == "OPTIONS" or (scope["path"] in OPEN and scope["method"] in ("GET", "HEAD"))
+        is_known = scope["path"] in OPEN or scope["path"].startswith(OPEN_FOLDER)
+        is_open = scope["method"] == "OPTIONS" or (is_known and scope["method"] in ("GET", "HEAD"))
         if not self._keys or is_open:
             return
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
-from tokentrie import CancelledError, Model
+from tokentrie import CancelledError, Generated, Message, Model
 from tokentrie.streaming import in_background
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ class Served:
     model: Model
     timeout: float | None
     """The seconds that a call may take, if it says nothing else."""
-    observe: Callable[[str, object], None] = lambda _model, _done: None
-    """Told of each call that ended well."""
+    observe: Callable[[str, Generated | Message], None] = lambda _model, _done: None
+    """To be told of each generation and chat that ended well, with the name."""
 
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
@@ -36,7 +36,7 @@ class Served:
 
     async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
         """The same for several at once, each on a thread; the first that fails ends all of them."""
-        running = [asyncio.ensure_future(in_background(self._observed(work))) for work in works]
+        running = [asyncio.ensure_future(in_background(work)) for work in works]
         try:
             return await _unless_gone(request, _all(running))
         finally:
@@ -48,21 +48,13 @@ class Served:
         """Runs works, which take `cancel` and `put`, on threads, and waits for the first part: what fails before it
         is raised here, while the status of the answer can still say so.
         """
-        parts: Parts[Any, T] = Parts([self._observed(work) for work in works])
+        parts: Parts[Any, T] = Parts(works)
         try:
             await _unless_gone(request, parts.begin())
         except BaseException:
             await parts.close()
             raise
         return parts
-
-    def _observed(self, work: Callable[..., T]) -> Callable[..., T]:
-        def call(**options: Any) -> T:
-            done = work(**options)
-            self.observe(self.name, done)
-            return done
-
-        return call
 
 
 class Parts(Generic[Part, T]):

@@ -30,8 +30,9 @@ class Said(BaseModel):
 class Decided:
     """What the library answered to the questions about a state."""
 
-    def __init__(self, done: Mapping[str, Any], tells_prompts: bool) -> None:
-        self._answers, self._ends, self._tells_prompts = done["answers"], done["end_tokens"], tells_prompts
+    def __init__(self, done: Mapping[str, Any], tells_prompts: bool, tells_flips: bool) -> None:
+        self._answers, self._ends = done["answers"], done["end_tokens"]
+        self._tells_prompts, self._tells_flips = tells_prompts, tells_flips
         self._decoded: int = done["stats"]["tokens_decoded"]
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
@@ -51,6 +52,8 @@ class Decided:
         """What is ours in an answer."""
         answer = self._answers[name]
         found = {"x_mass": answer["mass"]}
+        if self._tells_flips:
+            found["x_flips"] = answer["flips"]
         if self._tells_prompts:
             prompts = [
                 {"token_ids": one["tokens"], "values": one["values"], "end_tokens": self._ends}
@@ -69,7 +72,7 @@ async def decide(request: Request, served: Served, state: Any, questions: Mappin
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
 
     (done,) = json.loads(await served.call(request, work))
-    return Decided(done, getattr(how, "return_prompt", False))
+    return Decided(done, getattr(how, "return_prompt", False), said["permute"] > 1)
 
 
 def repeated(items: Iterable[T]) -> T | None:

@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, Message, Tools
+from tokentrie import CancelToken, ChatEvent, Message, ToolCall, Tools
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
@@ -25,6 +25,7 @@ from tokentrie.serve.wire.generating import (
     event,
     new_id,
     now,
+    passes,
     streaming,
     told,
     usage,
@@ -55,6 +56,7 @@ class ChatRequest(Draws, Holds):
     thinking_budget: Annotated[int, Field(ge=0)] | None = None
     continue_final_message: bool | None = None
     return_prompt: bool = False
+    return_details: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Asked:
 
     def _work(self, number: int, *, cancel: CancelToken, put: Callable[[ChatEvent], object] | None = None) -> Message:
         with self.said.named():
-            return self.served.model.chat(
+            done: Message = self.served.model.chat(
                 self.messages,
                 self.tools,
                 self.choice,
@@ -92,6 +94,8 @@ class Asked:
                 on_invalid="none",
                 **self.options,
             )
+        self.served.observe(self.served.name, done)
+        return done
 
     def prompt(self) -> list[int]:
         """The tokens of the prompt."""
@@ -184,6 +188,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
     options["continue_final_message"] = "auto" if said.continue_final_message else None
+    options["probabilities"] = said.return_details
     options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
     return Asked(models.named(said.model), said.messages, tools, choice, options, said)
 
@@ -211,6 +216,7 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
             "id": call.id or call_id(),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments},
+            **(_shares(call) if chat.said.return_details else {}),
         }
         for call in message.tool_calls
     ]
@@ -220,7 +226,19 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
     if message.reasoning:
         said["reasoning_content"] = message.reasoning
     known = _logprobs(chat, message)
-    return {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+    choice = {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+    return choice | _stats(chat, message)
+
+
+def _shares(call: ToolCall) -> dict[str, Any]:
+    """How probable the name of a call was, and its values of few."""
+    return {"x_probability": call.probability, "x_probabilities": call.probabilities}
+
+
+def _stats(chat: Asked, message: Message) -> dict[str, Any]:
+    if not chat.said.return_details or message.stats is None:
+        return {}
+    return {"x_stats": passes(message.stats)}
 
 
 def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
@@ -245,8 +263,8 @@ async def _chunks(
 ) -> AsyncIterator[bytes]:
     more = {"usage": None} if with_usage else {}
 
-    def chunk(number: int, delta: dict[str, Any], finish: str | None = None, known: Any = None) -> bytes:
-        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": known}
+    def chunk(number: int, delta: dict[str, Any], finish: str | None = None, known: Any = None, **own: Any) -> bytes:
+        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": known, **own}
         return event({**head, "choices": [choice], **more})
 
     for number in range(chat.n):
@@ -257,7 +275,10 @@ async def _chunks(
     for number, message in enumerate(parts.results):
         if (known := _logprobs(chat, message)) is not None:
             yield chunk(number, {}, known=known)
-        yield chunk(number, {}, message.finish)
+        if chat.said.return_details and message.tool_calls:
+            shares = [{"index": nth, **_shares(call)} for nth, call in enumerate(message.tool_calls)]
+            yield chunk(number, {"tool_calls": shares})
+        yield chunk(number, {}, message.finish, **_stats(chat, message))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(parts.results)})
     yield event("[DONE]")

@@ -24,6 +24,7 @@ from tokentrie.serve.wire.generating import (
     finite,
     new_id,
     now,
+    passes,
     shown,
     streaming,
     usage,
@@ -31,6 +32,9 @@ from tokentrie.serve.wire.generating import (
 from tokentrie.serve.wire.holding import Holds
 
 Prompt = str | list[int]
+Part = tuple[str, Step | None]
+#: What was written, and the steps to it where they are told.
+Written = tuple[Generated, list[Step]]
 CUT = ("max_tokens", "context_full")
 
 
@@ -50,6 +54,7 @@ class CompletionRequest(Draws, Holds):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     return_prompt: bool = False
+    return_details: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Asked:
     logprobs: int | None
     said: CompletionRequest
 
-    def works(self) -> list[Callable[..., Generated]]:
+    def works(self) -> list[Callable[..., Written]]:
         """A call for each choice, which takes `cancel` and `put`: all of the first prompt come first."""
         return [functools.partial(self._work, prompt, number) for prompt in self.prompts for number in range(self.n)]
 
@@ -73,17 +78,18 @@ class Asked:
         number: int,
         *,
         cancel: CancelToken,
-        put: Callable[[tuple[str, TokenLogprob | None]], object] | None = None,
-    ) -> Generated:
+        put: Callable[[Part], object] | None = None,
+    ) -> Written:
         said, model = self.said, self.served.model
-        length = 0
+        length, steps = 0, []
 
         def see(step: Step) -> None:
             nonlocal length
-            assert put is not None
             length += len(step.text)
-            if step.text or step.logprob is not None:
-                put((step.text, step.logprob))
+            if put is None:
+                steps.append(step)
+            elif step.text or step.logprob is not None or said.return_details:
+                put((step.text, step))
 
         with said.named():
             out: Generated = model.generate(
@@ -97,11 +103,12 @@ class Asked:
                 timeout=self.served.timeout,
                 cancel=cancel,
                 on_invalid="none",
-                on_step=None if put is None else see,
+                on_step=see if put is not None or said.return_details else None,
             )
+        self.served.observe(self.served.name, out)
         if put is not None and out.text[length:]:
             put((out.text[length:], None))
-        return out
+        return out, steps
 
     @property
     def most(self) -> int | None:
@@ -156,7 +163,7 @@ async def answer(request: Request, models: Models, store: Store, said: Completio
         with_usage = said.stream_options is not None and said.stream_options.include_usage
         return streaming(parts, _chunks(asks, head, parts, with_usage))
     done = await asks.served.each(request, asks.works())
-    choices = [_choice(asks, number, out) for number, out in enumerate(done)]
+    choices = [_choice(asks, number, *written) for number, written in enumerate(done)]
     body = {**head, "choices": choices, "usage": _usage(asks, done)}
     if said.return_prompt:
         body["prompt_token_ids"] = asks.tokens(asks.prompts[0])
@@ -167,12 +174,22 @@ def _finish(out: Generated) -> str:
     return "length" if out.finish in CUT else "stop"
 
 
-def _choice(asks: Asked, number: int, out: Generated) -> dict[str, Any]:
+def _choice(asks: Asked, number: int, out: Generated, steps: list[Step]) -> dict[str, Any]:
     known = None
     if asks.logprobs is not None:
         known = _logprobs(asks.served.model, out.logprobs, -out.stats.healed_bytes)
     text = asks.echoed(asks.prompts[number // asks.n]) + out.text
-    return {"index": number, "text": text, "finish_reason": _finish(out), "logprobs": known}
+    choice = {"index": number, "text": text, "finish_reason": _finish(out), "logprobs": known}
+    if asks.said.return_details:
+        choice |= {"x_steps": [*map(_step, steps)], "x_stats": passes(out.stats)}
+    return choice
+
+
+def _step(step: Step) -> dict[str, Any]:
+    """Why a token is there: no other could come, it was chosen among some, or all could come."""
+    legal = len(step.allowed)
+    role = "forced" if step.forced else "chosen" if legal else "free"
+    return {"token": step.token, "role": role, "legal": 1 if step.forced else legal or None}
 
 
 def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, Any]:
@@ -191,32 +208,35 @@ def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, 
     }
 
 
-def _usage(asks: Asked, done: list[Generated]) -> dict[str, Any]:
-    of_prompts = [out.stats for out in done[:: asks.n]]
+def _usage(asks: Asked, done: list[Written]) -> dict[str, Any]:
+    of_prompts = [out.stats for out, _ in done[:: asks.n]]
     prompt, cached = sum(one.prompt_tokens for one in of_prompts), sum(one.prompt_tokens_reused for one in of_prompts)
-    return usage(prompt, cached, sum(len(out.tokens) for out in done), 0)
+    return usage(prompt, cached, sum(len(out.tokens) for out, _ in done), 0)
 
 
 async def _chunks(
-    asks: Asked, head: dict[str, Any], parts: Parts[tuple[str, TokenLogprob | None], Generated], with_usage: bool
+    asks: Asked, head: dict[str, Any], parts: Parts[Part, Written], with_usage: bool
 ) -> AsyncIterator[bytes]:
     more = {"usage": None} if with_usage else {}
     places = [0] * (len(asks.prompts) * asks.n)
 
-    def chunk(number: int, text: str, finish: str | None = None, known: Any = None) -> bytes:
-        choice = {"index": number, "text": text, "finish_reason": finish, "logprobs": known}
+    def chunk(number: int, text: str, finish: str | None = None, known: Any = None, **own: Any) -> bytes:
+        choice = {"index": number, "text": text, "finish_reason": finish, "logprobs": known, **own}
         return event({**head, "choices": [choice], **more})
 
     for number, prompt in enumerate(asks.prompts):
         if text := asks.echoed(prompt):
             for nth in range(asks.n):
                 yield chunk(number * asks.n + nth, text)
-    async for number, (text, logprob) in parts:
+    tells = asks.said.return_details
+    async for number, (text, step) in parts:
+        logprob = None if step is None else step.logprob
         known = None if logprob is None else _logprobs(asks.served.model, [logprob], places[number])
         places[number] += len(text)
-        yield chunk(number, text, known=known)
-    for number, out in enumerate(parts.results):
-        yield chunk(number, "", _finish(out))
+        own: dict[str, Any] = {} if step is None or not tells else {"x_steps": [_step(step)]}
+        yield chunk(number, text, known=known, **own)
+    for number, (out, _) in enumerate(parts.results):
+        yield chunk(number, "", _finish(out), **({"x_stats": passes(out.stats)} if tells else {}))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(asks, parts.results)})
     yield event("[DONE]")

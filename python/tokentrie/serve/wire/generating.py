@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import BaseModel, ConfigDict, Field
 
-from tokentrie import Model, Sampling, TokenLogprob
+from tokentrie import ChatStats, Model, Sampling, Stats, TokenLogprob
 from tokentrie.serve.errors import REFUSALS, of_library
 from tokentrie.serve.models import Parts
 
@@ -101,6 +101,11 @@ def told(known: TokenLogprob, model: Model) -> dict[str, Any]:
 def finite(logprob: float) -> float:
     """A logarithm that JSON can write, and that is none of a probability above 1."""
     return min(max(logprob, NEVER), 0.0)
+
+
+def passes(stats: Stats | ChatStats) -> dict[str, int]:
+    """How often the model was asked, and how often it was not, because only one token could come."""
+    return {name: getattr(stats, name) for name in ("forward_passes", "forward_passes_saved", "forced_tokens")}
 
 
 def usage(prompt: int, cached: int, written: int, reasoning: int) -> dict[str, Any]:
