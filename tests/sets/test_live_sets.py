@@ -15,7 +15,6 @@ from tokentrie import LiveSet, OptionError, Sampler, Trie, TrieError, Vocab
 
 TOKENS = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 CHANGES = st.lists(st.tuples(st.lists(TOKENS, max_size=6), st.lists(TOKENS, max_size=6)), max_size=5)
-LETTERS = Vocab.from_tokens([b"a", b"b", b"c", b"ab", b"bc", b"abc", b" ", b"</s>"], eog=[7])
 
 
 @given(st.sets(TOKENS, min_size=1, max_size=12), CHANGES, st.booleans())
@@ -53,48 +52,54 @@ def test_it_is_the_set_of_what_is_there(begin: set[Any], changes: list[Any], com
             assert live.patches == 0
 
 
-def test_texts_and_names() -> None:
-    live = LiveSet(Trie.from_strings(LETTERS, ["ab", "bc"]), LETTERS)
+@pytest.fixture(scope="module")
+def vocab(tiny_path: Path) -> Vocab:
+    return Vocab.from_gguf(tiny_path)
+
+
+def test_texts_and_names(vocab: Vocab) -> None:
+    live = LiveSet(Trie.from_strings(vocab, ["ab", "bc"]), vocab)
     assert live.change(add=["abc", "ab"], remove=["bc", "nothing"]) == (1, 1)
     assert ("abc" in live, "bc" in live, len(live)) == (True, False, 2)
     assert {leaf.name for leaf in live.to_trie().leaves()} == {"ab", "abc"}
     assert live.change(add=["bc"]) == (1, 0)
     assert live.patches == 1, "what comes back is what was there"
-    without = LiveSet(Trie.from_strings(LETTERS, ["ab", "bc"]))
+    without = LiveSet(Trie.from_strings(vocab, ["ab", "bc"]))
     assert without.change(remove=["ab"]) == (0, 1)
     with pytest.raises(OptionError, match=r"add: .*LiveSet\(trie, vocab\)"):
         without.change(add=["c"])
 
 
-def test_what_cannot_be_changes_nothing() -> None:
-    live = LiveSet(Trie.from_strings(LETTERS, ["ab", "bc"]), LETTERS)
+def test_what_cannot_be_changes_nothing(vocab: Vocab) -> None:
+    live = LiveSet(Trie.from_strings(vocab, ["ab", "bc"]), vocab)
     for add, error, said in (
         ([[1, 2]], TrieError, "entry 0 that is added has no name"),
         ("abc", TypeError, "values must be a list"),
         (7, TypeError, "values must be a list"),
-        ([""], Exception, "add: "),
+        ([""], tokentrie.TokenTrieError, "value 0 is empty"),
         ([["x"]], TypeError, "entry 0"),
-        (Trie.from_strings(LETTERS, ["c"], end_tokens=[6]), TrieError, "end with"),
+        (Trie.from_sequences([[1]]), TrieError, "entry 0 that is added has no name"),
     ):
         with pytest.raises(error, match=said):
             live.change(add=add, remove=["ab"])  # type: ignore[arg-type]
     assert (len(live), live.patches) == (2, 0)
     with pytest.raises(TrieError, match="several sequences"):
-        LiveSet(Trie.from_strings(LETTERS, ["abc"], tokenization="all"))
+        LiveSet(Trie.from_strings(vocab, ["abc"], tokenization="all"))
     assert "2 leaves, 0 patches" in repr(live)
 
 
-def test_it_stands_wherever_a_trie_does(tmp_path: Path) -> None:
-    Trie.from_strings(LETTERS, ["ab", "bc"]).save(tmp_path / "set.ttrie", vocab=LETTERS)
-    live = LiveSet(Trie.open(tmp_path / "set.ttrie"), LETTERS)
+def test_it_stands_wherever_a_trie_does(tmp_path: Path, vocab: Vocab) -> None:
+    Trie.from_strings(vocab, ["ab", "bc"]).save(tmp_path / "set.ttrie", vocab=vocab)
+    live = LiveSet(Trie.open(tmp_path / "set.ttrie"), vocab)
     live.change(add=["abc"], remove=["bc"])
-    rows = tokentrie.Batch([live, None], vocab=LETTERS)
-    assert rows.allowed(0).tolist() == Sampler(LETTERS, live).allowed().tolist()
-    assert rows.select(np.zeros((2, 8), np.float32)).tolist()[0] in live.allowed()
-    both = Sampler(LETTERS, live + " " + live)
-    both.accept(5)
-    assert both.allowed().tolist() == [6]
-    assert tokentrie.ThinkGate([7], live).then is not None
+    rows = tokentrie.Batch([live, None], vocab=vocab)
+    assert rows.allowed(0).tolist() == Sampler(vocab, live).allowed().tolist() == live.allowed().tolist()
+    assert rows.select(np.zeros((2, len(vocab)), np.float32))[0] in live.allowed()
+    both = Sampler(vocab, live + " and " + live)
+    for leaf in live.to_trie().leaves():
+        both.accept(leaf.tokens)
+        assert vocab.tokenize(" and ")[0] in both.allowed()
+        both.reset()
 
 
 @pytest.mark.model
