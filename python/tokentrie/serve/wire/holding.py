@@ -22,7 +22,7 @@ REFUSED = (
 )  # fmt: skip
 #: A grammar is made, or refused, in this time; what it allows is worked out while it is used, within `timeout`.
 MOST_SECONDS = 5
-LIMITED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
+LIMITED = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
 STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
 #: What only says how JSON may be written.
 WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
