@@ -26,6 +26,7 @@ from tokentrie._native import (
     String,
     Time,
     Unconstrained,
+    WasmRule,
 )
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "String",
     "Time",
     "Unconstrained",
+    "WasmRule",
 ]

@@ -26,6 +26,7 @@ from serve.server import KEY, Server, serving
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Quota, Store
 from tokentrie.serve.store.references import prepared
+from wasm_modules import IMEI
 
 pytestmark = pytest.mark.model
 
@@ -95,6 +96,8 @@ def test_files_of_a_user_are_found_and_damaged_ones_left_out(tmp_path: Path, voc
     trie = tokentrie.Trie.from_strings(vocab, ["one", "two"])
     trie.save(tmp_path / "numbers.ttrie", vocab)
     (tmp_path / "size.json").write_text('{"then": [{"integer": {"min": 1, "max": 3}}, " kg"]}')
+    (tmp_path / "phone.wasm").write_bytes(IMEI)
+    (tmp_path / "half.wasm").write_bytes(IMEI[:90])
     whole = trie.to_bytes(vocab)
     (tmp_path / "cut.ttrie").write_bytes(whole[:-70])
     (tmp_path / "cut@4.json").write_text('{"choice": ["a"')
@@ -112,7 +115,7 @@ def test_files_of_a_user_are_found_and_damaged_ones_left_out(tmp_path: Path, voc
     os.mkfifo(tmp_path / "pipe.json")
     with serving("--sets", str(tmp_path)) as server:
         assert {name: one["size"] for name, one in shown(server).items() if "size" in one} == {"numbers": 2}
-        assert [*shown(server)] == ["numbers", "size"]
+        assert [*shown(server)] == ["numbers", "phone", "size"]
         told = server.ask("POST", "/v1/choose", {"prompt": "It is ", "set": "numbers"}).json()
         assert told["choice"] in ("one", "two")
         assert not (tmp_path / "colours@1.json.77.partial").exists(), "it is nobody's"
@@ -126,12 +129,12 @@ def test_files_of_a_user_are_found_and_damaged_ones_left_out(tmp_path: Path, voc
         assert server.stop() == 0
         assert server.process.stderr is not None
         lines = server.process.stderr.read().splitlines()
-    damaged = ["bits.ttrie", "cut@4.json", "deep.json", "empty.json", "folder.json", "pipe.json", "refers.json"]
+    damaged = ["bits.ttrie", "cut@4.json", "deep.json", "empty.json", "folder.json", "half.wasm", "pipe.json"]
     assert sorted(Path(line.partition(": left out: ")[0]).name for line in lines) == [
-        *damaged, "strange.ttrie", "text.json",
+        *damaged, "refers.json", "strange.ttrie", "text.json",
     ]  # fmt: skip
     with serving("--sets", str(tmp_path)) as server:
-        assert [*shown(server)] == ["cut", "size"]
+        assert [*shown(server)] == ["cut", "phone", "size"]
 
 
 def test_a_folder_that_is_none_is_one_line(tmp_path: Path) -> None:

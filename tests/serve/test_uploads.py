@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import hashlib
@@ -24,6 +25,7 @@ import zstandard
 from budget import cases
 from serve.server import KEY, Reply, Server, serving
 from serve.test_server import mutated
+from wasm_modules import IMEI, LETTERS, stepping
 
 pytestmark = pytest.mark.model
 
@@ -226,7 +228,8 @@ def test_what_is_wrong_is_told_and_leaves_what_was_there(
 @pytest.mark.parametrize(
     ("media", "query", "body", "status", "says"),
     [
-        ("application/wasm", "", b"\0asm", 415, "WebAssembly"),
+        ("application/wasm", "", b"\0asm", 400, "no module of WebAssembly"),
+        ("application/wasm", "", b"\0asm\1\0\0\0" + b"\0" * 200_000, 400, "wasm"),
         ("application/xml", "", b"<a/>", 415, "application/xml"),
         ("", "", b"a", 415, "content type"),
         ("text/plain; charset=utf-16", "", "a".encode("utf-16"), 415, "utf-16"),
@@ -531,6 +534,36 @@ def test_keys_are_asked_for_and_routes_are_counted_by_route(server: Server, name
     assert name not in text, "names of clients are no labels"
 
 
+def test_a_module_is_a_rule(server: Server, name: str) -> None:
+    written = base64.b64encode(IMEI).decode()
+    reply = put(server, name, IMEI, "application/wasm")
+    assert (reply.status, reply.json()["kind"], reply.json()["version"]) == (201, "wasm", 1)
+    same = put(server, name, {"kind": "wasm", "wasm": written})
+    assert (same.status, same.json()["digest"]) == (200, reply.json()["digest"])
+    for held in ({"name": name}, {"wasm": written}, {"form": ["IMEI ", {"slot": "n", "value": {"name": name}}, "."]}):
+        body = {"prompt": "My phone: ", "constraint": held, "max_tokens": 40}
+        answer = server.ask("POST", "/v1/completions", body)
+        assert answer.status == 200, answer.body
+        text = answer.json()["choices"][0]["text"].removeprefix("IMEI ").removesuffix(".")
+        assert tokentrie.WasmRule(IMEI).matches(text), text
+    # Nobody raises the limits of the server, and what a module does wrong is told.
+    over = {"kind": "spec", "spec": {"wasm": written, "limits": {"steps": 10**12}}}
+    assert put(server, name, over).status == 400
+    for step in ("000b", "03400c000b42000b"):
+        bad = stepping(step)
+        for told in (
+            put(server, name, bad, "application/wasm"),
+            server.ask(
+                "POST",
+                "/v1/completions",
+                {"prompt": "x", "constraint": {"wasm": base64.b64encode(bad).decode()}, "max_tokens": 4},
+            ),
+        ):
+            assert told.status == 400, told.body
+            assert "step(0, 0)" in told.json()["error"]["message"]
+    assert server.ask("GET", path_of(name)).json()["digest"] == reply.json()["digest"]
+
+
 def test_no_mutated_upload_is_the_fault_of_the_server(server: Server, name: str) -> None:
     draw = random.Random(11)
     leaves = [{"name": "a", "tokens": [5, 6]}, {"name": "b", "tokens": [7]}]
@@ -540,6 +573,7 @@ def test_no_mutated_upload_is_the_fault_of_the_server(server: Server, name: str)
         {"kind": "set", "payload": {"descriptors": [{"path": "p", "leaves": leaves}]}},
         {"kind": "regex", "regex": "[a-c]+"},
         {"kind": "gbnf", "gbnf": 'root ::= "a"'},
+        {"kind": "wasm", "wasm": base64.b64encode(LETTERS).decode()},
         {"kind": "json_schema", "json_schema": {"type": "array", "items": {"enum": ["x", 1]}, "maxItems": 3}},
         {"kind": "spec", "spec": form},
         {"kind": "spec", "spec": {"think": {"end": "x", "then": {"then": [{"integer": {"min": 1}}, " kg"]}}}},

@@ -78,7 +78,7 @@ mod _native {
     #[pymodule_export]
     use crate::rule::gate::ThinkGate;
     #[pymodule_export]
-    use crate::rule::grammar::{Gbnf, Grammar};
+    use crate::rule::grammar::{Gbnf, Grammar, WasmRule};
     #[pymodule_export]
     use crate::rule::number::Number;
     #[pymodule_export]

@@ -61,7 +61,7 @@ fn what_is_read_is_written_the_same() {
         seen.insert(spec.kind().to_owned());
         assert!(Spec::has_kind(case["spec"].as_object().unwrap().keys().map(String::as_str)));
     }
-    assert_eq!(seen.len(), 22, "every kind: {seen:?}");
+    assert_eq!(seen.len(), 23, "every kind: {seen:?}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_bare_size_is_enough_only_for_tokens() {
         let built = spec.constraint(&over, &DataOnly);
         match spec.kind() {
             "any" | "payload" => assert!(built.is_ok(), "{spec:?}"),
-            "choice" | "regex" | "grammar" | "lark" | "gbnf" | "json_schema" | "date" => {
+            "choice" | "regex" | "grammar" | "lark" | "gbnf" | "wasm" | "json_schema" | "date" => {
                 let error = built.unwrap_err();
                 assert!(matches!(error.problem(), SpecProblem::NeedsVocab { n_vocab: 256, .. }), "{error}");
             }

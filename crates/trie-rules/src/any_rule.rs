@@ -14,7 +14,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::work::spend;
-use trie_core::{AnyConstraint, AnyState};
+use trie_core::{AnyConstraint, AnyState, Problem};
 
 /// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token.
 pub trait AnyRule: fmt::Debug + Send + Sync {
@@ -40,6 +40,12 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. It says nothing where the
     /// [work](trie_core::work) of this thread is over.
     fn read(&self, text: &[u8]) -> Read;
+
+    /// What [`AnyRule::read`] and those below failed with on this thread, since that was last asked: see
+    /// [`Rule::failure`].
+    fn failed(&self) -> Option<Problem> {
+        None
+    }
 
     /// Whether it keeps the laws of rules: see [`check_rule`].
     ///
@@ -126,6 +132,10 @@ impl<R: Rule + Clone> AnyRule for R {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
         Ok(Some(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?)))
+    }
+
+    fn failed(&self) -> Option<Problem> {
+        self.failure()
     }
 
     fn check(&self, most_states: usize) -> Result<Checked, Broken> {

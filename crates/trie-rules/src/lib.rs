@@ -36,6 +36,8 @@ mod samples;
 pub mod schema;
 mod texts;
 mod tokens;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
 pub use automaton::regex::{Regex, RegexError};
@@ -57,3 +59,5 @@ pub use tokens::masks::{Legal, MaskLimits, MaskStats};
 pub use tokens::prepare::{PrepareLimits, Prepared};
 pub use tokens::spelling::{Spelling, Tokenize};
 pub use tokens::token_bytes::{TokenBytes, TokenBytesError};
+#[cfg(feature = "wasm")]
+pub use wasm::{Wasm, WasmError};

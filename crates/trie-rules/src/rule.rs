@@ -65,6 +65,11 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
         over().map(Problem::new)
     }
 
+    /// Whether [`Rule::failure`] has something to say, which it goes on to have: a `None` of `step` then means nothing.
+    fn failing(&self) -> bool {
+        over().is_some()
+    }
+
     /// Whether it has so few states that all of them may be visited before they are needed: then it is said at once if
     /// the vocabulary lacks a byte that every text needs.
     fn is_finite(&self) -> bool {

@@ -13,3 +13,5 @@ mod schema;
 mod slices;
 mod vocabularies;
 mod walk;
+#[cfg(feature = "wasm")]
+mod wasm;

@@ -1,15 +1,18 @@
-//! LR(1) grammars, and those of llama.cpp, as rules.
+//! Rules that others write: LR(1) grammars, grammars of llama.cpp, modules of WebAssembly.
 
 use crate::convert::by_text::by_text;
-use crate::convert::gil::asked;
+use crate::convert::gil::{asked, released};
 use crate::errors::{Class, Error, Result, warn};
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
 use tokentrie::spec::Spec;
-use trie_core::work;
-use trie_rules::{Example, GrammarError, GrammarOptions};
+use trie_core::{FileError, work};
+use trie_rules::{Example, GrammarError, GrammarOptions, Wasm, WasmError};
 
 /// An LR(1) grammar as a rule, written as for yacc.
 ///
@@ -215,5 +218,106 @@ impl Gbnf {
 impl From<GrammarError> for Error {
     fn from(error: GrammarError) -> Self {
         Class::Rule.error(format!("grammar, {error}"))
+    }
+}
+
+/// A rule of your own as a module of WebAssembly, written in Rust, C, AssemblyScript or whatever compiles to it.
+///
+/// The module imports nothing and exports `start() -> i64`, `step(state: i64, byte: i32) -> i64`, which is negative
+/// where no text begins so, and `is_end(state: i64) -> i32`; perhaps `allowed(state: i64, word: i32) -> i64`, 64 bits
+/// of the bytes for which `step` need be asked. Everything it knows of a text is in the state. docs/rules.md has all of
+/// it and an example.
+///
+/// It runs inside limits, so a stranger's may be taken: a module that loops, traps or wants memory ends the call with a
+/// RuleError, and `check()` finds one that remembers more than its state. Compares by its bytes; can be pickled, also
+/// to where there is no such file.
+///
+/// Args:
+///     module: bytes of a module, or the path of its file.
+///     limits: Limits of what making and asking it may cost; None: the defaults. The module has at most a 256th of
+///         `bytes` (1 MiB), its memory a 64th (4 MiB). A call takes at most a 400th of `steps` in fuel, about one for
+///         each instruction (250,000), all calls for one mask a quarter (25 million).
+///
+/// Raises:
+///     RuleError: it is no module, or not one of a rule, or takes more than its limits. Also a ValueError.
+///     OSError: what the operating system says of a file.
+///
+/// Example:
+///     >>> letters = bytes.fromhex(  # texts of the letter a
+///     ...     "0061736d010000000110036000017e60027e7f017e60017e017f030403000102071903057374617274000004"
+///     ...     "7374657000010669735f656e6400020a1903040042000b0d004200427f200141e100461b0b040041010b"
+///     ... )
+///     >>> tokentrie.WasmRule(letters).matches("aaa")
+///     True
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct WasmRule {
+    module: Arc<[u8]>,
+    limits: work::Limits,
+}
+
+#[pymethods]
+impl WasmRule {
+    #[new]
+    #[pyo3(signature = (module, *, limits=None))]
+    fn new(module: &Bound<'_, PyAny>, limits: Option<&Bound<'_, Limits>>) -> Result<PyClassInitializer<Self>> {
+        let (py, limits) = (module.py(), self::limits(limits));
+        let module: Arc<[u8]> = if let Ok(bytes) = module.cast::<PyBytes>() {
+            bytes.as_bytes().into()
+        } else {
+            let path: PathBuf = module.extract()?;
+            let read = released(py, || std::fs::read(&path));
+            read.map_err(|source| FileError::Io { path, action: "read", source })?.into()
+        };
+        let rule = asked(py, limits, || Wasm::with_limits(&module, limits))??;
+        Ok(PyClassInitializer::from(Rule::of(rule)).add_subclass(Self { module, limits }))
+    }
+
+    /// bytes: the module.
+    #[getter]
+    fn module<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.module)
+    }
+
+    /// Limits: what making and asking it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.module == other.get().module)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        self.module.hash(&mut hash);
+        hash.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.WasmRule: {} bytes>", self.module.len())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Limits))> {
+        let own = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (own.module(slf.py()), own.limits.into())))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(module: &Bound<'_, PyBytes>, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
+        Ok(Py::new(module.py(), Self::new(module.as_any(), Some(limits))?)?)
+    }
+}
+
+impl WasmRule {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::Wasm { module: Arc::clone(&self.module), limits: self.limits.into() }
+    }
+}
+
+impl From<WasmError> for Error {
+    fn from(error: WasmError) -> Self {
+        Class::Rule.error(format!("wasm: {error}"))
     }
 }

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trie_core::Problem;
 use trie_core::work::{Limits, Over as Ended};
-use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled};
+use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled, WasmError};
 use trie_schema::GuidedError;
 
 /// For how many vocabularies a rule keeps what it worked out.
@@ -111,7 +111,7 @@ impl Rule {
     pub(crate) fn listed(slf: &Bound<'_, Self>, limit: usize) -> Result<Vec<String>> {
         let any = Self::any(slf)?;
         let texts = asked(slf.py(), Limits::default(), || any.texts(limit))?;
-        UserRule::raised()?;
+        heard(&*any)?;
         let refused = |error: String| Class::Rule.error(error);
         let texts = texts.map_err(|error| refused(format!("{}: {error}", shown(slf.as_any()))))?;
         let text = |bytes| String::from_utf8(bytes).map_err(|error| refused(format!("a text is no UTF-8: {error}")));
@@ -266,7 +266,7 @@ impl Rule {
     fn matches(slf: &Bound<'_, Self>, text: &Bound<'_, PyAny>) -> Result<bool> {
         let (any, text) = (Self::any(slf)?, text_bytes("text", text)?);
         let read = asked(slf.py(), Limits::NONE, || any.read(&text))?;
-        UserRule::raised()?;
+        heard(&*any)?;
         if let Read::Unread { at } = read {
             return Err(Class::Rule.error(format!("the rule is too complex to read on after byte {at} of the text")));
         }
@@ -330,7 +330,7 @@ impl Rule {
     fn check(slf: &Bound<'_, Self>, states: usize) -> Result<bool> {
         let any = Self::any(slf)?;
         let checked = asked(slf.py(), Limits::default().seconds(60.0).steps(u64::MAX), || any.check(states))?;
-        UserRule::raised()?;
+        heard(&*any)?;
         Ok(checked.map_err(|broken| Class::Rule.error(broken.to_string()))?.complete)
     }
 
@@ -400,6 +400,14 @@ impl From<ByRuleError> for Error {
     }
 }
 
+/// What asking a rule failed with on this thread.
+///
+/// # Errors
+/// What a rule of a user's raised, or did.
+pub(crate) fn heard(rule: &dyn AnyRule) -> Result<()> {
+    rule.failed().map_or(Ok(()), |problem| Err(of_problem(&problem, String::new())))
+}
+
 /// What went wrong inside a constraint: an exception of a user's is raised as it is. `message` says where.
 pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     if let Some(raised) = problem.downcast_ref::<Raised>() {
@@ -410,7 +418,8 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     }
     let of_rule = problem.downcast_ref::<DeadEnd>().is_some()
         || problem.downcast_ref::<Ended>().is_some()
-        || problem.downcast_ref::<GuidedError>().is_some();
+        || problem.downcast_ref::<GuidedError>().is_some()
+        || problem.downcast_ref::<WasmError>().is_some();
     let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
 }

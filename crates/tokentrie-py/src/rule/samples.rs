@@ -2,8 +2,7 @@
 
 use crate::convert::gil::asked;
 use crate::errors::{Class, Result};
-use crate::rule::Rule;
-use crate::rule::of_user::UserRule;
+use crate::rule::{Rule, heard};
 use pyo3::prelude::*;
 use trie_core::work::Limits;
 
@@ -15,7 +14,7 @@ use trie_core::work::Limits;
 pub(crate) fn samples(rule: &Bound<'_, Rule>, count: usize, seed: u32) -> Result<Vec<String>> {
     let any = Rule::any(rule)?;
     let texts = asked(rule.py(), Limits::default(), || any.samples(count, seed))?;
-    UserRule::raised()?;
+    heard(&*any)?;
     let text =
         |bytes| String::from_utf8(bytes).map_err(|error| Class::Rule.error(format!("a text is no UTF-8: {error}")));
     texts.into_iter().map(text).collect()

@@ -6,7 +6,7 @@ use crate::errors::Result;
 use crate::rule::date::Date;
 use crate::rule::form::{Form, Slot, Text};
 use crate::rule::gate::ThinkGate;
-use crate::rule::grammar::{Gbnf, Grammar};
+use crate::rule::grammar::{Gbnf, Grammar, WasmRule};
 use crate::rule::number::Number;
 use crate::rule::regex::Regex;
 use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
@@ -69,6 +69,9 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
         return Ok(rule.get().spec());
     }
     if let Ok(rule) = given.cast::<Gbnf>() {
+        return Ok(rule.get().spec());
+    }
+    if let Ok(rule) = given.cast::<WasmRule>() {
         return Ok(rule.get().spec());
     }
     if let Ok(rule) = given.cast::<Lark>() {

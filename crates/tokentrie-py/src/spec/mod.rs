@@ -327,6 +327,7 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         SpecProblem::Regex(error) => error.into(),
         SpecProblem::Regular(error) => error.into(),
         SpecProblem::Grammar(error) => error.into(),
+        SpecProblem::Wasm(error) => error.into(),
         SpecProblem::Lark(error) => error.into(),
         SpecProblem::Schema(error) => error.into(),
         SpecProblem::Rule(error) => error.into(),

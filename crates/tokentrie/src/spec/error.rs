@@ -165,6 +165,10 @@ pub enum SpecProblem {
     /// A grammar for yacc, or in GBNF.
     #[error("grammar, {0}")]
     Grammar(#[from] GrammarError),
+    /// A module of WebAssembly.
+    #[cfg(feature = "wasm")]
+    #[error("wasm: {0}")]
+    Wasm(#[from] trie_rules::WasmError),
     /// A grammar in Lark.
     #[cfg(feature = "schema")]
     #[error("Lark: {0}")]
@@ -261,6 +265,8 @@ impl SpecProblem {
             | Self::Gate(_)
             | Self::Form(_)
             | Self::Host(_) => Concern::Spec,
+            #[cfg(feature = "wasm")]
+            Self::Wasm(_) => Concern::Spec,
             #[cfg(feature = "schema")]
             Self::Lark(_) | Self::Schema(_) => Concern::Spec,
             #[cfg(feature = "chat")]

@@ -112,6 +112,13 @@ pub enum Spec {
         /// What making it may cost.
         limits: LimitsSpec,
     },
+    /// A module of WebAssembly.
+    Wasm {
+        /// Its bytes.
+        module: Arc<[u8]>,
+        /// What making and asking it may cost.
+        limits: LimitsSpec,
+    },
     /// A JSON document.
     JsonSchema(SchemaSpec),
     /// An integer of a range.
@@ -222,6 +229,7 @@ impl Spec {
             Self::Grammar { .. } => "grammar",
             Self::Lark { .. } => "lark",
             Self::Gbnf { .. } => "gbnf",
+            Self::Wasm { .. } => "wasm",
             Self::JsonSchema(_) => "json_schema",
             Self::Integer { .. } => "integer",
             Self::Number(_) => "number",

@@ -8,6 +8,8 @@ use super::kinds::reply::Reply;
 use super::kinds::think::Think;
 use super::place::Place;
 use super::{Blanks, LimitsSpec, MomentSpec, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::sync::Arc;
 use trie_rules::Moment;
@@ -16,7 +18,7 @@ use trie_text::{TextValues, Tokenization};
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// The kinds, and the fields that may stand beside each.
-const KINDS: [(&str, &[&str]); 22] = [
+const KINDS: [(&str, &[&str]); 23] = [
     ("choice", &["prefix", "suffix", "tokenization"]),
     ("set", &[]),
     ("payload", &["path"]),
@@ -24,6 +26,7 @@ const KINDS: [(&str, &[&str]); 22] = [
     ("grammar", &["lenient", "limits"]),
     ("lark", &["limits"]),
     ("gbnf", &["limits"]),
+    ("wasm", &["limits"]),
     ("json_schema", &["whitespace", "unicode_escapes", "lenient", "limits"]),
     ("integer", &[]),
     ("number", &[]),
@@ -115,6 +118,7 @@ impl Spec {
             }
             "lark" => Self::Lark { text: owned(&at)?, limits: limits(&fields)? },
             "gbnf" => Self::Gbnf { text: owned(&at)?, limits: limits(&fields)? },
+            "wasm" => Self::Wasm { module: base64(&at, inner)?, limits: limits(&fields)? },
             "json_schema" => json_schema(&at, inner, &fields)?,
             "integer" => integer(&Fields::of(&at, inner, &["min", "max"])?)?,
             "number" => {
@@ -168,6 +172,13 @@ impl Spec {
             _ => Self::Name(owned(&at)?),
         })
     }
+}
+
+/// Bytes in base64.
+fn base64(place: &Place<'_>, value: &Value) -> Result<Arc<[u8]>> {
+    let bytes = STANDARD.decode(text(place, value)?);
+    let reason = |error| SpecProblem::Value(format!("no base64: {error}"));
+    bytes.map(Arc::from).map_err(|error| SpecError::new(place, reason(error)))
 }
 
 /// What making a rule may cost.

@@ -5,6 +5,8 @@ use super::fields::{EXACT, written};
 use super::json::MOST_DEPTH;
 use super::place::Place;
 use super::{Blanks, Piece, Spec};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use trie_text::Tokenization;
 
@@ -53,6 +55,10 @@ impl Spec {
             Self::Lark { text, limits } | Self::Gbnf { text, limits } => {
                 beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
                 (**text).into()
+            }
+            Self::Wasm { module, limits } => {
+                beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
+                STANDARD.encode(module).into()
             }
             Self::Regex { pattern, max_bytes, limits } => {
                 beside.extend(max_bytes.map(|bytes| ("max_bytes".to_owned(), bytes.into())));

@@ -172,6 +172,10 @@ impl<R: Rule> Rule for Between<R> {
         self.0.rule.failure()
     }
 
+    fn failing(&self) -> bool {
+        self.0.rule.failing()
+    }
+
     fn is_finite(&self) -> bool {
         self.0.rule.is_finite()
     }

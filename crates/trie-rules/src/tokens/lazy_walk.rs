@@ -11,7 +11,7 @@ use std::mem::size_of;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::TokenId;
-use trie_core::work::{over, quiet};
+use trie_core::work::quiet;
 
 /// A [`Walker`] for rules whose states cost much to clone or to step, while few are met in a vocabulary: those of
 /// free text, or of strings. The states met are numbered, and a number's way by a byte is looked up. They are kept from
@@ -29,6 +29,9 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// States beyond which all are forgotten.
 const MOST: usize = 8192;
 
+/// States beyond which a walk goes on without remembering any: a rule may have ever new ones.
+const MOST_IN_A_WALK: usize = 2 * MOST;
+
 /// Walks that later ones may copy from.
 const COPIED: usize = 8;
 
@@ -37,6 +40,8 @@ struct Known<S> {
     states: Vec<S>,
     next: Vec<[u32; 256]>,
     most: usize,
+    /// Whether a step led to a state that there was no room for.
+    full: bool,
     path: Path<u32>,
     /// Where many tokens may come: those of the last such walks.
     walked: VecDeque<(u32, Box<[u32]>)>,
@@ -58,7 +63,7 @@ impl<R: Rule> LazyWalk<R> {
 impl<S> Default for Known<S> {
     fn default() -> Self {
         let (numbers, states, next) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { numbers, states, next, most: MOST, path: Path::default(), walked: VecDeque::new() }
+        Self { numbers, states, next, most: MOST, full: false, path: Path::default(), walked: VecDeque::new() }
     }
 }
 
@@ -82,9 +87,38 @@ impl<S: Clone + Eq + std::hash::Hash> Known<S> {
         if known == DEAD {
             return None;
         }
-        let next = rule.step(&self.states[at as usize], byte).map(|state| self.number(state));
-        self.next[at as usize][usize::from(byte)] = next.unwrap_or(DEAD);
-        next
+        let Some(state) = rule.step(&self.states[at as usize], byte) else {
+            // What failed is asked again.
+            if !rule.failing() {
+                self.next[at as usize][usize::from(byte)] = DEAD;
+            }
+            return None;
+        };
+        if self.states.len() >= MOST_IN_A_WALK && !self.numbers.contains_key(&state) {
+            self.full = true;
+            return None;
+        }
+        let next = self.number(state);
+        self.next[at as usize][usize::from(byte)] = next;
+        Some(next)
+    }
+
+    /// Sets the bits of some nodes that go on from a state, which has the number `from`.
+    fn scan(
+        &mut self,
+        rule: &impl Rule<State = S>,
+        (state, from): (&S, u32),
+        (order, nodes): (&Order, Range<usize>),
+        words: &mut [u32],
+    ) {
+        let mut path = std::mem::take(&mut self.path);
+        let step = |at: &u32, byte| self.step(rule, *at, byte);
+        tokens_from(step, (order, nodes.clone()), &from, &mut path, |token, _| set(words, token));
+        self.path = path;
+        if std::mem::take(&mut self.full) {
+            let step = |at: &S, byte| rule.step(at, byte);
+            tokens_from(step, (order, nodes), state, &mut Path::default(), |token, _| set(words, token));
+        }
     }
 
     /// The walk whose state goes on most alike, if it is more like than not.
@@ -136,12 +170,9 @@ impl<R: Rule> LazyWalk<R> {
         quiet(|| {
             let known = &mut *self.known();
             let from = known.number(state.clone());
-            let mut path = std::mem::take(&mut known.path);
             for nodes in some {
-                let step = |at: &u32, byte| known.step(&*self.rule, *at, byte);
-                tokens_from(step, nodes, &from, &mut path, |token, _| set(words, token));
+                known.scan(&*self.rule, (state, from), nodes, words);
             }
-            known.path = path;
         });
     }
 
@@ -163,7 +194,6 @@ impl<R: Rule> LazyWalk<R> {
             words.copy_from_slice(&known.walked[number].1);
         }
         let other = like.map(|number| known.walked[number].0);
-        let mut path = std::mem::take(&mut known.path);
         let (order, all) = self.tokens.all();
         let mut at = all.start;
         // What begins with a byte that leads to the same state as in the other walk was found there.
@@ -177,13 +207,11 @@ impl<R: Rule> LazyWalk<R> {
                 }
                 order.ending(nodes.clone()).iter().for_each(|&token| unset(words, token));
             }
-            let step = |at: &u32, byte| known.step(&*self.rule, *at, byte);
-            tokens_from(step, (order, nodes), &from, &mut path, |token, _| set(words, token));
+            known.scan(&*self.rule, (state, from), (order, nodes), words);
         }
-        known.path = path;
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         // What was given up is copied by nobody.
-        if count > words.len() && like.is_none() && over().is_none() {
+        if count > words.len() && like.is_none() && !self.rule.failing() {
             known.walked.truncate(COPIED - 1);
             known.walked.push_front((from, (&*words).into()));
         }

@@ -62,6 +62,11 @@ export type Spec = { readonly version?: 1 } & (
   | { readonly lark: string; readonly limits?: SpecLimits }
   | { readonly gbnf: string; readonly limits?: SpecLimits }
   | {
+      /** A module, in base64: `Buffer.from(bytes).toString("base64")`. */
+      readonly wasm: string;
+      readonly limits?: SpecLimits;
+    }
+  | {
       readonly json_schema: object | boolean;
       readonly whitespace?: boolean | string;
       readonly unicode_escapes?: boolean;

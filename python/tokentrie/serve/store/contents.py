@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import json
@@ -15,11 +16,11 @@ from tokentrie import CancelToken, LiveSet, Model, Sampler, Spec, Trie
 from tokentrie.files import only_files
 from tokentrie.serve.errors import WireError
 
-JSON, TRIE = ".json", ".ttrie"
+JSON, TRIE, WASM = ".json", ".ttrie", ".wasm"
 #: A list of texts of more values is not made for a model before it is used: that takes seconds.
 CHECKED = 10_000
 #: Kinds whose own name is that of the upload; all others are called a spec.
-NAMED = {"regex", "grammar", "lark", "gbnf", "json_schema"}
+NAMED = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
 #: Kinds that need the format of a chat, and are made when they are used.
 NEEDS_CHAT = {"reply"}
 #: Before all other calls: one that is put is used for one token.
@@ -120,6 +121,12 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
     return Content(spec, kind, size, hashlib.sha256(data).hexdigest(), len(data), JSON), data
 
 
+def of_module(data: bytes) -> tuple[Content, bytes]:
+    """A module of WebAssembly; raises RuleError where it is no rule."""
+    tokentrie.WasmRule(data)
+    return of_spec(json.dumps({"wasm": base64.b64encode(data).decode()}), {})
+
+
 def of_trie(data: bytes, models: Sequence[Model]) -> Content:
     """A `.ttrie` file; raises what is wrong with it, or that it is for none of the models."""
     return _trie(Trie.from_bytes(data), data, models)
@@ -133,6 +140,9 @@ def of_file(path: Path, models: Sequence[Model]) -> Content:
     only_files(path)
     if path.suffix == JSON:
         content, _ = of_spec(path.read_text("utf-8"), {})
+        return content
+    if path.suffix == WASM:
+        content, _ = of_module(path.read_bytes())
         return content
     return _trie(Trie.open(path, verify=True), path.read_bytes(), models)
 

@@ -1,8 +1,8 @@
 """Files that appear whole or not at all.
 
 What a server writes is `NAME@VERSION.json`, a spec, or `NAME@VERSION.ttrie`; of several versions the last one counts,
-so that a name changes its content, and the kind of its file, with one rename. What a user puts there is `NAME.json` or
-`NAME.ttrie`.
+so that a name changes its content, and the kind of its file, with one rename. What a user puts there is `NAME.json`,
+`NAME.ttrie` or `NAME.wasm`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tokentrie.files import replacing
-from tokentrie.serve.store.contents import JSON, TRIE
+from tokentrie.serve.store.contents import JSON, TRIE, WASM
 
 #: Of constraints. Two dots beside each other lead out of folders.
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-FILE = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,17}}))?({re.escape(JSON)}|{re.escape(TRIE)})")
+SUFFIX = "|".join(map(re.escape, (JSON, TRIE, WASM)))
+FILE = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,17}}))?({SUFFIX})")
 PARTIAL = re.compile(rf"{FILE.pattern}\.[0-9]+\.partial")
 
 

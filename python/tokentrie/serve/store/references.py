@@ -15,7 +15,7 @@ INSIDE = {"value", "pattern", "then", "think"}
 #: Kinds that stand for what is kept.
 NAMES = {"name", "set"}
 #: Kinds that are compiled.
-GRAMMARS = {"regex", "grammar", "lark", "gbnf", "json_schema"}
+GRAMMARS = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
 #: What making one rule may cost here: the defaults of the library.
 _USUAL = tokentrie.Limits()
 MOST = {"bytes": _USUAL.bytes, "steps": _USUAL.steps, "seconds": _USUAL.seconds}

@@ -19,7 +19,7 @@ from tokentrie.serve.wire.asking import repeated
 #: What stands beside `kind` in JSON.
 FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(contents.NAMED)}
 #: The media types that are read.
-READ = "application/json, application/octet-stream (a .ttrie file), text/plain (a value a line), text/csv"
+READ = "application/json, application/octet-stream (.ttrie), application/wasm, text/plain (a value a line), text/csv"
 UTF_8 = {"utf-8", "utf8", "us-ascii"}
 
 
@@ -39,7 +39,7 @@ def read(
     if kind == "application/json":
         return _json(body, names)
     if kind == "application/wasm":
-        raise WireError("rules in WebAssembly (application/wasm) are not read by this server", status=415)
+        return contents.of_module(body)
     if kind not in ("text/plain", "text/csv"):
         said = f"a body of {kind!r}" if kind else "a body without a content type"
         raise WireError(f"{said} is not read: send {READ}", status=415)

@@ -41,6 +41,7 @@ impl Spec {
                 let made = || Gbnf::with_limits(text, limits.limits());
                 Arc::new(limits.within(&place.field("gbnf"), made)?)
             }
+            Self::Wasm { module, limits } => wasm(&place.field("wasm"), module, *limits)?,
             Self::JsonSchema(schema) => json_schema(&place.field("json_schema"), schema, host)?,
             Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?,
             Self::Name(_) => {
@@ -169,13 +170,27 @@ impl Spec {
             _ => {}
         }
         let Some(rule) = self.rule(host)? else { return Ok(None) };
-        let texts = rule.texts(most).map_err(|error| SpecError::new(&place, error))?;
+        let texts = rule.texts(most);
+        if let Some(problem) = rule.failed() {
+            return Err(SpecError::new(&place, problem));
+        }
+        let texts = texts.map_err(|error| SpecError::new(&place, error))?;
         let utf8 = |text| {
             String::from_utf8(text)
                 .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is no UTF-8: {error}"))))
         };
         texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
     }
+}
+
+#[cfg(feature = "wasm")]
+fn wasm(place: &Place<'_>, module: &[u8], limits: LimitsSpec) -> Result<Arc<dyn AnyRule>> {
+    Ok(Arc::new(limits.within(place, || trie_rules::Wasm::with_limits(module, limits.limits()))?))
+}
+
+#[cfg(not(feature = "wasm"))]
+fn wasm(place: &Place<'_>, _module: &[u8], _limits: LimitsSpec) -> Result<Arc<dyn AnyRule>> {
+    Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "wasm", feature: "wasm" }))
 }
 
 #[cfg(feature = "schema")]

@@ -1,0 +1,82 @@
+//! What is wrong with a module.
+
+use trie_core::work::Over;
+
+/// A module that is no rule, or failed when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WasmError {
+    /// It is larger than it may be.
+    #[error(
+        "the module has {bytes} bytes: it may have {most}. Leave out debug information, or raise the limit (bytes)"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// What it may be.
+        most: usize,
+    },
+    /// It is no valid module.
+    #[error("no module of WebAssembly that is read here: {reason}")]
+    Invalid {
+        /// What is wrong.
+        reason: String,
+    },
+    /// It imports something.
+    #[error("the module imports {name}: a rule imports nothing")]
+    Import {
+        /// What, as `module.name`.
+        name: String,
+    },
+    /// A function is missing, or is another than it must be.
+    #[error("the module must export {name} as a function {signature}")]
+    Export {
+        /// Its name.
+        name: &'static str,
+        /// Its type.
+        signature: &'static str,
+    },
+    /// It cannot be begun: it wants more memory than it may, or has a start section.
+    #[error("the module cannot be begun: {reason}")]
+    Instance {
+        /// Why.
+        reason: String,
+    },
+    /// It begins where nothing is legal.
+    #[error("start gave {state}: states are at least 0")]
+    Start {
+        /// What it gave.
+        state: i64,
+    },
+    /// It trapped.
+    #[error("{function}{arguments} trapped: {reason}")]
+    Trap {
+        /// Which function.
+        function: &'static str,
+        /// What it was asked.
+        arguments: String,
+        /// Why, as WebAssembly says it.
+        reason: String,
+    },
+    /// One call took too long.
+    #[error("{function}{arguments} takes more than {fuel} units of fuel: does it end? Else raise the limit (steps)")]
+    Fuel {
+        /// Which function.
+        function: &'static str,
+        /// What it was asked.
+        arguments: String,
+        /// What a call may take.
+        fuel: u64,
+    },
+    /// All calls together took too long.
+    #[error(
+        "the calls for one answer take more than {fuel} units of fuel: do less in step, or raise the limit (steps)"
+    )]
+    Slow {
+        /// What they may take.
+        fuel: u64,
+    },
+    /// It takes more work than it may.
+    #[error(transparent)]
+    Over(#[from] Over),
+}

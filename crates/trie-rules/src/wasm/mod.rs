@@ -1,0 +1,157 @@
+//! Rules in WebAssembly: a module that is asked within limits.
+
+mod error;
+mod instance;
+mod question;
+
+use crate::rule::{Rule, Walker};
+use crate::tokens::lazy_walk::LazyWalk;
+use crate::tokens::token_bytes::TokenBytes;
+pub use error::WasmError;
+use instance::{Code, Instance};
+use question::Question;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::Problem;
+use trie_core::work::{Limits, Work, over, spend};
+
+/// A rule that a module of WebAssembly says, written in whatever compiles to it.
+///
+/// The module imports nothing, has no start section, and exports
+///
+/// - `start: () -> i64`, the state before the first byte, at least 0;
+/// - `step: (state: i64, byte: i32) -> i64`, the state after a byte of 0 to 255; less than 0 where no legal text begins
+///   so;
+/// - `is_end: (state: i64) -> i32`, not 0 where a legal text ends;
+/// - perhaps `allowed: (state: i64, word: i32) -> i64`, whose bit b of word w of 0 to 3 says whether `step` need be
+///   asked for the byte `64 * w + b`. What it leaves out is refused.
+///
+/// Everything that it knows of a text is in the state: instances come and go, and answers are kept. A module that
+/// remembers more than that breaks the laws of [`Rule`], as [`check_rule`](crate::check_rule) finds.
+///
+/// What it may cost, by [`Limits`]: the module has at most a 256th of `bytes`, its memory a 64th. One call takes at
+/// most a 400th of `steps` in fuel, about one for each instruction. All calls for one mask take at most a quarter of
+/// `steps`, where the first 256 of each call are free. What takes more, or traps, is a [`WasmError`] where it happens.
+/// A clone is one reference count.
+///
+/// ```
+/// use trie_rules::{Rule, Wasm};
+///
+/// // Up to three letters a: a state is how many there are.
+/// let module = wat::parse_str(
+///     r#"(module
+///       (func (export "start") (result i64) i64.const 0)
+///       (func (export "step") (param i64 i32) (result i64)
+///         (select (i64.add (local.get 0) (i64.const 1)) (i64.const -1)
+///                 (i32.and (i32.eq (local.get 1) (i32.const 97)) (i64.lt_u (local.get 0) (i64.const 3)))))
+///       (func (export "is_end") (param i64) (result i32) (i64.gt_u (local.get 0) (i64.const 0))))"#,
+/// )?;
+/// let rule = Wasm::new(&module)?;
+/// assert_eq!(rule.step(&0, b'a'), Some(1));
+/// assert!(rule.is_end(&1) && rule.step(&3, b'a').is_none() && rule.step(&0, b'b').is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Wasm(Arc<Loaded>);
+
+struct Loaded {
+    code: Code,
+    start: i64,
+    nbytes: usize,
+    /// Instances that nobody uses.
+    spare: Mutex<Vec<Instance>>,
+}
+
+/// More are not kept: so many threads seldom ask at once.
+const MOST_SPARE: usize = 8;
+
+/// Fuel of about one step of [`trie_core::work`].
+const FUEL_OF_A_STEP: u64 = 16;
+
+impl fmt::Debug for Wasm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wasm").field("nbytes", &self.0.nbytes).finish_non_exhaustive()
+    }
+}
+
+impl Wasm {
+    /// Of the bytes of a module.
+    ///
+    /// # Errors
+    /// [`WasmError`]: it is no module, or not one of a rule, or takes more than [`Limits::default`].
+    pub fn new(module: &[u8]) -> Result<Self, WasmError> {
+        Self::with_limits(module, Limits::default())
+    }
+
+    /// [`Wasm::new`] with limits of what making and asking it may cost.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_limits(module: &[u8], limits: Limits) -> Result<Self, WasmError> {
+        Work::bounded(limits, || {
+            let code = Code::new(module, limits)?;
+            let mut instance = code.instance()?;
+            spend(module.len())?;
+            let start = instance.start()?;
+            if start < 0 {
+                return Err(WasmError::Start { state: start });
+            }
+            Ok(Self(Arc::new(Loaded { code, start, nbytes: module.len(), spare: Mutex::new(vec![instance]) })))
+        })
+    }
+
+    /// Asks an instance, unless an answer failed already that somebody waits for.
+    fn ask<T>(&self, call: impl FnOnce(&mut Instance) -> Result<T, WasmError>) -> Option<T> {
+        let loaded = &*self.0;
+        if over().is_some() {
+            return None;
+        }
+        Question::answered(self.key(), loaded.code.most_fuel(), || {
+            let spare = || loaded.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = spare().pop();
+            let mut instance = kept.map_or_else(|| loaded.code.instance(), Ok)?;
+            let answer = call(&mut instance);
+            let fuel = instance.used();
+            // Who walks sees by itself that the work is over.
+            _ = spend((fuel / FUEL_OF_A_STEP) as usize + 1);
+            // What failed may have been left half changed.
+            if answer.is_ok() && spare().len() < MOST_SPARE {
+                spare().push(instance);
+            }
+            answer.map(|answer| (answer, fuel))
+        })
+    }
+
+    /// What tells it from other rules, as long as it lives.
+    fn key(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+impl Rule for Wasm {
+    type State = i64;
+
+    fn start(&self) -> i64 {
+        self.0.start
+    }
+
+    fn step(&self, &state: &i64, byte: u8) -> Option<i64> {
+        self.ask(|instance| instance.step(state, byte)).filter(|after| *after >= 0)
+    }
+
+    fn is_end(&self, &state: &i64) -> bool {
+        self.ask(|instance| instance.is_end(state)).unwrap_or(false)
+    }
+
+    fn failure(&self) -> Option<Problem> {
+        Question::end(self.key()).or_else(|| over().map(Problem::new))
+    }
+
+    fn failing(&self) -> bool {
+        Question::failing(self.key()) || over().is_some()
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<i64>>> {
+        Some(Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))))
+    }
+}
