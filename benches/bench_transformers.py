@@ -140,3 +140,64 @@ def test_head(benchmark: BenchmarkFixture, who: str, k: int, quick: bool) -> Non
         if who == "whole":
             head.only(None)
         benchmark(linear, hidden)
+
+
+def timed(benchmark: BenchmarkFixture, work: Callable[[], Any]) -> None:
+    """Twenty calls and one wait, so that starting them is not what is measured."""
+
+    def twenty() -> None:
+        for _ in range(20):
+            work()
+        torch.cuda.synchronize()
+
+    twenty()
+    benchmark.extra_info["card"] = torch.cuda.get_device_name()
+    benchmark.extra_info["calls a round"] = 20
+    benchmark.pedantic(twenty, rounds=20)
+
+
+def captured(work: Callable[[], Any]) -> Callable[[], Any]:
+    """The same as a CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay
+
+
+@pytest.fixture(scope="module")
+def on_gpu(trie: tokentrie.Trie) -> TrieTensors:
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    return TrieTensors(trie, "cuda", vocab=N_VOCAB, end_tokens=[END])
+
+
+@pytest.mark.parametrize("as_graph", [False, True], ids=["calls", "graph"])
+@pytest.mark.parametrize("what", ["fill", "where", "mask", "step", "top 4"])
+@pytest.mark.parametrize("rows", [1, 64, 512])
+def test_step(
+    benchmark: BenchmarkFixture, walk: TrieTensors, leaves: Any, rows: int, what: str, as_graph: bool
+) -> None:
+    logits = torch.randn(rows, N_VOCAB, device="cuda")
+    first = torch.from_numpy(leaves[:rows, 0].astype(np.int64)).cuda()
+    states = on_gpu.step(on_gpu.start(rows), first)
+    masked = on_gpu.mask(logits, states)
+    second = torch.from_numpy(leaves[:rows, 1].astype(np.int64)).cuda()
+    legal = masked.isfinite()
+    assert bool(legal.gather(1, second[:, None]).all())
+    assert int(legal.sum(1).min()) > 0
+    assert int(legal.sum(1).max()) <= 256
+    assert torch.equal(masked[legal], logits[legal])
+    gone = torch.tensor(float("-inf"), device="cuda")
+    works: dict[str, Callable[[], Any]] = {
+        "fill": lambda: torch.full_like(logits, float("-inf")),
+        "where": lambda: torch.where(legal, logits, gone),
+        "mask": lambda: on_gpu.mask(logits, states),
+        "step": lambda: on_gpu.step(states, second),
+        "top 4": lambda: on_gpu.top_children(logits, states, 4),
+    }
+    timed(benchmark, captured(works[what]) if as_graph else works[what])

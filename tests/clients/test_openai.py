@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 openai = pytest.importorskip("openai", reason="openai is not installed: ./dev clients")
 
 from clients.questions import CITIES, MESSAGES, MODEL, QUESTIONS, STATE, TEAMS, TOOL, Person
+
+
+WRONG: Any = {"type": "retrieval"}
 
 
 @pytest.fixture
@@ -84,7 +88,7 @@ def test_decision(client: openai.OpenAI) -> None:
 
 def test_wrong_requests_are_refused_by_their_class(client: openai.OpenAI, base: str) -> None:
     with pytest.raises(openai.BadRequestError) as raised:
-        client.chat.completions.create(model=MODEL, messages=MESSAGES, tools=[{"type": "retrieval"}])  # type: ignore[list-item]
+        client.chat.completions.create(model=MODEL, messages=MESSAGES, tools=[WRONG])
     assert raised.value.param == "tools[0].type"
     with pytest.raises(openai.AuthenticationError):
         openai.OpenAI(base_url=f"{base}/v1", api_key="another", max_retries=0).models.list()

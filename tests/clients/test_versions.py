@@ -12,7 +12,7 @@ PAGE = HERE.parents[1] / "docs" / "serve.md"
 
 def test_the_page_names_what_is_installed() -> None:
     lines = [line for path in HERE.glob("requirements*.txt") for line in path.read_text("utf-8").splitlines()]
-    pinned = dict(re.fullmatch(r"([\w-]+)(?:\[\w+\])?==([\d.]+)", line).groups() for line in lines if "==" in line)  # type: ignore[union-attr, misc]
+    pinned = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?==([\d.]+)$", "\n".join(lines), re.MULTILINE))
     npm = json.loads((HERE / "npm" / "package.json").read_text("utf-8"))["dependencies"]
     table = PAGE.read_text("utf-8").partition("## Clients")[2].partition("\n## ")[0]
     named = re.findall(r"^\| (npm: )?([@\w/-]+) \| ([\d.]+) \|", table, re.MULTILINE)

@@ -52,7 +52,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "tokentrie-py": {
         "{chat,rows,rule,spec,trie}": (
-            24,
+            25,
             "classes of Python that make each other: a + b asks for the kind of both, a spec is made of any of them",
         ),
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),

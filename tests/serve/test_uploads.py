@@ -404,7 +404,7 @@ def test_the_best_of_few_long_values_take_no_longer_than_all(server: Server, nam
 
 def _passes(server: Server) -> float:
     text = server.ask("GET", "/metrics").body.decode()
-    return float(text.partition('tokentrie_engine_passes{model="tiny"} ')[2].split()[0])
+    return float(text.partition('tokentrie_engine_passes_total{model="tiny"} ')[2].split()[0])
 
 
 def test_faulty_questions_about_sets(server: Server, name: str) -> None:

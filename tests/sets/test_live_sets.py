@@ -77,7 +77,7 @@ def test_what_cannot_be_changes_nothing(vocab: Vocab) -> None:
         ("abc", TypeError, "values must be a list"),
         (7, TypeError, "values must be a list"),
         ([""], tokentrie.TokenTrieError, "value 0 is empty"),
-        ([["x"]], TypeError, "entry 0"),
+        ([["x"]], TypeError, "must be an integer"),
         (Trie.from_sequences([[1]]), TrieError, "entry 0 that is added has no name"),
     ):
         with pytest.raises(error, match=said):

@@ -1,5 +1,6 @@
-//! How many random cases the tests try, and what they compare where time counts. `TOKENTRIE_TEST_BUDGET` scales them all: 0.1 unless it is set, 1 in
-//! `./dev nightly`, more for a search over a weekend. Seeds are new in every run; what fails is kept by proptest.
+//! How many random cases the tests try, and the time that tests compare. `TOKENTRIE_TEST_BUDGET` scales all cases: 0.1
+//! unless it is set, 1 in `./dev nightly`, more for a search over a weekend. Seeds are new in every run; what fails is
+//! kept by proptest.
 #![forbid(unsafe_code)]
 
 use cpu_time::ThreadTime;

@@ -16,16 +16,16 @@ use trie_core::{Constraint, PatchedTrie, Scratch, TokenId};
 /// A set whose values come and go: a catalogue, for one. It is a constraint wherever a Trie is one.
 ///
 /// What is made of it has the values of that moment: a Sampler, a generation that runs. So a change never leads a walk
-/// into a dead end. Changes lie over the trie, which may be mapped from a file, until `compact`: a thousand of them in a
-/// set of a million take some thousandths of a second. All methods may be called from several threads.
+/// into a dead end. Changes lie over the trie, which may be mapped from a file, until `compact`: a thousand of them in
+/// a set of a million take some thousandths of a second. All methods may be called from several threads.
 ///
 /// Leaves of the trie keep their numbers; those that came are numbered after them, anew by every change. `choose` and
 /// whatever else lists all values makes a trie of them first: O(leaves), so `compact` before many of these.
 ///
 /// Args:
 ///     trie: the values to begin with; a tree without weights.
-///     vocab: makes tokens of values that are given as text, as `Trie.from_strings(vocab, values)` does. For values that
-///         were made with other options give a Trie that was made with the same.
+///     vocab: makes tokens of values that are given as text, as `Trie.from_strings(vocab, values)` does. For values
+///         that were made with other options give a Trie that was made with the same.
 ///
 /// Raises:
 ///     TrieError: the trie has weights, or several sequences stand for one leaf.
@@ -130,8 +130,8 @@ impl LiveSet {
     ///     (int, int): how many came, and how many went. What was there already, or was not there, is not counted.
     ///
     /// Raises:
-    ///     TrieError: nothing would be left; some values would have names and others none; a Trie begins elsewhere in the
-    ///         prompt or ends with other tokens. Then nothing has changed.
+    ///     TrieError: nothing would be left; some values would have names and others none; a Trie begins elsewhere in
+    ///         the prompt or ends with other tokens. Then nothing has changed.
     ///     OptionError: texts without a vocabulary.
     ///     TypeError, ValueError, VocabularyError: a value is none.
     ///

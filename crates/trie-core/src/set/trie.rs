@@ -372,7 +372,14 @@ impl Trie {
 
     /// The leaf with these tokens. `O(length · log k)`.
     pub fn find(&self, tokens: &[TokenId]) -> Option<LeafId> {
-        self.walk(tokens).ok().and_then(|at| self.leaf_at(at))
+        let mut at = Cursor::ROOT;
+        for token in tokens {
+            // Each token that it passes is read, so what nobody verified need not be looked at whole.
+            let (first, children) = self.store.family(at.node);
+            let nth = children.binary_search(token).ok()?;
+            at = Cursor { node: self.store.target(at.node, first + nth as u32), depth: at.depth + 1 };
+        }
+        self.leaf_at(at)
     }
 
     /// Name and tokens of a leaf, or `None` if there are not that many. `O(depth · log n)`.

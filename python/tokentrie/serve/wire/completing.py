@@ -209,9 +209,9 @@ def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, 
 
 
 def _usage(asks: Asked, done: list[Written]) -> dict[str, Any]:
-    of_prompts = [out.stats for out, _ in done[:: asks.n]]
-    prompt, cached = sum(one.prompt_tokens for one in of_prompts), sum(one.prompt_tokens_reused for one in of_prompts)
-    return usage(prompt, cached, sum(len(out.tokens) for out, _ in done), 0)
+    prompt = sum(len(asks.tokens(one)) for one in asks.prompts)
+    cached = sum(out.stats.prompt_tokens_reused for out, _ in done[:: asks.n])
+    return usage(prompt, min(cached, prompt), sum(len(out.tokens) for out, _ in done), 0)
 
 
 async def _chunks(

@@ -196,7 +196,7 @@ pub struct GenerateStats {
     pub starved: u64,
     /// Tokens of free text before a [`ThinkGate`](trie_core::ThinkGate) closed, without its markers.
     pub thinking_tokens: usize,
-    /// Tokens of the prompt.
+    /// Tokens of the prompt, without those at its end that the set spells again.
     pub prompt_tokens: usize,
     /// Tokens of the prompt that the context held already: they were not decoded again.
     pub prompt_tokens_reused: usize,

@@ -81,7 +81,6 @@ impl<W: Watch> Generation<W> {
     ) -> Result<Self, RuntimeError> {
         let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(vocab, host, prompt, watch) };
         let mut generation = Self::new(vocab, host, vocab.before_set(prompt, set)?, watch)?;
-        generation.stats.prompt_tokens = prompt.len();
         generation.heal(set.heal_bytes());
         Ok(generation)
     }

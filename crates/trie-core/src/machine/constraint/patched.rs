@@ -13,7 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A trie, which may be mapped from a file, and what has changed since it was made: leaves that are gone, and others
-/// that came. A token is legal exactly where a leaf that is there lies at or below it, so no walk leads into a dead end.
+/// that came. A token is legal exactly where a leaf that is there lies at or below it, so no walk leads into a dead
+/// end.
 ///
 /// Immutable: [`PatchedTrie::changed`] gives another one, and whoever walks this one goes on in it. Leaves of the trie
 /// keep their numbers; those that came are numbered after them, by the order of their tokens. What has changed is
