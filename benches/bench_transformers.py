@@ -179,9 +179,10 @@ def on_gpu(trie: tokentrie.Trie) -> TrieTensors:
 @pytest.mark.parametrize("as_graph", [False, True], ids=["calls", "graph"])
 @pytest.mark.parametrize("what", ["fill", "where", "mask", "step", "top 4"])
 @pytest.mark.parametrize("rows", [1, 64, 512])
-def test_step(
-    benchmark: BenchmarkFixture, walk: TrieTensors, leaves: Any, rows: int, what: str, as_graph: bool
+def test_gpu(
+    benchmark: BenchmarkFixture, on_gpu: TrieTensors, leaves: Any, rows: int, what: str, as_graph: bool
 ) -> None:
+    """On a GPU, beside writing the same rows: the least that a new tensor can cost."""
     logits = torch.randn(rows, N_VOCAB, device="cuda")
     first = torch.from_numpy(leaves[:rows, 0].astype(np.int64)).cuda()
     states = on_gpu.step(on_gpu.start(rows), first)

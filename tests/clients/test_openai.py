@@ -11,7 +11,6 @@ openai = pytest.importorskip("openai", reason="openai is not installed: ./dev cl
 
 from clients.questions import CITIES, MESSAGES, MODEL, QUESTIONS, STATE, TEAMS, TOOL, Person
 
-
 WRONG: Any = {"type": "retrieval"}
 
 
