@@ -249,8 +249,9 @@ class Sets:
             nodes, numbers = [], []
             for known in (self.all[number] for number in self.order):
                 ends, leaves = known.arrays.end_nodes()
-                nodes.append(lent(ends).to(self.device) + known.begin)
-                numbers.append(lent(leaves).to(self.device))
+                # A step may be the first to ask, and does not wait.
+                nodes.append(lent(ends).to(self.device, non_blocking=True) + known.begin)
+                numbers.append(lent(leaves).to(self.device, non_blocking=True))
             none = [torch.zeros(0, dtype=torch.int32, device=self.device)]
             self._leaves = torch.cat(nodes or none), torch.cat(numbers or none)
         return self._leaves
