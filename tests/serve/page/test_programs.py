@@ -39,7 +39,7 @@ def run(program: str, language: str, folder: Path) -> str:
         command = [sys.executable, "-c", program]
     environment = {**os.environ, "TOKENTRIE_API_KEY": KEY}
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=120, cwd=folder, env=environment
+        command, check=False, capture_output=True, text=True, timeout=300, cwd=folder, env=environment
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

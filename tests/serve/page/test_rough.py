@@ -28,7 +28,7 @@ def running(server: Server) -> int:
 
 def soon(condition: Callable[[], Any]) -> None:
     """Waits until something holds."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -14,7 +14,7 @@ class View:
         self.context, self.name, self.complaints = context, name, []
         self.url = f"http://127.0.0.1:{port}/"
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)  # of a machine that does much else
         self.page.on("console", lambda message: message.type in ("error", "warning") and self._note(message.text))
         self.page.on("pageerror", lambda error: self._note(str(error)))
         self.page.on("requestfailed", lambda request: self._note(f"{request.url}: {request.failure}"))
