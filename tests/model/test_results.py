@@ -42,6 +42,7 @@ from tokentrie import (
     TrieCache,
     TrieError,
 )
+from wasm_modules import IMEI
 
 pytestmark = pytest.mark.model
 COLOURS = ["blue", "red", "green"]
@@ -169,6 +170,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made += [model, model.vocab, trie, Sampler(model.vocab, trie), TrieCache(), tokentrie.CancelToken()]
     made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.ThinkGate([1], [2], vocab=model.vocab)]
     made += [tokentrie.constraint({"date": {}}), tokentrie.Rule(), tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
+    made += [tokentrie.LiveSet(trie), tokentrie.WasmRule(IMEI)]
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.rules.Unconstrained()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]

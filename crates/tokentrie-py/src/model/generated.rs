@@ -87,7 +87,7 @@ pub(crate) struct Stats {
     starved: u64,
     /// int: tokens thought before a ThinkGate closed, without its markers.
     thinking_tokens: usize,
-    /// int: tokens of the prompt, without those at its end that were taken back, because the set begins with them.
+    /// int: tokens of the prompt, without those at its end that were taken back because the set begins with them.
     prompt_tokens: usize,
     /// int: tokens of the prompt that the model's context held already, so that they were not decoded again.
     prompt_tokens_reused: usize,
