@@ -199,7 +199,7 @@ def test_chat_shows_parallel_calls(view: Show, server: Server) -> None:
     assert chat.root.locator(".results textarea").count() == 2
 
 
-def test_sets_are_put_found_shown_used_and_deleted(view: Show, server: Server, tmp_path: Path) -> None:
+def test_sets_are_put_found_shown_used_edited_and_deleted(view: Show, server: Server, tmp_path: Path) -> None:
     sets = view(server, "sets")
     sets.button("Put").click()
     sets.told("tools is kept: set of 7 values, version 1.")
@@ -234,6 +234,20 @@ def test_sets_are_put_found_shown_used_and_deleted(view: Show, server: Server, t
     assert sets.texts(".kept tbody th") == ["tools"]
     sets.root.get_by_label("Show tools").click()
     sets.root.locator("form.answer h2").get_by_text("tools", exact=True).wait_for()
+    sets.field("A value").fill("water_plants")
+    sets.button("Add").click()
+    sets.told("water_plants came: set of 8 values, version 2.")
+    sets.button("Add").click()
+    sets.told("water_plants was there already")
+    sets.field("A value").fill("play_music")
+    sets.button("Take away").click()
+    sets.told("play_music went: set of 7 values, version 3.")
+    sets.field("A value").fill("")
+    sets.button("Add").click()
+    assert "add" in sets.alert()
+    sets.button("Choose from it").click()
+    sets.root.locator("form.answer .bars li").first.wait_for()
+    assert "play_music" not in sets.texts("form.answer .bars .name")
     assert server.ask("DELETE", "/v1/constraints/tools").status == 204
 
 

@@ -154,6 +154,22 @@ export function sets(root) {
   const top = h("input", { type: "number", min: "1", value: "5", oninput: changed });
   const out = h("div", {});
   problems.choose = new Problems({ prompt, messages: prompt, set: title, top });
+  const value = h("input", { spellcheck: "false" });
+  const edited = h("p", { class: "told", role: "status" });
+  problems.edit = new Problems({ add: value, remove: value });
+  const edits = h(
+    "div",
+    {},
+    labelled("A value", value, "Comes or goes at once; what runs keeps the values it began with."),
+    h(
+      "div",
+      { class: "line" },
+      h("button", { type: "button", class: "quiet", onclick: () => edit("add") }, "Add"),
+      h("button", { type: "button", class: "quiet", onclick: () => edit("remove") }, "Take away"),
+    ),
+    problems.edit.element,
+    edited,
+  );
   const detail = h(
     "form",
     { class: "panel answer", onsubmit: choose, "data-enter": true, hidden: true },
@@ -164,6 +180,7 @@ export function sets(root) {
     h("div", { class: "line" }, h("button", { type: "submit", class: "go" }, "Choose from it"), h("kbd", {}, "Ctrl ⏎")),
     problems.choose.element,
     out,
+    edits,
   );
   const nothing = h(
     "div",
@@ -194,7 +211,10 @@ export function sets(root) {
         figure("digest", h("code", { title: one.digest }, one.digest.slice(0, 12))),
       );
       out.replaceChildren();
+      edits.hidden = one.kind !== "set";
+      edited.textContent = "";
       problems.choose.clear();
+      problems.edit.clear();
       detail.hidden = false;
       nothing.hidden = true;
       changed();
@@ -231,6 +251,22 @@ export function sets(root) {
       );
     } catch (error) {
       problems.choose.show(error);
+    }
+  }
+
+  async function edit(how) {
+    problems.edit.clear();
+    edited.textContent = "";
+    const text = value.value;
+    try {
+      const done = await ask("PATCH", `${PATH}/${encodeURIComponent(shown)}`, { [how]: [text] });
+      await refresh();
+      await open(done.name);
+      const said = { add: ["came", "was there already"], remove: ["went", "was not there"] }[how];
+      const isNew = done.added + done.removed > 0;
+      edited.textContent = `${text} ${said[isNew ? 0 : 1]}: ${inWords(done)}, version ${done.version}.`;
+    } catch (error) {
+      problems.edit.show(error);
     }
   }
 
