@@ -11,7 +11,9 @@ from serve.server import Server
 
 pytestmark = pytest.mark.model
 Show = Callable[..., View]
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+#: What fades in is too pale for a moment.
+STILL: dict[str, Any] = {"reduced_motion": "reduce"}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, **STILL}
 #: Selected by standards, so that a new version of the checker brings no opinions.
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
@@ -33,9 +35,6 @@ def used(shown: View) -> View:
 def faults(shown: View) -> list[str]:
     """What axe-core finds."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
-    # What still fades in is too pale for a moment.
-    shown.page.evaluate("Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1)"
-                        ".map((one) => one.finished))")  # fmt: skip
     found = axe.Axe().run(shown.page, options=RULES).response["violations"]
     return [f"{one['id']} ({one['impact']}): {[node['target'] for node in one['nodes']]}" for one in found]
 
@@ -43,7 +42,7 @@ def faults(shown: View) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", VIEWS)
 def test_axe_finds_nothing(view: Show, server: Server, name: str, scheme: str) -> None:
-    shown = view(server, name, color_scheme=scheme)
+    shown = view(server, name, color_scheme=scheme, **STILL)
     assert not faults(shown)
     assert not faults(used(shown))
 
@@ -64,7 +63,7 @@ def test_axe_finds_nothing_on_a_phone_and_where_something_is_wrong(view: Show, s
 
 
 def test_the_checker_finds_faults(view: Show, server: Server) -> None:
-    shown = view(server)
+    shown = view(server, **STILL)
     shown.page.evaluate(
         """() => {
             document.querySelector('#panel-decide h1').style.color = '#ddd';
