@@ -199,7 +199,7 @@ fn what_means_harm_is_refused_by_name_and_soon() {
         ),
         (with("(memory 65536)"), "the module cannot be begun: "),
         (with("(table 100000 funcref)"), "the module cannot be begun: "),
-        (with("(func $s (loop br 0)) (start $s)"), "the module cannot be begun: "),
+        (with("(func $s (loop br 0)) (start $s)"), "disallows start functions but found one"),
         (with("(import \"env\" \"now\" (func))"), "the module imports env.now: a rule imports nothing"),
         (with("(import \"env\" \"memory\" (memory 1))"), "the module imports env.memory"),
         (
