@@ -60,7 +60,8 @@ struct Loaded {
     code: Code,
     start: i64,
     nbytes: usize,
-    /// Instances that nobody uses: large, so they stay where they are.
+    /// Instances that nobody uses.
+    #[expect(clippy::vec_box, reason = "they are large, and would be copied with every call")]
     spare: Mutex<Vec<Box<Instance>>>,
     /// Whether a text ends at a state: asked with every mask, also where the mask is kept.
     ends: Mutex<LruCache<i64, bool>>,
