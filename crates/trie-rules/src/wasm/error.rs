@@ -36,7 +36,7 @@ pub enum WasmError {
         /// Its type.
         signature: &'static str,
     },
-    /// It cannot be begun: it wants more memory than it may, or has a start section.
+    /// It cannot be begun, such as for more memory than it may have.
     #[error("the module cannot be begun: {reason}")]
     Instance {
         /// Why.

@@ -86,8 +86,7 @@ impl Code {
 impl Instance {
     pub(super) fn start(&mut self) -> Result<i64, WasmError> {
         self.refuel();
-        let start = self.start;
-        self.call("start", &start, ())
+        self.call("start", self.start, ())
     }
 
     pub(super) fn step(&mut self, state: i64, byte: u8) -> Result<i64, WasmError> {
@@ -97,7 +96,7 @@ impl Instance {
             if self.known.is_none_or(|(known, _)| known != state) {
                 let mut bytes = [0; 4];
                 for (word, bits) in (0..).zip(&mut bytes) {
-                    *bits = self.call("allowed", &allowed, (state, word))? as u64;
+                    *bits = self.call("allowed", allowed, (state, word))? as u64;
                 }
                 self.known = Some((state, bytes));
             }
@@ -106,14 +105,12 @@ impl Instance {
                 return Ok(REFUSED);
             }
         }
-        let step = self.step;
-        self.call("step", &step, (state, i32::from(byte)))
+        self.call("step", self.step, (state, i32::from(byte)))
     }
 
     pub(super) fn is_end(&mut self, state: i64) -> Result<bool, WasmError> {
         self.refuel();
-        let is_end = self.is_end;
-        Ok(self.call("is_end", &is_end, state)? != 0)
+        Ok(self.call("is_end", self.is_end, state)? != 0)
     }
 
     /// The fuel that was used since it was last asked.
@@ -129,7 +126,7 @@ impl Instance {
     fn call<P: WasmParams + std::fmt::Debug + Copy, R: WasmResults>(
         &mut self,
         function: &'static str,
-        of: &TypedFunc<P, R>,
+        of: TypedFunc<P, R>,
         given: P,
     ) -> Result<R, WasmError> {
         of.call(&mut self.store, given).map_err(|error| {

@@ -9,9 +9,11 @@ use crate::tokens::lazy_walk::LazyWalk;
 use crate::tokens::token_bytes::TokenBytes;
 pub use error::WasmError;
 use instance::{Code, Instance};
+use lru::LruCache;
 use question::Question;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::Problem;
 use trie_core::work::{Limits, Work, over, spend};
 
@@ -59,8 +61,14 @@ struct Loaded {
     start: i64,
     nbytes: usize,
     /// Instances that nobody uses.
-    spare: Mutex<Vec<Instance>>,
+    #[expect(clippy::vec_box, reason = "they are large, and would be copied with every call")]
+    spare: Mutex<Vec<Box<Instance>>>,
+    /// Whether a text ends at a state: asked with every mask, also where the mask is kept.
+    ends: Mutex<LruCache<i64, bool>>,
 }
+
+/// For how many states it is kept.
+const ENDS: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// More are not kept: so many threads seldom ask at once.
 const MOST_SPARE: usize = 8;
@@ -90,13 +98,14 @@ impl Wasm {
     pub fn with_limits(module: &[u8], limits: Limits) -> Result<Self, WasmError> {
         Work::bounded(limits, || {
             let code = Code::new(module, limits)?;
-            let mut instance = code.instance()?;
+            let mut instance = Box::new(code.instance()?);
             spend(module.len())?;
             let start = instance.start()?;
             if start < 0 {
                 return Err(WasmError::Start { state: start });
             }
-            Ok(Self(Arc::new(Loaded { code, start, nbytes: module.len(), spare: Mutex::new(vec![instance]) })))
+            let (spare, ends) = (Mutex::new(vec![instance]), Mutex::new(LruCache::new(ENDS)));
+            Ok(Self(Arc::new(Loaded { code, start, nbytes: module.len(), spare, ends })))
         })
     }
 
@@ -107,9 +116,9 @@ impl Wasm {
             return None;
         }
         Question::answered(self.key(), loaded.code.most_fuel(), || {
-            let spare = || loaded.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let spare = || held(&loaded.spare);
             let kept = spare().pop();
-            let mut instance = kept.map_or_else(|| loaded.code.instance(), Ok)?;
+            let mut instance = kept.map_or_else(|| loaded.code.instance().map(Box::new), Ok)?;
             let answer = call(&mut instance);
             let fuel = instance.used();
             // Who walks sees by itself that the work is over.
@@ -128,6 +137,11 @@ impl Wasm {
     }
 }
 
+/// Whole entries stand behind these locks.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Rule for Wasm {
     type State = i64;
 
@@ -140,7 +154,14 @@ impl Rule for Wasm {
     }
 
     fn is_end(&self, &state: &i64) -> bool {
-        self.ask(|instance| instance.is_end(state)).unwrap_or(false)
+        if let Some(&known) = held(&self.0.ends).get(&state) {
+            return known;
+        }
+        let end = self.ask(|instance| instance.is_end(state));
+        end.is_some_and(|end| {
+            held(&self.0.ends).put(state, end);
+            end
+        })
     }
 
     fn failure(&self) -> Option<Problem> {
