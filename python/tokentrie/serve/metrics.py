@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
-from tokentrie import Generated, Message
+from tokentrie import ChatStats, Generated, Message, Stats
 from tokentrie.serve.models import Models
 
 #: What vLLM and llama-server call what we count.
@@ -55,9 +55,13 @@ class Metrics:
 
     def observe(self, model: str, done: Generated | Message) -> None:
         """Counts a call that ended well."""
-        if (stats := done.stats) is None:
+        stats: Stats | ChatStats
+        if isinstance(done, Generated):
+            stats, tokens = done.stats, len(done.tokens)
+        elif done.stats is not None:
+            stats, tokens = done.stats, done.stats.tokens
+        else:
             return
-        tokens = stats.tokens if isinstance(done, Message) else len(done.tokens)
         self._read.labels(model).inc(stats.prompt_tokens)
         self._reused.labels(model).inc(stats.prompt_tokens_reused)
         self._written.labels(model).inc(tokens)
