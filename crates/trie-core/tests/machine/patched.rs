@@ -84,7 +84,9 @@ fn numbers(tokens: &[TokenId]) -> Vec<u32> {
 
 fn of(rows: &[&[u32]]) -> Trie {
     let mut builder = Trie::builder();
-    rows.iter().for_each(|tokens| builder.push(None, &ids(tokens)));
+    for tokens in rows {
+        builder.push(None, &ids(tokens));
+    }
     builder.build().unwrap()
 }
 
@@ -108,7 +110,9 @@ fn what_cannot_be_changes_nothing() {
 fn a_thousand_changes_of_a_large_set_look_at_them_alone() {
     let mut builder = Trie::builder();
     let leaf = |number: u32| ids(&[number % 100, number / 100 % 100, number / 10_000]);
-    (0..200_000).for_each(|number| builder.push(None, &leaf(number)));
+    for number in 0..200_000 {
+        builder.push(None, &leaf(number));
+    }
     let set = PatchedTrie::new(builder.build().unwrap()).unwrap();
     let go: Vec<_> = (0..500).map(|number| leaf(number * 397)).collect();
     let come: Vec<_> = (0..500).map(|number| leaf(200_000 + number)).collect();

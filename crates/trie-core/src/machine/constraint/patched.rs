@@ -196,7 +196,9 @@ impl PatchedTrie {
             }
         }
         let mut builder = Trie::builder();
-        came.iter().for_each(|(tokens, name)| builder.push(name.as_deref(), tokens));
+        for (tokens, name) in &came {
+            builder.push(name.as_deref(), tokens);
+        }
         let added = if came.is_empty() { None } else { Some(builder.build()?.with_info(base.info().clone())) };
         Ok((Self::of(base.clone(), gone, added)?, changes))
     }
