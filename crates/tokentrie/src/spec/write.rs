@@ -8,7 +8,7 @@ use super::{Blanks, Piece, Spec};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use trie_text::Tokenization;
+use trie_text::{TextValues, Tokenization};
 
 type Result<T> = std::result::Result<T, SpecError>;
 
@@ -31,17 +31,7 @@ impl Spec {
         let inner = match self {
             Self::Any => json!({}),
             Self::Choice(values) => {
-                for (name, text) in [("prefix", &values.prefix), ("suffix", &values.suffix)] {
-                    if !text.is_empty() {
-                        beside.insert(name.to_owned(), text.as_str().into());
-                    }
-                }
-                let tokenization = match values.tokenization {
-                    Tokenization::Canonical => None,
-                    Tokenization::OpenEnd => Some("open_end"),
-                    Tokenization::All => Some("all"),
-                };
-                beside.extend(tokenization.map(|name| ("tokenization".to_owned(), name.into())));
+                beside_choice(values, &mut beside);
                 values.values.iter().map(|value| Value::from(value.as_str())).collect()
             }
             Self::Set(text) | Self::Name(text) => (**text).into(),
@@ -125,4 +115,18 @@ impl Spec {
         object.extend(beside);
         Ok(Value::Object(object))
     }
+}
+
+fn beside_choice(values: &TextValues, beside: &mut Map<String, Value>) {
+    for (name, text) in [("prefix", &values.prefix), ("suffix", &values.suffix)] {
+        if !text.is_empty() {
+            beside.insert(name.to_owned(), text.as_str().into());
+        }
+    }
+    let tokenization = match values.tokenization {
+        Tokenization::Canonical => None,
+        Tokenization::OpenEnd => Some("open_end"),
+        Tokenization::All => Some("all"),
+    };
+    beside.extend(tokenization.map(|name| ("tokenization".to_owned(), name.into())));
 }
