@@ -298,7 +298,7 @@ impl WasmRule {
         format!("<tokentrie.WasmRule: {} bytes>", self.module.len())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Limits))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let own = slf.get();
         Ok((slf.get_type().getattr("_restore")?, (own.module(slf.py()), own.limits.into())))
     }
@@ -309,6 +309,9 @@ impl WasmRule {
         Ok(Py::new(module.py(), Self::new(module.as_any(), Some(limits))?)?)
     }
 }
+
+/// A module and its limits.
+type Parts<'py> = (Bound<'py, PyBytes>, Limits);
 
 impl WasmRule {
     pub(crate) fn spec(&self) -> Spec {

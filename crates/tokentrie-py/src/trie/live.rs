@@ -75,7 +75,7 @@ impl LiveSet {
             class.call_method1("from_sequences", (given,))?
         } else {
             let listed = items(given)?.collect::<PyResult<Vec<_>>>()?;
-            match (&self.vocab, listed.iter().all(|value| value.is_instance_of::<PyString>())) {
+            match (&self.vocab, listed.iter().all(PyAnyMethods::is_instance_of::<PyString>)) {
                 (_, true) if listed.is_empty() => return Ok(Vec::new()),
                 (_, false) => class.call_method1("from_sequences", (listed,))?,
                 (Some(vocab), true) => class.call_method1("from_strings", (vocab.bind(py), listed))?,
