@@ -57,6 +57,7 @@ def vocab(tiny_path: Path) -> Vocab:
     return Vocab.from_gguf(tiny_path)
 
 
+@pytest.mark.model
 def test_texts_and_names(vocab: Vocab) -> None:
     live = LiveSet(Trie.from_strings(vocab, ["ab", "bc"]), vocab)
     assert live.change(add=["abc", "ab"], remove=["bc", "nothing"]) == (1, 1)
@@ -70,6 +71,7 @@ def test_texts_and_names(vocab: Vocab) -> None:
         without.change(add=["c"])
 
 
+@pytest.mark.model
 def test_what_cannot_be_changes_nothing(vocab: Vocab) -> None:
     live = LiveSet(Trie.from_strings(vocab, ["ab", "bc"]), vocab)
     for add, error, said in (
@@ -88,6 +90,7 @@ def test_what_cannot_be_changes_nothing(vocab: Vocab) -> None:
     assert "2 leaves, 0 patches" in repr(live)
 
 
+@pytest.mark.model
 def test_it_stands_wherever_a_trie_does(tmp_path: Path, vocab: Vocab) -> None:
     Trie.from_strings(vocab, ["ab", "bc"]).save(tmp_path / "set.ttrie", vocab=vocab)
     live = LiveSet(Trie.open(tmp_path / "set.ttrie"), vocab)
