@@ -29,6 +29,10 @@ class Served:
     observe: Callable[[str, Generated | Message], None] = lambda _model, _done: None
     """To be told of each generation and chat that ended well, with the name."""
 
+    def ended(self, done: Generated | Message) -> None:
+        """Tells of a generation or a chat that ended well."""
+        self.observe(self.name, done)
+
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
         (done,) = await self.each(request, [work])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import tokentrie
 from tokentrie import LiveSet, Model, Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
-from tokentrie.serve.store.contents import Content
+from tokentrie.serve.store.contents import Content, digest_of
 
 #: After so many changes one trie is made of all.
 MOST_PATCHES = 10_000
@@ -63,17 +62,17 @@ def changed(content: Content, change: SetChange, models: Sequence[Model], *, is_
     added, removed = live.change(change.add, change.remove)
     if not added and not removed:
         return Changed(content, b"", 0, 0)
-    if is_kept or live.patches > MOST_PATCHES:
-        live.compact()
     if is_kept:
         trie = live.to_trie()
         data = trie.to_bytes(vocab)
-        made = replace(content, constraint=trie, size=len(trie), nbytes=len(data), digest=_digest(data))
+        made = replace(content, constraint=trie, size=len(trie), nbytes=len(data), digest=digest_of(data))
         return Changed(made, data, added, removed)
+    if live.patches > MOST_PATCHES:
+        live.compact()
     # All that is known of it without looking at all values.
     said = json.dumps([content.digest, change.add, change.remove]).encode()
     nbytes = content.nbytes + sum(len(text.encode()) for text in change.add)
-    made = replace(content, constraint=live, size=len(live), nbytes=nbytes, digest=_digest(said))
+    made = replace(content, constraint=live, size=len(live), nbytes=nbytes, digest=digest_of(said))
     return Changed(made, b"", added, removed)
 
 
@@ -86,7 +85,3 @@ def _of_texts(spec: Spec, change: SetChange) -> Changed:
         raise WireError("nothing would be left: a set has at least one value", param="remove")
     content, data = contents.of_spec(tokentrie.constraint([*left, *coming]), {}, len(left) + len(coming))
     return Changed(content, data, len(coming), len(values) - len(left))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

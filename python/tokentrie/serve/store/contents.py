@@ -15,12 +15,11 @@ import tokentrie
 from tokentrie import CancelToken, LiveSet, Model, Sampler, Spec, Trie
 from tokentrie.files import only_files
 from tokentrie.serve.errors import WireError
+from tokentrie.serve.store.references import COMPILED
 
 JSON, TRIE, WASM = ".json", ".ttrie", ".wasm"
 #: A list of texts of more values is not made for a model before it is used: that takes seconds.
 CHECKED = 10_000
-#: Kinds whose own name is that of the upload; all others are called a spec.
-NAMED = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
 #: Kinds that need the format of a chat, and are made when they are used.
 NEEDS_CHAT = {"reply"}
 #: Before all other calls: one that is put is used for one token.
@@ -101,6 +100,11 @@ def _whole(live: LiveSet) -> Trie:
     return live.to_trie()
 
 
+def digest_of(data: bytes) -> str:
+    """What tells contents apart: SHA-256."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None) -> tuple[Content, bytes]:
     """A spec, from JSON text; names in it are what they stand for now. With its bytes."""
     spec = tokentrie.constraint(text, names=dict(names)) if isinstance(text, str) else text
@@ -114,11 +118,11 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
         if resolved != spec.to_json():
             spec = tokentrie.constraint(resolved)
     written = spec.to_json()
-    kind = spec.kind if spec.kind in NAMED else "set" if spec.kind in ("choice", "payload") else "spec"
+    kind = spec.kind if spec.kind in COMPILED else "set" if spec.kind in ("choice", "payload") else "spec"
     if size is None and kind == "set":
         size = _size(json.loads(written))
     data = written.encode()
-    return Content(spec, kind, size, hashlib.sha256(data).hexdigest(), len(data), JSON), data
+    return Content(spec, kind, size, digest_of(data), len(data), JSON), data
 
 
 def of_module(data: bytes) -> tuple[Content, bytes]:
@@ -152,8 +156,7 @@ def _trie(trie: Trie, data: bytes, models: Sequence[Model]) -> Content:
     prints = {model.vocab.fingerprint for model in models}
     if trie.fingerprint is not None and trie.fingerprint not in prints:
         raise tokentrie.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
-    digest = hashlib.sha256(data).hexdigest()
-    content = Content(trie, "set", len(trie), digest, len(data), TRIE, trie.fingerprint)
+    content = Content(trie, "set", len(trie), digest_of(data), len(data), TRIE, trie.fingerprint)
     content.check(models)
     return content
 

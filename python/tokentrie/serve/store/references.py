@@ -15,7 +15,7 @@ INSIDE = {"value", "pattern", "then", "think"}
 #: Kinds that stand for what is kept.
 NAMES = {"name", "set"}
 #: Kinds that are compiled.
-GRAMMARS = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
+COMPILED = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
 #: What making one rule may cost here: the defaults of the library.
 _USUAL = tokentrie.Limits()
 MOST = {"bytes": _USUAL.bytes, "steps": _USUAL.steps, "seconds": _USUAL.seconds}
@@ -63,7 +63,7 @@ class _Reader:
                 elif field == "max_bytes":
                     _at_most(value, MOST_BYTES, at)
                 found[field] = value
-        if self.most_seconds is not None and GRAMMARS & set(found) and isinstance(found.get("limits") or {}, dict):
+        if self.most_seconds is not None and COMPILED & set(found) and isinstance(found.get("limits") or {}, dict):
             found["limits"] = _sooner(found.get("limits") or {}, self.most_seconds)
         return found
 

@@ -13,11 +13,11 @@ from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
 from tokentrie.serve.store.contents import Content
-from tokentrie.serve.store.references import prepared
+from tokentrie.serve.store.references import COMPILED, prepared
 from tokentrie.serve.wire.asking import repeated
 
 #: What stands beside `kind` in JSON.
-FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(contents.NAMED)}
+FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(COMPILED)}
 #: The media types that are read.
 READ = "application/json, application/octet-stream (.ttrie), application/wasm, text/plain (a value a line), text/csv"
 UTF_8 = {"utf-8", "utf8", "us-ascii"}

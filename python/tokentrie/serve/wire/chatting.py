@@ -94,7 +94,7 @@ class Asked:
                 on_invalid="none",
                 **self.options,
             )
-        self.served.observe(self.served.name, done)
+        self.served.ended(done)
         return done
 
     def prompt(self) -> list[int]:

@@ -105,7 +105,7 @@ class Asked:
                 on_invalid="none",
                 on_step=see if put is not None or said.return_details else None,
             )
-        self.served.observe(self.served.name, out)
+        self.served.ended(out)
         if put is not None and out.text[length:]:
             put((out.text[length:], None))
         return out, steps
