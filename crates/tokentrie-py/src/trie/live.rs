@@ -55,6 +55,19 @@ impl LiveSet {
         Ok(locked(py, &self.now)?.clone())
     }
 
+    /// Puts what is made of the values in their place; it is made again where another thread changed them meanwhile.
+    fn replace<T>(&self, py: Python<'_>, make: impl Fn(&PatchedTrie) -> Result<(PatchedTrie, T)>) -> Result<T> {
+        loop {
+            let before = self.now(py)?;
+            let (after, told) = make(&before)?;
+            let mut now = locked(py, &self.now)?;
+            if now.is(&before) {
+                *now = after;
+                return Ok(told);
+            }
+        }
+    }
+
     /// What was given to come or to go: a Trie, texts, or token sequences.
     fn values(&self, py: Python<'_>, given: &Bound<'_, PyAny>, at: &PatchedTrie) -> Result<Vec<Value>> {
         if let Ok(trie) = given.cast::<Trie>() {
@@ -147,23 +160,17 @@ impl LiveSet {
         add: Option<&Bound<'_, PyAny>>,
         remove: Option<&Bound<'_, PyAny>>,
     ) -> Result<(usize, usize)> {
-        loop {
-            let before = self.now(py)?;
-            let at = |what: &'static str| move |error: Error| error.at(&format!("{what}: "));
-            let add = add.map_or(Ok(Vec::new()), |add| self.values(py, add, &before)).map_err(at("add"))?;
-            let gone = remove.map_or(Ok(Vec::new()), |gone| self.gone(py, gone, &before)).map_err(at("remove"))?;
+        let at = |what: &'static str| move |error: Error| error.at(&format!("{what}: "));
+        self.replace(py, |before| {
+            let add = add.map_or(Ok(Vec::new()), |add| self.values(py, add, before)).map_err(at("add"))?;
+            let gone = remove.map_or(Ok(Vec::new()), |gone| self.gone(py, gone, before)).map_err(at("remove"))?;
             let (after, changes) = released(py, || {
                 let add: Vec<_> = add.iter().map(|(name, tokens)| (name.as_deref(), &tokens[..])).collect();
                 let gone: Vec<_> = gone.iter().map(|(_, tokens)| &tokens[..]).collect();
                 before.changed(&gone, &add)
             })?;
-            let mut now = locked(py, &self.now)?;
-            // Another thread may have changed it meanwhile.
-            if now.is(&before) {
-                *now = after;
-                return Ok((changes.added, changes.removed));
-            }
-        }
+            Ok((after, (changes.added, changes.removed)))
+        })
     }
 
     /// Makes one trie of all that is there; what came is numbered anew. Cost: O(leaves).
@@ -176,15 +183,7 @@ impl LiveSet {
     ///     >>> live.patches
     ///     0
     fn compact(&self, py: Python<'_>) -> Result<()> {
-        loop {
-            let before = self.now(py)?;
-            let after = released(py, || before.to_trie(usize::MAX).map(PatchedTrie::new))??;
-            let mut now = locked(py, &self.now)?;
-            if now.is(&before) {
-                *now = after;
-                return Ok(());
-            }
-        }
+        self.replace(py, |before| Ok((released(py, || before.to_trie(usize::MAX).map(PatchedTrie::new))??, ())))
     }
 
     /// Another set with the values of this moment, which changes apart. Cost: O(1).
