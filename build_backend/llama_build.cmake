@@ -10,9 +10,15 @@ function(tokentrie_once_all_targets_are_known)
   if(TARGET llama)
     set(headers "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/llama_headers.h")
     target_precompile_headers(llama PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${headers}>")
-    # Cargo's profile `checked` is for tests: graphs are built a little slower, and computed as fast as ever by ggml.
+    # Cargo's profile `checked` is for tests: graphs are built and computed a little slower, and compiled in half the
+    # time. What counts in ggml is written with intrinsics.
     if(CMAKE_BINARY_DIR MATCHES "/checked/build/" AND NOT MSVC)
       target_compile_options(llama PRIVATE -O1)
+      foreach(part ggml-base ggml-cpu)
+        if(TARGET ${part})
+          target_compile_options(${part} PRIVATE -O2)
+        endif()
+      endforeach()
     endif()
   endif()
 endfunction()

@@ -75,6 +75,19 @@ def tree(crate: str) -> set[str]:
     return {line.split()[0] for line in listed.splitlines() if line.strip()}
 
 
+def features(*which: str) -> set[str]:
+    """Each crate that such a build compiles, with its features."""
+    shown = cargo("tree", "--prefix", "none", "--format", "{p} [{f}]", "--edges", "normal", *which)
+    return {line.removesuffix(" (*)").removesuffix(" (proc-macro)") for line in shown.splitlines() if line}
+
+
+def test_tests_of_rust_take_what_was_compiled_for_the_module():
+    # One feature that only a test asks for has all that stands on its crate compiled a second time.
+    flags = ["--workspace", "--exclude", "tokentrie-benches", "--exclude", "tokentrie-c-header"]
+    both = features(*flags, "--features", "tokentrie-c/llama", "--edges", "normal,dev")
+    assert features("--package", "tokentrie-py") <= both
+
+
 def test_the_table_itself_has_one_direction() -> None:
     names = list(LEFT)
     for index, name in enumerate(names):

@@ -78,7 +78,7 @@ impl TextOut {
         if self.fence == Fence::Wanted && !self.any {
             let text = self.kept.trim_ascii_start();
             if text.starts_with(b"```") {
-                let Some(line) = text.iter().position(|&byte| byte == b'\n') else { return };
+                let Some(line) = memchr::memchr(b'\n', text) else { return };
                 let cut = self.kept.len() - text.len() + line + 1;
                 self.kept.drain(..cut);
                 self.fence = Fence::Open;
