@@ -2,15 +2,20 @@
 
 use super::{Over, Work, look};
 use std::mem::forget;
-use std::panic::resume_unwind;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SendError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{Builder, JoinHandle, yield_now};
 use std::time::Duration;
 
 /// How often whoever waits for other threads looks around.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long a thread waits for more work, and how many may.
+const REST: Duration = Duration::from_secs(1);
+const MOST_IDLE: usize = 4;
+/// Memory is used only as far as it is needed.
+const STACK: usize = 256 << 20;
 
 /// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
 /// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
@@ -30,19 +35,9 @@ pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
 /// Lets a thread go on for which nobody waits. It is joined once it has ended, by the next call of this function: a
 /// thread that is detached while it ends may be freed by the C library while that still reads it.
 pub fn leave(thread: JoinHandle<()>) {
-    const TRIES: usize = 10_000;
     static LEFT: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
     let process = std::process::id();
-    let lock = || match LEFT.try_lock() {
-        Ok(left) => Some(left),
-        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            yield_now();
-            None
-        }
-    };
-    // It is held for microseconds, or for ever where a process was forked under it: then the thread is let go of.
-    let Some(mut left) = (0..TRIES).find_map(|_| lock()) else { return forget(thread) };
+    let Some(mut left) = locked(&LEFT) else { return forget(thread) };
     left.push((process, thread));
     let ended: Vec<_> = left.extract_if(.., |(of, thread)| *of != process || thread.is_finished()).collect();
     drop(left);
@@ -52,48 +47,122 @@ pub fn leave(thread: JoinHandle<()>) {
     }
 }
 
+/// What is locked for microseconds, or for ever where a process was forked meanwhile: then there is nothing.
+fn locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    const TRIES: usize = 10_000;
+    let lock = || match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            yield_now();
+            None
+        }
+    };
+    (0..TRIES).find_map(|_| lock())
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread that waits for the next piece of work: to make one, and its memory, takes longer than small pieces do.
+struct Idle {
+    process: u32,
+    number: u64,
+    give: Sender<Job>,
+}
+
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// Has this done on another thread; gives it back where the system has none.
+fn elsewhere(mut job: Job) -> Result<(), Job> {
+    let process = std::process::id();
+    while let Some(idle) = locked(&IDLE).and_then(|mut idle| idle.pop()) {
+        if idle.process != process {
+            // It was not forked with this process.
+            forget(idle);
+            continue;
+        }
+        match idle.give.send(job) {
+            Ok(()) => return Ok(()),
+            Err(SendError(back)) => job = back,
+        }
+    }
+    // A thread that cannot be made does not give back what it was to run.
+    let first = Arc::new(Mutex::new(Some(job)));
+    let take = |from: &Mutex<Option<Job>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let there = Arc::clone(&first);
+    match Builder::new().stack_size(STACK).spawn(move || {
+        if let Some(job) = take(&there) {
+            drop(there);
+            work_on(job);
+        }
+    }) {
+        Ok(thread) => {
+            leave(thread);
+            Ok(())
+        }
+        Err(_) => take(&first).map_or(Ok(()), Err),
+    }
+}
+
+/// What such a thread does: this, and then what comes soon.
+fn work_on(mut job: Job) {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let (give, jobs) = channel();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    loop {
+        job();
+        let idle = Idle { process: std::process::id(), number, give: give.clone() };
+        match locked(&IDLE) {
+            Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
+            _ => return,
+        }
+        job = match jobs.recv_timeout(REST) {
+            Ok(next) => next,
+            Err(_) => {
+                let Some(mut others) = locked(&IDLE) else { return };
+                let before = others.len();
+                others.retain(|idle| idle.number != number);
+                // Whoever has taken it from there is about to send.
+                if others.len() < before {
+                    return;
+                }
+                drop(others);
+                let Ok(next) = jobs.recv() else { return };
+                next
+            }
+        };
+    }
+}
+
 /// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
-/// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack.
+/// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack, and
+/// waits a moment for more.
 ///
 /// # Errors
 /// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
-    /// Memory is used only as far as it is needed.
-    const STACK: usize = 256 << 20;
     look(0, 0)?;
     let (inner, left) = Work::of_helpers();
     let (give, taken) = channel();
-    // A thread that cannot be made does not give back what it was to run.
-    let work = Arc::new(Mutex::new(Some(work)));
-    let there = Arc::clone(&work);
-    let take = |from: &Mutex<Option<_>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let thread = Builder::new().stack_size(STACK).spawn(move || {
-        let Some(work) = take(&there) else { return };
+    let job = move || {
         // Nobody may wait for it any more.
-        let _ = give.send(inner.run(work));
-    });
-    let Ok(thread) = thread else {
-        // The system gives none: it is done here, to its end.
-        return take(&work).map(|work| work()).ok_or(Over::Stopped);
+        let _ = give.send(catch_unwind(AssertUnwindSafe(|| inner.run(work))));
     };
+    // Where there is no thread it is done here, to its end.
+    if let Err(job) = elsewhere(Box::new(job)) {
+        job();
+    }
     loop {
         match taken.recv_timeout(PAUSE) {
-            Ok(made) => {
-                // It has nothing more to do.
-                let _ = thread.join();
-                return Ok(made);
-            }
+            Ok(Ok(made)) => return Ok(made),
+            Ok(Err(panic)) => resume_unwind(panic),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(over) = look(0, 0) {
                     left.store(true, Ordering::Relaxed);
-                    leave(thread);
                     return Err(over);
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => match thread.join() {
-                Err(panic) => resume_unwind(panic),
-                Ok(()) => return Err(Over::Stopped),
-            },
+            Err(RecvTimeoutError::Disconnected) => return Err(Over::Stopped),
         }
     }
 }
