@@ -4,7 +4,7 @@ use crate::compiled::Shared;
 use crate::error::GuidedError;
 use crate::known::{Kept, Known};
 use crate::path::{Key, Path};
-use crate::pool::Pool;
+use crate::pool::{Pool, Source};
 use crate::vocab::Vocab;
 use llguidance::toktrie::TokTrie;
 use lru::LruCache;
@@ -52,11 +52,10 @@ struct Walked {
     forced: Mutex<LruCache<Key, Option<TokenId>>>,
     /// What reads. Another thread may have it for long, and then it is left to that one.
     pool: Mutex<Arc<Mutex<Pool>>>,
-    /// To make another one of, where reading may take long.
-    seed: Option<Mutex<Pool>>,
+    /// To make another one of.
+    source: Source,
     /// The text at which a mask was given up last, and why.
     given_up: Mutex<Option<(Key, Problem)>>,
-    warnings: Vec<String>,
     limits: GuidedLimits,
 }
 
@@ -95,20 +94,19 @@ impl Guided {
         let spelling = spelling.into();
         let failed = |reason| GuidedError::Failed { reason };
         let vocab = Vocab::of(spelling.tokens()).map_err(failed)?;
-        let seed = compiled.parser(&vocab).map_err(failed)?;
+        let first = compiled.parser(&vocab).map_err(failed)?;
         // Half for masks, half for what the lexer keeps.
         let half = limits.masks.bytes / 2;
-        let pool = Pool::new(seed, Arc::clone(spelling.tokens()), vocab, limits.parsers, half);
-        let seed = compiled.is_slow.then(|| Mutex::new(pool.anew()));
+        let (compiled, tokens) = (Arc::clone(compiled), Arc::clone(spelling.tokens()));
+        let source = Source { compiled, tokens, vocab, most: limits.parsers, lexer_bytes: half };
         let made = Self(Arc::new(Walked {
             spelling,
             start: Path::start(),
             kept: Kept::new(MaskLimits::bytes(half)),
             forced: Mutex::new(LruCache::new(KEPT)),
-            pool: Mutex::new(Arc::new(Mutex::new(pool))),
-            seed,
+            pool: Mutex::new(Arc::new(Mutex::new(Pool::new(source.clone(), Some(first))))),
+            source,
             given_up: Mutex::default(),
-            warnings: compiled.warnings.clone(),
             limits,
         }));
         match made.known(&made.0.start) {
@@ -128,7 +126,7 @@ impl Guided {
 
     /// What llguidance warned of when it read the grammar.
     pub fn warnings(&self) -> &[String] {
-        &self.0.warnings
+        &self.0.source.compiled.warnings
     }
 
     /// How often a parser was copied, because walks parted.
@@ -174,11 +172,13 @@ impl Guided {
         question: impl FnOnce(&mut Pool, &Arc<Path>) -> Result<T, String> + Send + 'static,
     ) -> Result<T, Failed> {
         let pool = self.pool();
-        let Some(seed) = &self.0.seed else { return question(&mut locked(&pool), at).map_err(Failed::Said) };
+        if !self.0.source.compiled.is_slow {
+            return question(&mut locked(&pool), at).map_err(Failed::Said);
+        }
         let path = Arc::clone(at);
         apart(move || question(&mut locked(&pool), &path)).map_or_else(
             |over| {
-                *locked(&self.0.pool) = Arc::new(Mutex::new(locked(seed).anew()));
+                *locked(&self.0.pool) = Arc::new(Mutex::new(Pool::new(self.0.source.clone(), None)));
                 *locked(&self.0.given_up) = Some((at.key, Problem::new(over)));
                 Err(Failed::Over(over))
             },

@@ -4,6 +4,7 @@
 //! is asked about, the parser is taken that has the most of it already. So one walk never reads its text again, and
 //! walks that part cost one copy.
 
+use crate::compiled::Shared;
 use crate::guard::caught;
 use crate::path::Path;
 use crate::vocab::Vocab;
@@ -22,22 +23,27 @@ pub(crate) const PIECE: usize = 64;
 /// Masks between two looks at it: it goes through all that the lexer holds.
 const BETWEEN_LOOKS: u32 = 256;
 
+/// What parsers are made of, how many, and how many bytes their lexer may have grown by, as it counts them, before all
+/// are made anew.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) compiled: Shared,
+    pub(crate) tokens: Arc<TokenBytes>,
+    pub(crate) vocab: Arc<Vocab>,
+    pub(crate) most: usize,
+    pub(crate) lexer_bytes: usize,
+}
+
 pub(crate) struct Pool {
-    /// Never read with: its lexer is as it was made.
-    seed: Parser,
+    source: Source,
     /// Has read nothing, and shares the lexer of those that have, where there are any.
     origin: Option<Parser>,
     /// All share one lexer, which remembers what it found.
     live: Vec<Live>,
-    most: usize,
-    /// Bytes that a lexer may have grown by before all parsers are made anew, as it counts them.
-    lexer_bytes: usize,
     clock: u64,
     /// The parser that was asked last.
     last: usize,
     until_look: u32,
-    tokens: Arc<TokenBytes>,
-    vocab: Arc<Vocab>,
     words: Vec<u32>,
     /// Bytes that were read since a mask.
     read: usize,
@@ -58,35 +64,11 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Pool {
-    pub(crate) fn new(
-        seed: Parser,
-        tokens: Arc<TokenBytes>,
-        vocab: Arc<Vocab>,
-        most: usize,
-        lexer_bytes: usize,
-    ) -> Self {
-        let words = vec![0; tokens.n_vocab().div_ceil(32)];
-        Self {
-            origin: None,
-            seed,
-            live: Vec::new(),
-            most: most.max(1),
-            lexer_bytes,
-            clock: 0,
-            last: 0,
-            until_look: BETWEEN_LOOKS,
-            tokens,
-            vocab,
-            words,
-            read: 0,
-            copies: 0,
-        }
-    }
-
-    /// One that has read nothing.
-    pub(crate) fn anew(&self) -> Self {
-        let (tokens, vocab) = (Arc::clone(&self.tokens), Arc::clone(&self.vocab));
-        Self::new(self.seed.deep_clone(), tokens, vocab, self.most, self.lexer_bytes)
+    /// With the first parser, where it was made already.
+    pub(crate) fn new(source: Source, first: Option<Parser>) -> Self {
+        let words = vec![0; source.tokens.n_vocab().div_ceil(32)];
+        let (live, until_look) = (Vec::new(), BETWEEN_LOOKS);
+        Self { source, origin: first, live, clock: 0, last: 0, until_look, words, read: 0, copies: 0 }
     }
 
     /// What may come after a text.
@@ -103,7 +85,7 @@ impl Pool {
             if fuel {
                 pool.read = 0;
             }
-            let vocab = Arc::clone(&pool.vocab);
+            let vocab = Arc::clone(&pool.source.vocab);
             let parser = &mut pool.reach(at)?.parser;
             if fuel {
                 refuel(parser, &vocab);
@@ -130,18 +112,18 @@ impl Pool {
     fn twice<T>(&mut self, run: impl Fn(&mut Self) -> Result<T, String>) -> Result<T, String> {
         let again = |pool: &mut Self| caught(|| run(pool).map_err(anyhow::Error::msg));
         again(self).or_else(|_| {
-            self.live.clear();
+            self.clear();
             let done = again(self);
             if done.is_err() {
-                self.live.clear();
+                self.clear();
             }
             done
         })
     }
 
     fn mask(&mut self, at: &Arc<Path>) -> Result<bool, String> {
-        let vocab = Arc::clone(&self.vocab);
-        let tokens = Arc::clone(&self.tokens);
+        let vocab = Arc::clone(&self.source.vocab);
+        let tokens = Arc::clone(&self.source.tokens);
         let live = self.reach(at)?;
         let found = live.parser.compute_bias(&*vocab.factory.slicer(), &[]);
         healthy(&live.parser)?;
@@ -153,7 +135,7 @@ impl Pool {
         let full = self.until_look == 0 && {
             self.until_look = BETWEEN_LOOKS;
             let stats = self.live[self.last].parser.lexer_stats();
-            stats.num_bytes > self.lexer_bytes || stats.num_states > LEXER_STATES
+            stats.num_bytes > self.source.lexer_bytes || stats.num_states > LEXER_STATES
         };
         let words = self.words.len();
         self.words.copy_from_slice(&found.as_slice()[..words]);
@@ -164,14 +146,14 @@ impl Pool {
             self.words[token.index() / 32] |= 1 << (token.index() % 32);
         }
         if full {
-            self.live.clear();
+            self.clear();
         }
         Ok(ends)
     }
 
     /// A parser that has read just this text.
     fn reach(&mut self, at: &Arc<Path>) -> Result<&mut Live, String> {
-        let nth = self.nearest(at);
+        let nth = self.nearest(at)?;
         let found = &self.live[nth];
         let shared = Path::shared(&found.at, at, u64::MAX).unwrap_or_else(Path::start);
         let mut back = (found.at.key.bytes - shared.key.bytes) as usize;
@@ -180,7 +162,7 @@ impl Pool {
             // One that has read nothing is smaller.
             _ if shared.last.is_none() => {
                 back = 0;
-                let fresh = self.fresh();
+                let fresh = self.fresh()?;
                 self.place(nth, fresh)
             }
             _ => {
@@ -193,7 +175,7 @@ impl Pool {
         let live = &mut self.live[nth];
         live.used = self.clock;
         // Until all of it is done, it stands nowhere.
-        let done = move_to(live, back, &shared, at, &self.tokens, &self.vocab);
+        let done = move_to(live, back, &shared, at, &self.source.tokens, &self.source.vocab);
         if let Err(problem) = done {
             self.live.swap_remove(nth);
             return Err(problem);
@@ -202,15 +184,15 @@ impl Pool {
     }
 
     /// The parser with the fewest bytes left to read.
-    fn nearest(&mut self, at: &Arc<Path>) -> usize {
+    fn nearest(&mut self, at: &Arc<Path>) -> Result<usize, String> {
         if self.live.is_empty() {
-            let fresh = self.fresh();
+            let fresh = self.fresh()?;
             self.live.push(fresh);
         }
         // Mostly one stands a token or a few before.
         for before in Path::back(at).take(NEAR) {
             if let Some(nth) = self.live.iter().position(|live| live.at.key == before.key) {
-                return nth;
+                return Ok(nth);
             }
         }
         let (mut best, mut left) = (0, u64::MAX);
@@ -224,22 +206,30 @@ impl Pool {
                 break;
             }
         }
-        best
+        Ok(best)
     }
 
     /// One that has read nothing. It shares the lexer of the others, if there are any.
-    fn fresh(&mut self) -> Live {
-        let shared = self.origin.take().filter(|_| !self.live.is_empty());
-        let origin = shared.unwrap_or_else(|| self.seed.deep_clone());
+    fn fresh(&mut self) -> Result<Live, String> {
+        let origin = match self.origin.take() {
+            Some(origin) => origin,
+            None => self.source.compiled.parser(&self.source.vocab)?,
+        };
         let parser = origin.clone();
         self.origin = Some(origin);
-        Live { parser, at: Path::start(), used: 0 }
+        Ok(Live { parser, at: Path::start(), used: 0 })
+    }
+
+    /// All parsers go, and with them the lexer that they share.
+    fn clear(&mut self) {
+        self.live.clear();
+        self.origin = None;
     }
 
     /// A place for what came from parser `nth`: where there are enough, that of the one that was not used for longest.
     fn place(&mut self, nth: usize, live: Live) -> usize {
         self.copies += 1;
-        if self.live.len() < self.most {
+        if self.live.len() < self.source.most.max(1) {
             self.live.push(live);
             return self.live.len() - 1;
         }
