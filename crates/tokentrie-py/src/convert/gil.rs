@@ -111,7 +111,12 @@ pub(crate) fn step() -> Result<()> {
 /// # Errors
 /// A signal's exception, or that there is no thread.
 pub(crate) fn apart<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    asked(py, Limits::NONE, || work::apart(work))?.map_err(|over| Class::Base.error(over.to_string()))
+    let counted = || {
+        // What is left behind when the process ends is waited for: it may use llama.cpp.
+        let _working = Working::begin();
+        work()
+    };
+    asked(py, Limits::NONE, || work::apart(counted))?.map_err(|over| Class::Base.error(over.to_string()))
 }
 
 /// Runs `work`, which may take long, with the GIL; Ctrl-C ends it.
