@@ -48,9 +48,10 @@ class Content:
         """How many texts there are to tokenise; None where there are none."""
         return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
 
+    @functools.cached_property
     def listed(self) -> Spec | Trie:
-        """What can be chosen from: of a set that changes a trie of its values now."""
-        return _whole(self.constraint) if isinstance(self.constraint, LiveSet) else self.constraint
+        """What can be chosen from: of a set that changes a trie of its values now, made once."""
+        return self.constraint.to_trie() if isinstance(self.constraint, LiveSet) else self.constraint
 
     def check(
         self, models: Sequence[Model], *, timeout: float | None = None, cancel: CancelToken | None = None
@@ -92,12 +93,6 @@ class Content:
     def mapped(self, path: Path) -> Content:
         """The same, its trie mapped from the file that it is in."""
         return replace(self, constraint=Trie.open(path)) if isinstance(self.constraint, Trie) else self
-
-
-@functools.lru_cache(maxsize=8)
-def _whole(live: LiveSet) -> Trie:
-    # Sets that are kept are never changed: others take their place.
-    return live.to_trie()
 
 
 def digest_of(data: bytes) -> str:

@@ -87,7 +87,7 @@ def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, 
         message = f"top: {said.set} has {entry.content.size:,} values: say how many of the best to tell"
         raise WireError(message, param="top")
     # Those of rules and files may have any size.
-    return entry.content.listed(), FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
+    return entry.content.listed, FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
 
 
 def _texts(served: Served, choice: Choice, values: list[str] | Spec | Trie) -> Callable[[int], str]:
