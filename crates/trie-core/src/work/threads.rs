@@ -116,20 +116,19 @@ fn work_on(mut job: Job) {
             Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
             _ => return,
         }
-        job = match jobs.recv_timeout(REST) {
-            Ok(next) => next,
-            Err(_) => {
-                let Some(mut others) = locked(&IDLE) else { return };
-                let before = others.len();
-                others.retain(|idle| idle.number != number);
-                // Whoever has taken it from there is about to send.
-                if others.len() < before {
-                    return;
-                }
-                drop(others);
-                let Ok(next) = jobs.recv() else { return };
-                next
+        job = if let Ok(next) = jobs.recv_timeout(REST) {
+            next
+        } else {
+            let Some(mut others) = locked(&IDLE) else { return };
+            let before = others.len();
+            others.retain(|idle| idle.number != number);
+            // Whoever has taken it from there is about to send.
+            if others.len() < before {
+                return;
             }
+            drop(others);
+            let Ok(next) = jobs.recv() else { return };
+            next
         };
     }
 }
