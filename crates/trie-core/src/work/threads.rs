@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How often whoever waits for other threads looks around.
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long a thread waits for more work, and how many may.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 const MOST_IDLE: usize = 4;
 /// Memory is used only as far as it is needed.
 const STACK: usize = 256 << 20;
@@ -170,6 +170,8 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
 mod tests {
     use super::*;
     use crate::work::{Limits, spend};
+    use std::collections::HashSet;
+    use std::thread::{current, sleep, spawn};
     use std::time::Instant;
 
     #[test]
@@ -184,6 +186,30 @@ mod tests {
         let asked = Instant::now();
         let _ = Work::new(Limits::NONE.seconds(0.05)).run(|| apart(|| while spend(1).is_ok() {}));
         assert!(asked.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_thread_that_rests_takes_the_next_work() {
+        let threads: HashSet<_> = (0..200).map(|_| apart(|| current().id()).unwrap()).collect();
+        assert!(threads.len() < 200, "{} threads for 200 pieces", threads.len());
+    }
+
+    #[test]
+    fn no_work_is_lost_between_a_thread_that_goes_and_one_that_comes() {
+        let callers: Vec<_> = (0..8_u64)
+            .map(|caller| {
+                spawn(move || {
+                    for turn in 0..100 {
+                        assert_eq!(apart(move || caller * turn), Ok(caller * turn));
+                        sleep(Duration::from_micros(900 + 30 * caller));
+                    }
+                })
+            })
+            .collect();
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        // A panic comes out where it was asked for, and its thread goes on.
+        assert!(catch_unwind(|| apart(|| panic!("as it should"))).is_err());
+        assert_eq!(apart(|| 7), Ok(7));
     }
 
     #[test]
