@@ -206,7 +206,9 @@ mod tests {
                 })
             })
             .collect();
-        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        for caller in callers {
+            caller.join().unwrap();
+        }
         // A panic comes out where it was asked for, and its thread goes on.
         assert!(catch_unwind(|| apart(|| panic!("as it should"))).is_err());
         assert_eq!(apart(|| 7), Ok(7));
