@@ -81,7 +81,7 @@ def features(*which: str) -> set[str]:
     return {line.removesuffix(" (*)").removesuffix(" (proc-macro)") for line in shown.splitlines() if line}
 
 
-def test_tests_of_rust_take_what_was_compiled_for_the_module():
+def test_tests_of_rust_take_what_was_compiled_for_the_module() -> None:
     # One feature that only a test asks for has all that stands on its crate compiled a second time.
     flags = ["--workspace", "--exclude", "tokentrie-benches", "--exclude", "tokentrie-c-header"]
     both = features(*flags, "--features", "tokentrie-c/llama", "--edges", "normal,dev")

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -86,15 +85,16 @@ def test_calls_of_an_engine_wait_and_go_on(saved: Path, tmp_path: Path) -> None:
 
 
 def test_a_prefix_that_is_longer_or_other_than_a_prompt(saved: Path) -> None:
-    # The last token is decoded alone here and with others there, which some processors round otherwise.
-    same = partial(np.allclose, atol=0.05)
+    # What a model says that goes back to these prompts itself: how many tokens are decoded at once moves the last bits.
     with Model(n_ctx=512, precise=True) as model:
-        expected = model.logits(BEGINNING[:90])
+        model.logits(BEGINNING)
+        whole = model.logits(BEGINNING)
+        begun = model.logits(BEGINNING[:90])
+    with Model(n_ctx=512, precise=True) as model:
         model.load_prefix(saved)
-        assert same(model.logits(BEGINNING[:90]), expected)
-        expected = model.logits(BEGINNING)
+        assert np.allclose(model.logits(BEGINNING[:90]), begun, atol=1e-3)
         model.load_prefix(saved)
-        assert same(model.logits(BEGINNING), expected)
+        assert np.allclose(model.logits(BEGINNING), whole, atol=1e-3)
 
 
 def test_a_file_that_is_damaged_is_refused(saved: Path, tmp_path: Path) -> None:

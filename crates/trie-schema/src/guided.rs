@@ -98,7 +98,7 @@ impl Guided {
         // Half for masks, half for what the lexer keeps.
         let half = limits.masks.bytes / 2;
         let (compiled, tokens) = (Arc::clone(compiled), Arc::clone(spelling.tokens()));
-        let source = Source { compiled, tokens, vocab, most: limits.parsers, lexer_bytes: half };
+        let source = Source { compiled, tokens, vocab, most: limits.parsers.max(1), lexer_bytes: half };
         let made = Self(Arc::new(Walked {
             spelling,
             start: Path::start(),

@@ -229,7 +229,7 @@ impl Pool {
     /// A place for what came from parser `nth`: where there are enough, that of the one that was not used for longest.
     fn place(&mut self, nth: usize, live: Live) -> usize {
         self.copies += 1;
-        if self.live.len() < self.source.most.max(1) {
+        if self.live.len() < self.source.most {
             self.live.push(live);
             return self.live.len() - 1;
         }

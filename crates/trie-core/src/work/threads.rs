@@ -3,10 +3,10 @@
 use super::{Over, Work, look};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SendError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{Builder, JoinHandle, yield_now};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
 use std::time::Duration;
 
 /// How often whoever waits for other threads looks around.
@@ -66,7 +66,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// A thread that waits for the next piece of work: to make one, and its memory, takes longer than small pieces do.
 struct Idle {
     process: u32,
-    number: u64,
+    thread: ThreadId,
     give: Sender<Job>,
 }
 
@@ -86,51 +86,44 @@ fn elsewhere(mut job: Job) -> Result<(), Job> {
             Err(SendError(back)) => job = back,
         }
     }
-    // A thread that cannot be made does not give back what it was to run.
-    let first = Arc::new(Mutex::new(Some(job)));
-    let take = |from: &Mutex<Option<Job>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let there = Arc::clone(&first);
-    match Builder::new().stack_size(STACK).spawn(move || {
-        if let Some(job) = take(&there) {
-            drop(there);
-            work_on(job);
-        }
-    }) {
+    let (give, jobs) = channel();
+    let own = give.clone();
+    match Builder::new().stack_size(STACK).spawn(move || work_on(&own, &jobs)) {
         Ok(thread) => {
             leave(thread);
-            Ok(())
+            give.send(job).map_err(|SendError(back)| back)
         }
-        Err(_) => take(&first).map_or(Ok(()), Err),
+        Err(_) => Err(job),
     }
 }
 
-/// What such a thread does: this, and then what comes soon.
-fn work_on(mut job: Job) {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let (give, jobs) = channel();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    loop {
+/// What such a thread does: what it is given first, and then what comes soon.
+fn work_on(give: &Sender<Job>, jobs: &Receiver<Job>) {
+    let mut next = jobs.recv().ok();
+    while let Some(job) = next {
         job();
-        let idle = Idle { process: std::process::id(), number, give: give.clone() };
-        match locked(&IDLE) {
-            Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
-            _ => return,
-        }
-        job = if let Ok(next) = jobs.recv_timeout(REST) {
-            next
-        } else {
-            let Some(mut others) = locked(&IDLE) else { return };
-            let before = others.len();
-            others.retain(|idle| idle.number != number);
-            // Whoever has taken it from there is about to send.
-            if others.len() < before {
-                return;
-            }
-            drop(others);
-            let Ok(next) = jobs.recv() else { return };
-            next
-        };
+        next = rested(give, jobs);
     }
+}
+
+/// The work that came while this thread waited for it, where others may send it some.
+fn rested(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
+    let thread = current().id();
+    let idle = Idle { process: std::process::id(), thread, give: give.clone() };
+    match locked(&IDLE) {
+        Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
+        _ => return None,
+    }
+    if let Ok(job) = jobs.recv_timeout(REST) {
+        return Some(job);
+    }
+    let mut others = locked(&IDLE)?;
+    let before = others.len();
+    others.retain(|idle| idle.thread != thread);
+    let is_taken = others.len() == before;
+    drop(others);
+    // Whoever has taken it from there is about to send.
+    is_taken.then(|| jobs.recv().ok())?
 }
 
 /// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
@@ -171,7 +164,7 @@ mod tests {
     use super::*;
     use crate::work::{Limits, spend};
     use std::collections::HashSet;
-    use std::thread::{current, sleep, spawn};
+    use std::thread::{sleep, spawn};
     use std::time::Instant;
 
     #[test]
