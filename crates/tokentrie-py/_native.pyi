@@ -1099,6 +1099,7 @@ class _GenerateOptions(_AllSettings, total=False):
 @type_check_only
 class _ChatOptions(_AllSettings, total=False):
     parallel_tool_calls: bool
+    tools_in: _ToolsIn
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None
@@ -1520,6 +1521,7 @@ class Model:
         enable_thinking: bool = True,
         thinking_budget: int | None = None,
         stream: _OnEvent | Literal[False] | None = None,
+        n: None = None,
         stop: _Stop | None = None,
         constraint: _Constraint | None = None,
         response_format: dict[str, _Any] | _Type | None = None,
@@ -1542,7 +1544,17 @@ class Model:
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],
     ) -> Message: ...
-    def _chat(self, messages: _Any, tools: _Any = None, tool_choice: _Any = None, **options: _Any) -> Message: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        n: int,
+        **options: Unpack[_ChatOptions],
+    ) -> list[Message]: ...
+    def _chat(self, messages: _Any, tools: _Any = None, tool_choice: _Any = None, **options: _Any) -> _Any: ...
     @staticmethod
     def _response_format(given: dict[str, _Any]) -> Spec | None: ...
     @overload
@@ -1563,8 +1575,19 @@ class Model:
         tool_choice: _ToolChoice = "auto",
         *,
         stream: _OnEvent | Literal[False] | None = None,
+        n: None = None,
         **options: Unpack[_ChatOptions],
     ) -> Coroutine[_Any, _Any, Message]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        n: int,
+        **options: Unpack[_ChatOptions],
+    ) -> Coroutine[_Any, _Any, list[Message]]: ...
     @overload
     def agenerate(
         self,

@@ -22,6 +22,7 @@ def answered(
     tool_choice: Any = None,
     *,
     stream: Any = None,
+    n: int | None = None,
     constraint: Any = None,
     response_format: Any = None,
     on_invalid: Literal["raise", "none"] = "raise",
@@ -32,6 +33,9 @@ def answered(
     held = _content(constraint, response_format)
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise OptionError(f"retries is {retries!r}: it must be an int, at least 0")
+    if n is not None and retries > 0:
+        raise OptionError("n asks for several replies, and retries asks again for one: give one of them")
+    options.update(n=n)
     if stream is True:
         options.update(constraint=held, on_invalid=on_invalid, retries=retries)
         return ChatStream(functools.partial(answered, model, messages, tools, tool_choice), **options)

@@ -351,6 +351,46 @@ def test_several_results_of_one_prompt(slots: int) -> None:
             assert model.engine.calls == before + 4
 
 
+@pytest.mark.parametrize("slots", [1, 3])
+def test_several_replies_to_one_chat(slots: int) -> None:
+    """Each is what its seed gives alone, read and held as one is."""
+
+    def erase(path: str, sure: bool) -> str:
+        """Delete a file."""
+        return path
+
+    messages = [{"role": "user", "content": "please delete the file a.txt"}]
+    sampled = {"mode": "sampled", "temperature": 2.0, "max_tokens": 60}
+    with tokentrie.Model(n_ctx=1024, n_threads=1, slots=slots) as model:
+        for options in ({"tools": [erase], "tool_choice": "required"}, {"constraint": tokentrie.Integer(0, 999)}):
+            alone = [model.chat(messages, seed=7 + nth, **options, **sampled) for nth in range(5)]
+            several = model.chat(messages, seed=7, n=5, **options, **sampled)
+            # The ids of calls are drawn for each.
+            said = [
+                [(m.parsed, m.content, [(c.name, c.arguments) for c in m.tool_calls]) for m in all]
+                for all in (alone, several)
+            ]
+            same = sum(one == other for one, other in zip(*said, strict=True))
+            assert same == 5 if slots == 1 else same >= 3
+            assert all(message.stats.prompt_tokens == alone[0].stats.prompt_tokens for message in several)
+            if "tools" in options:
+                assert {call.name for message in several for call in message.tool_calls} == {"erase"}
+            else:
+                assert all(message.parsed in range(1000) or message.finish == "length" for message in several)
+        assert isinstance(model.chat(messages, n=1, max_tokens=4), list)
+        assert len(asyncio.run(model.achat(messages, n=2, **sampled))) == 2
+        for wrong, text in (
+            ({"n": 0}, "n is 0"),
+            ({"n": 2, "retries": 1}, "retries"),
+            ({"n": 2, "stream": lambda event: None}, "leave n out"),
+        ):
+            with pytest.raises(tokentrie.OptionError, match=text):
+                model.chat(messages, **wrong)
+        with pytest.raises(tokentrie.TimedOutError) as caught:
+            model.chat(messages, n=4, timeout=0.05, **{**sampled, "max_tokens": 600, "temperature": 4.0})
+        assert isinstance(caught.value.partial, list)
+
+
 def test_several_results_end_together() -> None:
     with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
         for wrong in (0, -1, 1025):

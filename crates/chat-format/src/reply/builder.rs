@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Bytes of a header: what is longer is no header.
 const LONGEST_HEADER: usize = 200;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Builder {
     tools: Option<Tools>,
     shapes: Arc<Shapes>,
@@ -42,7 +42,7 @@ pub(super) struct Builder {
 }
 
 /// A call that is being written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Call {
     index: usize,
     /// Whether its name was said; else what is known waits.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 ///
 /// Nothing is taken back: an event that came stands. What may still become a marker is held until it is certain. What
 /// fits nothing is content, with a warning.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Parser {
     machine: Arc<Machine>,
     state: State,

@@ -8,9 +8,10 @@ use crate::chat::tools::Tools;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
-use crate::errors::{Refused, Result, with_partial};
+use crate::errors::{Error, Refused, Result, with_partial};
 use crate::exit::{attached, called};
-use crate::model::loaded::{Model, stops};
+use crate::model::generated::Several;
+use crate::model::loaded::{Model, several, stops, warn_of_same};
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::watch::{Watch, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
@@ -103,6 +104,23 @@ impl Model {
     }
 }
 
+impl Message {
+    /// Reads what its content stands for; the error is its class's, which refuses it.
+    fn read(&mut self, py: Python<'_>, held: &Bound<'_, PyAny>) -> Result<Option<Error>> {
+        let mut refused = None;
+        self.parsed = match value_reader(held) {
+            Some(rule) => {
+                let read = Value::parsed(&rule, self.content.clone());
+                value_or_refused(py, &self.content, read, &mut refused)?
+            }
+            None => Some(Value::Text(self.content.clone())),
+        };
+        let (reason, error) = refused.map(|Refused { reason, error }| (reason, error)).unzip();
+        self.invalid = reason;
+        Ok(error)
+    }
+}
+
 #[pymethods]
 impl Model {
     /// ChatFormat: the format of its chats, from the template in the file; of a file without one ChatML, with a
@@ -131,6 +149,8 @@ impl Model {
     ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
     ///         each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the
     ///         chat. It must not use this model, except for `cancel`.
+    ///     n: how many replies, 1 to 1024, as a list, after one prompt that is decoded once: as for `generate`. Not
+    ///         with stream or retries.
     ///     stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
     ///     constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
     ///         value. Reasoning stays free. Not where tools may be called.
@@ -154,7 +174,8 @@ impl Model {
     ///     settings: all other settings of the draw, as for `Sampling`.
     ///
     /// Returns:
-    ///     Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream.
+    ///     Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream, with
+    ///     `n` a list.
     ///
     /// Raises:
     ///     TemplateError: the template refuses the messages.
@@ -163,10 +184,11 @@ impl Model {
     ///         setting is out of range.
     ///     TypeError: there is no such keyword.
     ///     RuleError: nothing satisfies a tool's schema.
-    ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message.
+    ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message, with
+    ///         `n` the list.
     ///     ContextError: the prompt does not fit.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
-    ///         Message so far.
+    ///         Message so far; with `n` the list, which the message that was ended ends.
     ///     ModelError: a forward pass fails, or the model is closed.
     ///
     /// Example:
@@ -183,7 +205,7 @@ impl Model {
     #[pyo3(
         signature = (messages, tools=None, tool_choice=None, **options),
         text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
-            tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, stop=None, \
+            tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, n=None, stop=None, \
             constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
             probabilities=False, logprobs=None, cancel=None, timeout=None, priority=0, \
@@ -203,7 +225,8 @@ impl Model {
     /// One reply of `chat`.
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
-        thinking_budget=None, stream=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise, mode=Given(None),
+        thinking_budget=None, stream=None, n=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise,
+        mode=Given(None),
         sampling=None, max_tokens=None, probabilities=false, logprobs=None, cancel=None, timeout=None, priority=0,
         continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
@@ -219,6 +242,7 @@ impl Model {
         enable_thinking: bool,
         thinking_budget: Option<i64>,
         stream: Option<Py<PyAny>>,
+        n: Option<i64>,
         stop: Option<&Bound<'_, PyAny>>,
         constraint: Option<&Bound<'_, PyAny>>,
         on_invalid: OnInvalid,
@@ -233,9 +257,10 @@ impl Model {
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
         settings: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Message> {
+    ) -> Result<Several<Message>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         refuse_unknown(py, settings)?;
+        let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
         let (messages, tools) = made_in(py, &call, || {
@@ -249,7 +274,7 @@ impl Model {
             let held = constraint.map(as_object).transpose()?;
             let content = held.as_ref().map(|held| {
                 let spans = crate::spec::constraint("constraint", held, &loaded.around())?;
-                only_span(&spans).map_err(crate::errors::Error::from)
+                only_span(&spans).map_err(Error::from)
             });
             Ok((held.clone(), content.transpose()?))
         })?;
@@ -273,33 +298,36 @@ impl Model {
                 logprobs: logprobs.map(|top| unsigned("logprobs", top)).transpose()?,
             },
         };
+        let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;
             Ok(asked(py, Limits::NONE, || request.ready(&over))??)
         })?;
         format.tell(py, ready.warnings())?;
-        let reply =
-            self.using(py, None, &call, |runtime, watch| ready.reply(runtime, &mut Listening { watch, stream }))?;
-        let (tokens, is_cancelled) = (reply.stats.tokens, reply.finish == ChatFinish::Cancelled);
-        let is_whole = reply.content_is_whole;
-        let mut message = Message::from(reply);
-        if is_cancelled {
-            return Err(with_partial(py, ended(&call, &format!("after {tokens} generated tokens")), message));
-        }
-        let Some(held) = held.filter(|_| is_whole) else { return Ok(message) };
-        let mut refused = None;
-        message.parsed = match value_reader(&held) {
-            Some(rule) => {
-                let read = Value::parsed(&rule, message.content.clone());
-                value_or_refused(py, &message.content, read, &mut refused)?
+        warn_of_same(py, count, mode)?;
+        let replies = self.using(py, None, &call, |runtime, watch| {
+            ready.reply_each(runtime, count, &mut Listening { watch, stream })
+        })?;
+        let (mut all, mut refused, mut cancelled) = (Vec::with_capacity(replies.len()), None, None);
+        for reply in replies {
+            if reply.finish == ChatFinish::Cancelled {
+                cancelled = cancelled.or(Some(reply.stats.tokens));
             }
-            None => Some(Value::Text(message.content.clone())),
-        };
-        let Some(Refused { reason, error }) = refused else { return Ok(message) };
-        message.invalid = Some(reason);
-        match on_invalid {
-            OnInvalid::Raise => Err(with_partial(py, error, message)),
-            OnInvalid::None => Ok(message),
+            let held = held.as_ref().filter(|_| reply.content_is_whole && reply.finish != ChatFinish::Cancelled);
+            let mut message = Message::from(reply);
+            if let Some(held) = held {
+                let error = message.read(py, held)?;
+                refused = refused.or(error);
+            }
+            all.push(message);
+        }
+        let all = Several::of(all, n.is_some());
+        if let Some(tokens) = cancelled {
+            return Err(with_partial(py, ended(&call, &format!("after {tokens} generated tokens")), all));
+        }
+        match refused.filter(|_| on_invalid == OnInvalid::Raise) {
+            Some(error) => Err(with_partial(py, error, all)),
+            None => Ok(all),
         }
     }
 
@@ -307,7 +335,7 @@ impl Model {
     #[staticmethod]
     fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, SpecObject>>> {
         let value = crate::chat::messages::dict("response_format", given)?;
-        let spec = response_format(&value).map_err(crate::errors::Error::from)?;
+        let spec = response_format(&value).map_err(Error::from)?;
         Ok(spec.map(|spec| Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)).transpose()?)
     }
 

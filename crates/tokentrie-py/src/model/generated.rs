@@ -110,17 +110,16 @@ pub(crate) struct Stats {
 /// What a call gives: one, or a list where a number of them was asked for.
 #[cfg(feature = "llama")]
 #[derive(IntoPyObject)]
-#[expect(clippy::large_enum_variant, reason = "one is made for each call, and goes to Python at once")]
-pub(crate) enum Several {
+pub(crate) enum Several<T> {
     /// One.
-    One(Generated),
+    One(T),
     /// So many.
-    All(Vec<Generated>),
+    All(Vec<T>),
 }
 
 #[cfg(feature = "llama")]
-impl Several {
-    pub(crate) fn of(mut all: Vec<Generated>, is_list: bool) -> Self {
+impl<T> Several<T> {
+    pub(crate) fn of(mut all: Vec<T>, is_list: bool) -> Self {
         match all.pop() {
             Some(only) if !is_list => Self::One(only),
             last => {

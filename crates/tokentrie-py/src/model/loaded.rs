@@ -338,7 +338,7 @@ impl Model {
         priority: i32,
         n: Option<i64>,
         settings: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Several> {
+    ) -> Result<Several<Generated>> {
         let py = prompt.py();
         let call = begun(cancel, CallOptions { timeout, priority })?;
         let count = several(n, on_step.is_some())?;
@@ -364,8 +364,8 @@ impl Model {
             return Err(call::ended(&call, "before there was a result"));
         }
         let ready = ready?;
-        if count > 1 && options.sampling.mode == trie_core::Mode::Greedy && options.free_sampling.is_none() {
-            warn(py, &format!("n={count} gives the same {count} times with mode=\"greedy\": use mode=\"sampled\""))?;
+        if options.free_sampling.is_none() {
+            warn_of_same(py, count, options.sampling.mode)?;
         }
         let run = |runtime: &mut Runtime<'_>, watch: &mut Watch| ready.run_each(runtime, &options, count, watch);
         let (mut all, mut refused, mut stopped) = (Vec::new(), None, None);
@@ -674,7 +674,7 @@ const MOST_RESULTS: u32 = 1024;
 ///
 /// # Errors
 /// `OptionError` for none, and where a callback could not tell which it hears of.
-fn several(n: Option<i64>, is_watched: bool) -> Result<u32> {
+pub(crate) fn several(n: Option<i64>, is_watched: bool) -> Result<u32> {
     let Some(n) = n else { return Ok(1) };
     if is_watched {
         let message = "n asks for several results, and on_step and streams hear of one: leave n out";
@@ -684,6 +684,17 @@ fn several(n: Option<i64>, is_watched: bool) -> Result<u32> {
         n @ 1..=MOST_RESULTS => Ok(n),
         n => Err(Class::Option.error(format!("n is {n}: it must be from 1 to {MOST_RESULTS}"))),
     }
+}
+
+/// Warns where all results are the same one.
+///
+/// # Errors
+/// What the warning raises.
+pub(crate) fn warn_of_same(py: Python<'_>, count: u32, mode: trie_core::Mode) -> Result<()> {
+    if count > 1 && mode == trie_core::Mode::Greedy {
+        warn(py, &format!("n={count} gives the same {count} times with mode=\"greedy\": use mode=\"sampled\""))?;
+    }
+    Ok(())
 }
 
 /// Stop texts: a str, or a list of them.

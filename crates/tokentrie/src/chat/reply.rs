@@ -4,8 +4,8 @@ use crate::chat::content::HeldContent;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
 use crate::chat::shares::{CallShares, of_content};
-use crate::engine::{Generating, Runtime, Said};
-use crate::run::Stops;
+use crate::engine::{Generating, Job, Runtime, Said};
+use crate::run::{Stops, nth_seed};
 use chat_format::{
     ChatFormat, ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools,
 };
@@ -159,39 +159,66 @@ impl ReadyChat {
     /// # Errors
     /// As [`Runtime::generate`].
     pub fn reply(self, runtime: &mut Runtime<'_>, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
+        self.reply_each(runtime, 1, watch)?.pop().ok_or(RuntimeError::Closed)
+    }
+
+    /// Generates `n` replies, with seeds and in the order of [`Call::run_each`](crate::run::Call::run_each). What
+    /// `watch` hears of several says nothing of which it is. Fewer where they were cancelled: then the last is what
+    /// had come.
+    ///
+    /// # Errors
+    /// As [`Runtime::generate`], of the first that fails.
+    pub fn reply_each(
+        self,
+        runtime: &mut Runtime<'_>,
+        n: u32,
+        watch: &mut dyn ChatWatch,
+    ) -> Result<Vec<ChatReply>, RuntimeError> {
         let room = runtime.n_ctx().saturating_sub(self.prompt.tokens.len()).max(1);
         let most = self.options.max_tokens.map_or(room, |most| most as usize);
-        let generate = GenerateOptions::default().with_sampling(self.options.sampling).with_max_tokens(most);
-        let generate = generate.with_logprobs(self.options.logprobs);
+        let (end, read) = self.split();
+        let (first, logprobs) = (end.options.sampling, end.options.logprobs);
+        let generate = GenerateOptions::default().with_max_tokens(most).with_logprobs(logprobs);
+        let each = (0..n).map(|nth| generate.with_sampling(nth_seed(first, nth)));
         match runtime {
             Runtime::Alone(context) => {
-                let (end, read) = self.split();
-                let mut reading = read.by(watch, &end);
-                let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
-                Ok(end.of(&generated, reading))
+                let mut all = Vec::new();
+                for generate in each {
+                    let mut reading = read.clone().by(&mut *watch, &end);
+                    let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
+                    let reply = end.of(&generated, reading);
+                    let is_cancelled = reply.finish == ChatFinish::Cancelled;
+                    all.push(reply);
+                    if is_cancelled {
+                        break;
+                    }
+                }
+                Ok(all)
             }
-            Runtime::Shared(engine) => engine.call(
-                watch.priority(),
-                |tell: Sender<Said<Vec<Event>, ChatReply>>, stop| {
-                    let (end, read) = self.split();
-                    let reading = read.by(ChatRelay { stop, tell: tell.clone() }, &end);
+            Runtime::Shared(engine) => {
+                let end = Arc::new(end);
+                let make = |generate: &GenerateOptions, tell: Sender<Said<Vec<Event>, ChatReply>>, stop| {
+                    let end = Arc::clone(&end);
+                    let reading = read.clone().by(ChatRelay { stop, tell: tell.clone() }, &end);
                     let inside = Inside::Rules(Arc::clone(&end.rules));
                     let (vocab, host) = (engine.vocab(), engine.host());
-                    let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, &generate, reading)?;
+                    let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
                     let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
                         let reply = done.map(|(generated, reading)| end.of(&generated, reading));
                         // Who does not listen any more has stopped it.
                         let _ = tell.send(Said::Done(reply));
                     };
-                    Ok(Box::new(Generating { task, done }))
-                },
-                &mut |events| {
+                    Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
+                };
+                let make = &make;
+                let jobs = each.map(|generate| move |tell, stop| make(&generate, tell, stop));
+                engine.call_each(watch.priority(), jobs, &mut |events| {
                     if let Some(events) = events {
                         watch.tell(events);
                     }
                     watch.stop()
-                },
-            ),
+                })
+            }
         }
     }
 
@@ -202,6 +229,7 @@ impl ReadyChat {
 }
 
 /// What reads a reply.
+#[derive(Clone)]
 struct Read {
     parser: Parser,
     content: Option<HeldContent>,
@@ -226,7 +254,7 @@ struct End {
 }
 
 impl End {
-    fn of<W: ChatWatch>(self, generated: &Generated, reading: Reading<W>) -> ChatReply {
+    fn of<W: ChatWatch>(&self, generated: &Generated, reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish == Finish::Stopped && !reading.is_over();
         let content_is_whole = !self.is_held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);

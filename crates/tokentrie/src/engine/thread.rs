@@ -208,7 +208,7 @@ impl Engine {
     }
 
     /// Runs jobs side by side, and waits for all of them. The first that fails ends the others, and is the error.
-    fn call_each<M: Send + 'static, T: Send + 'static>(
+    pub(crate) fn call_each<M: Send + 'static, T: Send + 'static>(
         &self,
         priority: i32,
         jobs: impl IntoIterator<Item = impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,

@@ -233,13 +233,9 @@ impl ReadyGeneration {
 
     /// Those of one of several.
     fn options(&self, options: &Generate, nth: u32) -> GenerateOptions {
-        let seeded = |sampling: SamplerOptions| {
-            let seed = sampling.seed.map(|seed| seed.wrapping_add(nth));
-            SamplerOptions { seed, ..sampling }
-        };
         GenerateOptions::default()
-            .with_sampling(seeded(options.sampling))
-            .with_free(options.free_sampling.map(seeded))
+            .with_sampling(nth_seed(options.sampling, nth))
+            .with_free(options.free_sampling.map(|sampling| nth_seed(sampling, nth)))
             .with_max_tokens(options.max_tokens as usize)
             .with_skip_ahead(options.skip_ahead)
             .with_healed_bytes(self.healed_bytes)
@@ -247,4 +243,9 @@ impl ReadyGeneration {
             .with_probabilities(options.probabilities)
             .with_logprobs(options.logprobs)
     }
+}
+
+/// How one of several is drawn: the first with the seed that is given, the next ones with those after it.
+pub(crate) fn nth_seed(sampling: SamplerOptions, nth: u32) -> SamplerOptions {
+    SamplerOptions { seed: sampling.seed.map(|seed| seed.wrapping_add(nth)), ..sampling }
 }

@@ -24,6 +24,8 @@ mod wire;
 
 pub use call::{Call, CallOptions, Cancel, Ended, TimeoutError};
 #[cfg(feature = "llama")]
+pub(crate) use generate::nth_seed;
+#[cfg(feature = "llama")]
 pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
 pub use options::{Choose, Generate, OptionInfo};

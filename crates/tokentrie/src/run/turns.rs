@@ -11,8 +11,15 @@ pub struct Turns(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    now: Mutex<Now>,
+    state: Mutex<State>,
     over: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    now: Now,
+    /// How many wait: where nobody does, nobody is woken, which is a call of the system.
+    waiting: usize,
 }
 
 #[derive(Debug, Default)]
@@ -65,8 +72,8 @@ impl Turn {
 
 impl Turns {
     /// Nothing behind this lock is ever half changed.
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a turn at once.
@@ -74,9 +81,9 @@ impl Turns {
     /// # Errors
     /// [`Refusal`].
     pub fn begin(&self, what: &'static str) -> Result<Turn, Refusal> {
-        let mut now = self.now();
-        match now.refusal() {
-            None => Ok(self.taken(&mut now, what)),
+        let mut state = self.state();
+        match state.now.refusal() {
+            None => Ok(self.taken(&mut state.now, what)),
             Some(refusal) => Err(refusal),
         }
     }
@@ -87,11 +94,14 @@ impl Turns {
     /// [`Refusal`] where waiting cannot help.
     pub fn wait(&self, what: &'static str, at_most: Duration) -> Result<Option<Turn>, Refusal> {
         let helps = |refusal| matches!(refusal, Refusal::Busy { is_own: false, .. });
-        let waits = |now: &mut Now| now.refusal().is_some_and(helps);
-        let waited = self.0.over.wait_timeout_while(self.now(), at_most, waits);
-        let (mut now, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match now.refusal() {
-            None => Ok(Some(self.taken(&mut now, what))),
+        let waits = |state: &mut State| state.now.refusal().is_some_and(helps);
+        let mut state = self.state();
+        state.waiting += 1;
+        let (mut state, _) =
+            self.0.over.wait_timeout_while(state, at_most, waits).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        match state.now.refusal() {
+            None => Ok(Some(self.taken(&mut state.now, what))),
             Some(refusal) if helps(refusal) => Ok(None),
             Some(refusal) => Err(refusal),
         }
@@ -106,14 +116,14 @@ impl Turns {
 
     /// Asks what runs to end; nothing if nothing runs. A call that begins later is not asked.
     pub fn cancel(&self) {
-        if let Now::Busy(user) = &*self.now() {
+        if let Now::Busy(user) = &self.state().now {
             user.cancel.cancel();
         }
     }
 
     /// What runs.
     pub fn running(&self) -> Option<&'static str> {
-        if let Now::Busy(user) = &*self.now() { Some(user.what) } else { None }
+        if let Now::Busy(user) = &self.state().now { Some(user.what) } else { None }
     }
 
     /// No turn any more.
@@ -121,7 +131,7 @@ impl Turns {
     /// # Errors
     /// [`Refusal`] while something runs, and where it was closed before.
     pub fn close(&self) -> Result<(), Refusal> {
-        let mut now = self.now();
+        let now = &mut self.state().now;
         match now.refusal() {
             None => *now = Now::Closed,
             Some(refusal) => return Err(refusal),
@@ -143,8 +153,12 @@ impl Now {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *self.of.now() = Now::Free;
-        self.of.0.over.notify_one();
+        let mut state = self.of.state();
+        state.now = Now::Free;
+        if state.waiting > 0 {
+            drop(state);
+            self.of.0.over.notify_one();
+        }
     }
 }
 
