@@ -429,6 +429,45 @@ def test_a_rule_without_end_is_bounded(vocab: Vocab) -> None:
         Counts().matches("a" * (1 << 20))
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_a_rule_raises_is_raised_wherever_it_is_asked(ends: bool) -> None:
+    """Never taken for a state where nothing, or anything, may come."""
+
+    class Fails(Rule):
+        def start(self) -> Any:
+            return 0
+
+        def step(self, state: Any, byte: int) -> Any:
+            if state == 2:
+                raise LookupError("the database is gone")
+            return state + 1 if byte == ord("a") else None
+
+        def is_end(self, state: Any) -> bool:
+            return ends
+
+    letters = Vocab.from_tokens([bytes([byte]) for byte in range(256)], eog=[])
+    sampler, rows = Sampler(letters, Fails()), Batch(Fails(), 2, vocab=letters)
+    sampler.accept([97, 97])
+    rows.accept([97, 97])
+    rows.accept([97, 97])
+    row, words = np.zeros((2, 256), np.float32), np.zeros(8, np.int32)
+    for ask in (
+        sampler.allowed,
+        lambda: sampler.accept(97),
+        lambda: sampler.sample(row[0]),
+        lambda: sampler.apply(row),
+        lambda: sampler.fill_bitmask(words),
+        rows.bitmask,
+        lambda: rows.allowed(1),
+        lambda: rows.accept([97, 97]),
+        lambda: rows.select(row),
+    ):
+        with pytest.raises(LookupError, match="the database is gone"):
+            ask()
+    assert not row.any()
+    assert sampler.depth == 2
+
+
 def test_a_rule_must_not_use_who_asks_it(vocab: Vocab) -> None:
     class Nested(Digits):
         sampler: Sampler | None = None

@@ -136,12 +136,10 @@ statuses_of! {
     SamplerError => |error| match error {
         SamplerError::Row(_) => TOKENTRIE_ERROR_ROW,
         SamplerError::Span(error) => span(error),
-        SamplerError::Damaged { .. } | SamplerError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
     };
     BatchError => |error| match error {
         BatchError::Width { .. } | BatchError::Rows(_) => TOKENTRIE_ERROR_ROW,
         BatchError::Refused { source, .. } => span(source),
-        BatchError::Damaged { .. } | BatchError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
         BatchError::MixedVocabularies { .. } => TOKENTRIE_ERROR_VOCAB,
         BatchError::Rules(error) => rules(error),
         BatchError::Count { .. }
@@ -191,6 +189,7 @@ fn span(error: &SpanError) -> tokentrie_status {
         SpanError::NotAllowed(_) | SpanError::RollbackTooFar { .. } | SpanError::UnknownPath(_) => {
             TOKENTRIE_ERROR_NOT_ALLOWED
         }
+        SpanError::Damaged { .. } | SpanError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
     }
 }
 

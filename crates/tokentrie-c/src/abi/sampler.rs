@@ -44,16 +44,11 @@ pub extern "C" fn tokentrie_sampler_allowed(
         let buffer = Buffer::new(&ids, capacity, &count, "ids")?;
         what.check("what")?;
         SAMPLERS.with(sampler, |sampler| {
-            let allowed = sampler.allowed();
+            let allowed = sampler.choices()?;
             let kind = match allowed {
-                Allowed::Only { .. } => TOKENTRIE_ALLOWED_ONLY,
                 Allowed::Open { .. } => TOKENTRIE_ALLOWED_OPEN,
                 Allowed::All => TOKENTRIE_ALLOWED_ALL,
-                Allowed::Nothing => {
-                    let (depth, path) = (sampler.span().depth(), sampler.span().path());
-                    let message = format!("after {depth} tokens of {path:?} nothing follows and no value ends");
-                    return Err(Error::new(TOKENTRIE_ERROR_DAMAGED, message));
-                }
+                Allowed::Only { .. } | Allowed::Nothing => TOKENTRIE_ALLOWED_ONLY,
             };
             match allowed.ids() {
                 Some(ids) => buffer.fill_with(ids.len(), ids.iter().map(|token| token.as_i32()))?,

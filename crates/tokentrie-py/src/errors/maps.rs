@@ -139,6 +139,11 @@ impl From<NotAllowed> for Error {
     }
 }
 
+/// Of a set that nobody verified.
+fn damaged(error: &impl std::fmt::Display) -> Error {
+    Class::Trie.error(format!("{error} (Trie.open with verify=True)"))
+}
+
 impl From<SpanError> for Error {
     fn from(error: SpanError) -> Self {
         match error {
@@ -146,6 +151,8 @@ impl From<SpanError> for Error {
             SpanError::OutsideVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
             SpanError::UnknownPath(error) => error.into(),
             SpanError::RollbackTooFar { .. } => Class::Option.error(error.to_string()),
+            SpanError::Problem { ref problem, .. } => of_problem(problem, error.to_string()),
+            SpanError::Damaged { .. } => damaged(&error),
         }
     }
 }
@@ -161,8 +168,6 @@ impl From<SamplerError> for Error {
         match error {
             SamplerError::Row(error) => error.into(),
             SamplerError::Span(error) => error.into(),
-            SamplerError::Problem { ref problem, .. } => of_problem(problem, error.to_string()),
-            SamplerError::Damaged { .. } => Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
         }
     }
 }
@@ -173,8 +178,10 @@ impl From<BatchError> for Error {
             BatchError::Refused { source: SpanError::NotAllowed(_), .. } => Class::NotAllowed,
             BatchError::Refused { source: SpanError::OutsideVocabulary { .. }, .. }
             | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
-            BatchError::Problem { problem, .. } => return of_problem(problem, error.to_string()),
-            BatchError::Damaged { .. } => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
+            BatchError::Refused { source: SpanError::Problem { problem, .. }, .. } => {
+                return of_problem(problem, error.to_string());
+            }
+            BatchError::Refused { source: SpanError::Damaged { .. }, .. } => return damaged(&error),
             BatchError::Width { .. }
             | BatchError::Listed { .. }
             | BatchError::NoLogits { .. }

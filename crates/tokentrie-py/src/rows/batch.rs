@@ -239,6 +239,7 @@ impl Batch {
     ///
     /// Raises:
     ///     IndexError: there is no such row.
+    ///     RuleError, TrieError: nothing may come, as for `Sampler.allowed`.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=3, vocab=10)

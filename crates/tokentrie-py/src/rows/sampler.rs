@@ -148,6 +148,10 @@ impl Sampler {
     ///     int32 [k], ascending. At an open leaf (`open`) the tokens that go on to a longer value. Where the
     ///     sampler leaves logits alone, the whole vocabulary.
     ///
+    /// Raises:
+    ///     RuleError: a rule has no way on. What a rule of yours raises is raised here.
+    ///     TrieError: nothing may come, because the set's file was damaged.
+    ///
     /// Example:
     ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
     ///     >>> sampler.allowed()
@@ -155,8 +159,8 @@ impl Sampler {
     fn allowed<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
         let ids = self.walking(py, |sampler| {
             let n_vocab = sampler.span().rules().n_vocab();
-            sampler.allowed().to_vec(n_vocab)
-        })?;
+            sampler.choices().map(|allowed| allowed.to_vec(n_vocab))
+        })??;
         Ok(id_array(py, ids.into_iter()))
     }
 
@@ -258,6 +262,7 @@ impl Sampler {
     ///
     /// Raises:
     ///     TokenNotAllowedError: a token may not come; it says which, where, and what may. The state is as before.
+    ///     RuleError, TrieError: nothing may come, as for `allowed`.
     ///     VocabularyError: the vocabulary does not have a token. The state is as before.
     ///     TypeError: something is no integer.
     ///

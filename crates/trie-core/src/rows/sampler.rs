@@ -1,6 +1,6 @@
 //! The choice over a row of logits, for hosts that own the row.
 
-use crate::machine::constraint::{Problem, Role, Scratch};
+use crate::machine::constraint::{Role, Scratch};
 use crate::machine::span::{Allowed, Span, SpanError, SpanRules, Status};
 use crate::rows::chooser::{Mode, RowChooser, SamplerOptions};
 use crate::rows::row;
@@ -31,24 +31,6 @@ pub enum SamplerError {
     /// The token or request does not fit the span.
     #[error(transparent)]
     Span(#[from] SpanError),
-    /// Nothing may come: a file that was damaged after it was written, and that nobody verified.
-    #[error("the set is damaged: after {depth} tokens of {path:?} nothing follows and no value ends; verify its file")]
-    Damaged {
-        /// The path of the constraint.
-        path: String,
-        /// Tokens walked in it.
-        depth: usize,
-    },
-    /// Nothing may come, because something went wrong in the constraint.
-    #[error("after {depth} tokens of {path:?}: {problem}")]
-    Problem {
-        /// The path of the constraint.
-        path: String,
-        /// Tokens walked in it.
-        depth: usize,
-        /// What went wrong.
-        problem: Problem,
-    },
 }
 
 /// A [`Span`] with a way to choose. Clones are independent; the trie is shared.
@@ -122,16 +104,7 @@ impl Sampler {
     pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        self.chooser.choose(row, allowed).ok_or_else(|| self.damaged())
-    }
-
-    #[cold]
-    fn damaged(&self) -> SamplerError {
-        let (path, depth) = (self.span.path().to_owned(), self.span.depth());
-        match self.span.problem() {
-            Some(problem) => SamplerError::Problem { path, depth, problem },
-            None => SamplerError::Damaged { path, depth },
-        }
+        self.chooser.choose(row, allowed).ok_or_else(|| self.span.stuck().into())
     }
 
     /// Takes a token, and says what it was.
@@ -200,7 +173,7 @@ impl Sampler {
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
         self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.damaged()) };
+        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.span.stuck().into()) };
         self.chooser.count_starved(starved);
         Ok(())
     }
@@ -220,12 +193,23 @@ impl Sampler {
             return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
         }
         let allowed = self.span.allowed(&mut self.scratch);
-        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.damaged())
+        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.span.stuck().into())
     }
 
     /// What may come next, read without a row: see [`Span::allowed`].
     pub fn allowed(&mut self) -> Allowed<'_> {
         self.span.allowed(&mut self.scratch)
+    }
+
+    /// [`Sampler::allowed`], where it is an error that nothing may come.
+    ///
+    /// # Errors
+    /// A set that is damaged where the span stands, or what went wrong in the constraint.
+    pub fn choices(&mut self) -> Result<Allowed<'_>, SpanError> {
+        match self.span.allowed(&mut self.scratch) {
+            Allowed::Nothing => Err(self.span.stuck()),
+            allowed => Ok(allowed),
+        }
     }
 
     /// Shorthand for the span's status.

@@ -5,7 +5,8 @@ use crate::common::multiples::VOCABULARY;
 use crate::common::{id, ids};
 use std::sync::Arc;
 use trie_core::{
-    Batch, BatchError, DrawSettings, FileOptions, Rows, RowsMut, SamplerOptions, ScoreMode, SpanRules, TokenId, Trie,
+    Batch, BatchError, DrawSettings, FileOptions, Rows, RowsMut, SamplerOptions, ScoreMode, SpanError, SpanRules,
+    TokenId, Trie,
 };
 
 fn batch() -> Batch {
@@ -155,7 +156,7 @@ fn a_damaged_set_stops_the_whole_call() {
         batch.verify(1, &[], RowsMut::new(&mut words[..3], 1, 3, 3).unwrap()).unwrap_err(),
     ];
     for error in errors {
-        assert_eq!(error, BatchError::Damaged { row: 1, path: String::new(), depth: 1 });
+        assert_eq!(error, BatchError::Refused { row: 1, source: SpanError::Damaged { path: String::new(), depth: 1 } });
     }
     assert_eq!((logits, words, chosen), ([1.0; 2 * VOCABULARY], [77; 6], [id(7); 2]), "nothing was written");
 }

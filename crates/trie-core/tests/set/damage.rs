@@ -4,8 +4,8 @@
 use crate::common::{Naive, id, ids};
 use std::sync::Arc;
 use trie_core::{
-    Allowed, ByteTrie, FileOptions, NamedLeaf, Sampler, SamplerError, SamplerOptions, Scratch, SpanRules, SpanState,
-    Status, TokenizedLeaf, Trie, TrieState,
+    Allowed, ByteTrie, FileOptions, NamedLeaf, Sampler, SamplerError, SamplerOptions, Scratch, SpanError, SpanRules,
+    SpanState, Status, TokenizedLeaf, Trie, TrieState,
 };
 
 const VOCABULARY: usize = 64;
@@ -128,7 +128,8 @@ fn walk_faces(trie: &Trie, seed: u32, what: &str) {
             (0..VOCABULARY as u32).map(|token| (token.wrapping_mul(seed + depth) % 61) as f32).collect();
         let nothing = sampler.allowed() == Allowed::Nothing;
         let (mut masked, mut words) = (row.clone(), [7; 2]);
-        let refused = |error: Result<(), SamplerError>| matches!(error, Err(SamplerError::Damaged { .. }));
+        let refused =
+            |error: Result<(), SamplerError>| matches!(error, Err(SamplerError::Span(SpanError::Damaged { .. })));
         assert_eq!(refused(sampler.mask(&mut masked)), nothing, "{what}");
         assert_eq!(refused(sampler.fill_bitmask(&mut words)), nothing, "{what}");
         assert_eq!(refused(sampler.sample(&row).map(|_| ())), nothing, "{what}");

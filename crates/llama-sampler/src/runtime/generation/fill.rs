@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
     After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
-    SamplerOptions, Scoring, Scratch, SpanRules, SpanState, TokenId, Want,
+    SamplerOptions, Scoring, Scratch, SpanError, SpanRules, SpanState, TokenId, Want,
 };
 use trie_text::{
     Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Listing, Overshoot, SlotSet, Vocab,
@@ -232,7 +232,7 @@ impl<W: Watch> Filler<W> {
         let Some(problem) = constraint.problem(at) else { return RuntimeError::DamagedSet };
         match problem.downcast_ref::<FormError>() {
             Some(error) => error.clone().into(),
-            None => SamplerError::Problem { path: String::new(), depth: at.depth(), problem }.into(),
+            None => SamplerError::from(SpanError::Problem { path: String::new(), depth: at.depth(), problem }).into(),
         }
     }
 

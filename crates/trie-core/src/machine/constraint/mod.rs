@@ -93,6 +93,8 @@ impl Problem {
     }
 }
 
+impl Eq for Problem {}
+
 impl PartialEq for Problem {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

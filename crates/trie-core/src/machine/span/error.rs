@@ -1,5 +1,6 @@
 //! What a span refuses.
 
+use crate::machine::constraint::Problem;
 use crate::set::ids::TokenId;
 use crate::set::trie::NotAllowed;
 
@@ -28,6 +29,24 @@ pub enum SpanError {
     /// No constraint of that path.
     #[error(transparent)]
     UnknownPath(#[from] UnknownPath),
+    /// Nothing may come: a file that was damaged after it was written, and that nobody verified.
+    #[error("the set is damaged: after {depth} tokens of {path:?} nothing follows and no value ends; verify its file")]
+    Damaged {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+    },
+    /// Nothing may come, because something went wrong in the constraint.
+    #[error("after {depth} tokens of {path:?}: {problem}")]
+    Problem {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+        /// What went wrong.
+        problem: Problem,
+    },
 }
 
 /// A path that no constraint has.

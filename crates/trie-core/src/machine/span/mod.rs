@@ -92,6 +92,12 @@ impl Span {
         self.rules.problem(&self.walked.state)
     }
 
+    /// The error where nothing may come.
+    #[cold]
+    pub(crate) fn stuck(&self) -> SpanError {
+        self.rules.stuck(&self.walked.state)
+    }
+
     /// What a token would be, if it may come.
     pub fn role_of(&self, token: TokenId) -> Option<Role> {
         self.rules.step(&self.walked.state, token).map(|step| step.role)

@@ -1,5 +1,6 @@
 //! A state with what is needed to go back: what a [`Span`](super::Span) and every row of a batch are.
 
+use super::allowed::Allowed;
 use super::error::SpanError;
 use super::rules::SpanRules;
 use super::state::{SpanState, Status};
@@ -69,8 +70,10 @@ impl Trail {
             return SpanError::OutsideVocabulary { token, n_vocab };
         }
         let mut scratch = Scratch::default();
-        let legal = rules.allowed_in(constraint, &self.state, &mut scratch).iter();
-        NotAllowed::new(token, self.state.accepted(), legal).into()
+        match rules.allowed_in(constraint, &self.state, &mut scratch) {
+            Allowed::Nothing => rules.stuck(&self.state),
+            allowed => NotAllowed::new(token, self.state.accepted(), allowed.iter()).into(),
+        }
     }
 
     /// Whether so many tokens can be taken back.

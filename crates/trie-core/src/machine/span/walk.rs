@@ -9,6 +9,7 @@
 //! ```
 
 use super::allowed::Allowed;
+use super::error::SpanError;
 use super::rules::{After, SpanRules};
 use super::state::{SpanState, Status};
 use crate::machine::constraint::{Ending, Except, Problem, Role, Scratch, Special, Step, Tokens};
@@ -91,6 +92,17 @@ impl<C: Special> SpanRules<C> {
     /// Why nothing may come, where something went wrong.
     pub(crate) fn problem(&self, state: &SpanState<C::State>) -> Option<Problem> {
         self.constraint(state).problem(&state.at)
+    }
+
+    /// The error where nothing may come.
+    #[cold]
+    pub(crate) fn stuck(&self, state: &SpanState<C::State>) -> SpanError {
+        let path = self.constraints()[state.constraint as usize].0.clone();
+        let depth = state.depth();
+        match self.problem(state) {
+            Some(problem) => SpanError::Problem { path, depth, problem },
+            None => SpanError::Damaged { path, depth },
+        }
     }
 
     /// Goes on by a token and says what it was; `None`, and nothing changed, if it may not come.

@@ -4,7 +4,7 @@ use super::continuations::{Continuations, Ends, ScoreMode};
 use super::rows::Rows;
 use super::{Batch, BatchError, Worker};
 use crate::machine::constraint::{AnyConstraint, Constraint, Scratch, Tokens};
-use crate::machine::span::{Allowed, SpanRules};
+use crate::machine::span::{Allowed, SpanError, SpanRules};
 use crate::rows::chooser::SamplerOptions;
 use crate::rows::element::Logit;
 use crate::rows::logits::{NoLogits, nothing_in};
@@ -342,7 +342,7 @@ impl BeamSearch {
         let constraint = rules.constraint(state);
         let Some(leaf) = of.walked.value(constraint) else {
             let path = rules.constraints()[state.constraint_number()].0.clone();
-            return Err(BatchError::Damaged { row, path, depth: state.depth() });
+            return Err(BatchError::Refused { row, source: SpanError::Damaged { path, depth: state.depth() } });
         };
         self.finished.push((beam, self.prefixes[row].clone(), leaf));
         Ok(())

@@ -1,7 +1,7 @@
 //! Why a batch refused.
 
 use super::rows::RowsError;
-use crate::machine::constraint::{AnyState, Problem};
+use crate::machine::constraint::AnyState;
 use crate::machine::span::{RulesError, SpanError, SpanRules, SpanState};
 use crate::rows::logits::NoLogits;
 use crate::rows::settings::DrawError;
@@ -45,35 +45,13 @@ pub enum BatchError {
     /// Rows that the memory does not hold.
     #[error(transparent)]
     Rows(#[from] RowsError),
-    /// A token or a rollback that does not fit one of the rows.
+    /// A token or a rollback that does not fit one of the rows, or nothing may come in it.
     #[error("row {row}: {source}")]
     Refused {
         /// The row.
         row: usize,
-        /// What of it, and why: the token, or how far it shall go back.
+        /// What of it, and why: the token, how far it shall go back, or what went wrong.
         source: SpanError,
-    },
-    /// Nothing may come in a row: a file that was damaged after it was written, and that nobody verified.
-    #[error("row {row}: the set is damaged: after {depth} tokens of {path:?} nothing follows; verify its file")]
-    Damaged {
-        /// The row.
-        row: usize,
-        /// The path of the constraint.
-        path: String,
-        /// Tokens walked in it.
-        depth: usize,
-    },
-    /// Nothing may come in a row, because something went wrong in its constraint.
-    #[error("row {row}: after {depth} tokens of {path:?}: {problem}")]
-    Problem {
-        /// The row.
-        row: usize,
-        /// The path of the constraint.
-        path: String,
-        /// Tokens walked in it.
-        depth: usize,
-        /// What went wrong.
-        problem: Problem,
     },
     /// Rules over vocabularies of different sizes.
     #[error("row {row}: its rules are for a vocabulary of {got} tokens, those of the batch for {n_vocab}")]
@@ -163,12 +141,7 @@ pub enum BatchError {
 impl BatchError {
     /// Nothing may come in a row.
     pub(super) fn stuck(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
-        let path = rules.constraints()[state.constraint_number()].0.clone();
-        let depth = state.depth();
-        match rules.problem(state) {
-            Some(problem) => Self::Problem { row, path, depth, problem },
-            None => Self::Damaged { row, path, depth },
-        }
+        Self::Refused { row, source: rules.stuck(state) }
     }
 
     /// The row it is about, if it is about one.
@@ -176,8 +149,6 @@ impl BatchError {
         match self {
             Self::NoSuchRow { row, .. }
             | Self::Refused { row, .. }
-            | Self::Damaged { row, .. }
-            | Self::Problem { row, .. }
             | Self::MixedVocabularies { row, .. }
             | Self::Endless { row }
             | Self::NoLogits { row, .. }

@@ -295,10 +295,14 @@ impl Batch {
     /// What may come next in a row.
     ///
     /// # Errors
-    /// No such row.
+    /// No such row; nothing may come in it, because its set is damaged or something went wrong in its constraint.
     pub fn allowed<'a>(&'a self, row: usize, scratch: &'a mut Scratch) -> Result<Allowed<'a>, BatchError> {
-        let row = self.row(row)?;
-        Ok(self.rules_of(row).allowed(row.walked.state(), scratch))
+        let Row { walked, .. } = self.row(row)?;
+        let rules = self.rules_of(&self.rows[row]);
+        match rules.allowed(walked.state(), scratch) {
+            Allowed::Nothing => Err(BatchError::stuck(row, rules, walked.state())),
+            allowed => Ok(allowed),
+        }
     }
 
     /// Where a row is, as a value.
