@@ -2,7 +2,7 @@
 
 use super::parts::{ids, named, rules_and_options, state};
 use super::structs::{tokentrie_sampler, tokentrie_sampler_options, tokentrie_trie, tokentrie_vocab};
-use crate::error::{Error, Result, done, guarded};
+use crate::error::{Result, done, guarded};
 use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
