@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tokentrie
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from tokentrie import (
     ChatStream,
     Choice,
@@ -125,6 +126,7 @@ def values(model: Model, trie: Trie) -> None:
     assert_type(model.generate("x"), Generated)
     assert_type(model.generate("x", Form("a", Slot("b", Colour))), Generated)
     assert_type(JsonSchema(Person).parse("{}"), Person)
+    assert_type(JsonSchema(TypeAdapter(Person)).parse("{}"), Person)
     assert_type(JsonSchema(list[Colour]).parse("[]"), list[Colour])
     assert_type(JsonSchema({"type": "object"}).parse("{}"), Any)
     assert_type(JsonSchema('{"type": "object"}'), JsonSchema)

@@ -755,6 +755,16 @@ class JsonSchema(Rule[_Value]):
     @overload
     def __new__(
         cls,
+        schema: _Adapter[_V],
+        *,
+        whitespace: bool | str | None = None,
+        unicode_escapes: bool = True,
+        lenient: bool = False,
+        limits: Limits | None = None,
+    ) -> JsonSchema[_V]: ...
+    @overload
+    def __new__(
+        cls,
         schema: TypeForm[_V],
         *,
         whitespace: bool | str | None = None,

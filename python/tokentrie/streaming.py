@@ -183,7 +183,11 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
     def __init__(self, model: Model, prompt: Any, constraint: Any = None, **options: Any) -> None:
         signature = inspect.signature(model.generate)
         signature.bind(prompt, constraint, **options)
-        Sampling().replace(**{name: value for name, value in options.items() if name not in signature.parameters})
+        settings = {name: value for name, value in options.items() if name not in signature.parameters}
+        try:
+            Sampling().replace(**settings)
+        except TypeError as error:
+            raise TypeError(str(error).replace("replace()", "stream()")) from None
         self._begin(_TextWork(functools.partial(model.generate, prompt, constraint), options), "stream")
 
     @property

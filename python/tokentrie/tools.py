@@ -211,5 +211,9 @@ def _docstring(text: str) -> tuple[str, dict[str, str]]:
         read = docstring_parser.parse(text)
     except docstring_parser.ParseError:
         return text.strip(), {}
-    notes = {note.arg_name.lstrip("*"): " ".join((note.description or "").split()) for note in read.params}
+    notes = {
+        name.strip().lstrip("*"): " ".join((note.description or "").split())
+        for note in read.params
+        for name in note.arg_name.split(",")  # numpy describes several at once
+    }
     return (read.description or "").strip(), notes

@@ -161,6 +161,9 @@ class TestHeld:
             chat(model, begun, constraint=["yes"], continue_final_message="content")
         with pytest.raises(TypeError, match="response_format must be a dict"):
             chat(model, ASK, response_format="json")
+        gate = tokentrie.ThinkGate("<think>", "</think>", budget=3, then=Integer(1, 9))
+        with pytest.raises(OptionError, match="a chat has thoughts of its own"):
+            chat(model, ASK, constraint=gate)
 
 
 class TestInvalid:

@@ -200,6 +200,12 @@ class TestRendering:
             ([{"role": 5, "content": "x"}], "the role is 5"),
             ([{"role": "user", "content": {"text": "x"}}], "the content is .* must be a str or a list of parts"),
             ([{"role": "user", "content": [{"text": "x"}]}], 'a part of the content has no "type"'),
+            ([{"role": "user", "content": ["x"]}], 'a part of the content has no "type"'),
+            ([{"role": "user", "content": [{"type": "text"}]}], 'a part of the content has no "text"'),
+            (
+                [{"role": "user", "content": [{"type": "text", "text": 3}]}],
+                "the text of a part .* is 3: it must be a str",
+            ),
             ([{"role": "tool", "content": {"a": 1}}], "json.dumps"),
             ([{"role": "assistant", "content": "", "tool_calls": [{"id": "x"}]}], "tool_calls.0. has no name"),
             ([{"role": "assistant", "content": "", "tool_calls": "x"}], "must be a list"),

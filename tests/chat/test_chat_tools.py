@@ -233,6 +233,23 @@ def test_docstrings(text: str) -> None:
     assert said == {"tone": "how it sounds.", "times": "how often."}
 
 
+def test_numpy_describes_several_at_once() -> None:
+    def area(width: int, height: int = 1) -> int:
+        """How large it is.
+
+        Parameters
+        ----------
+        width, height : int
+            In metres.
+        """
+        return width * height
+
+    properties = Tools([area]).definitions[0]["function"]["parameters"]["properties"]
+    assert {name: value["description"] for name, value in properties.items()} == dict.fromkeys(
+        ["width", "height"], "In metres."
+    )
+
+
 def test_results_are_json() -> None:
     when = datetime.date(2026, 1, 31)
     for result, text in [

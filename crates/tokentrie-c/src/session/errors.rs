@@ -111,6 +111,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentBegun
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
+            | ChatError::ContentThinks
             | ChatError::Untold) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())

@@ -64,6 +64,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentBegun
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
+            | ChatError::ContentThinks
             | ChatError::Untold => Class::Option.error(error.to_string()),
         }
     }

@@ -52,13 +52,17 @@ pub fn check_message(
 
 /// Whether a part of content is text, or of a kind that the template knows and that is no picture or sound.
 fn check_part(part: &Value, template: &str) -> Result<(), String> {
-    let kind = match (part, part.get("type").and_then(Value::as_str)) {
-        (Value::String(_), _) | (_, Some("text")) => return Ok(()),
-        (_, Some(kind)) => kind,
-        (_, None) => {
-            return Err("a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into());
-        }
+    const TEXT: &str = "{\"type\": \"text\", \"text\": \"...\"}";
+    let Some(kind) = part.get("type").and_then(Value::as_str) else {
+        return Err(format!("a part of the content has no \"type\": it is {TEXT}, not {}", short(part)));
     };
+    if kind == "text" {
+        return match part.get("text") {
+            Some(Value::String(_)) => Ok(()),
+            Some(other) => Err(format!("the text of a part of the content is {}: it must be a str", short(other))),
+            None => Err(format!("a part of the content has no \"text\": it is {TEXT}")),
+        };
+    }
     let is_media = MEDIA.iter().any(|media| kind.contains(media));
     let is_known = ['"', '\''].iter().any(|quote| template.contains(&format!("{quote}{kind}{quote}")));
     match (is_media, is_known) {

@@ -18,7 +18,7 @@ use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special};
+use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special, ThinkGate};
 use trie_text::VocabError;
 
 /// Messages, tools and settings of a reply.
@@ -201,6 +201,9 @@ impl ChatRequest {
             if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
                 return Err(ChatError::ContentBegun);
             }
+            if held.downcast_ref::<ThinkGate>().is_some() {
+                return Err(ChatError::ContentThinks);
+            }
             if held.first_set().is_some_and(|set| set.heal_bytes() > 0) {
                 return Err(ChatError::ContentHealed);
             }
@@ -258,6 +261,12 @@ pub enum ChatError {
     /// A set that begins inside the prompt.
     #[error("the constraint of the content begins inside the prompt (token healing): make it without heal=True")]
     ContentHealed,
+    /// Thoughts are no content.
+    #[error(
+        "a ThinkGate is no constraint of content, because a chat has thoughts of its own: give what the gate is \
+         followed by, and thinking_budget"
+    )]
+    ContentThinks,
     /// Content that was begun cannot be held to something.
     #[error(
         "constraint and response_format hold content from its beginning, and continue_final_message goes on with one"
