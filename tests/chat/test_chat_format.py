@@ -682,3 +682,20 @@ def test_a_model_without_a_template() -> None:
     assert model.chat_format is form
     text = form.render([USER, form.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>')], TOOLS)
     assert '{"name": "ring", "arguments": {}}\n</tool_call><|im_end|>' in text
+
+
+def test_each_schema_is_warned_of() -> None:
+    """Two tools whose warnings read alike, and the same one twice."""
+    form = ChatFormat(TEMPLATE, BYTES)
+
+    def warned(schema: dict[str, Any]) -> list[str]:
+        parameters = {"type": "object", "properties": {"p": schema}, "required": ["p"]}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            form.constraint([{"name": "x", "parameters": parameters}], BYTES, "required")
+        return [str(warning.message) for warning in caught]
+
+    one = {"type": "array", "contains": {"const": 1}, "unevaluatedItems": False}
+    other = {"type": "array", "prefixItems": [{"const": 1}], "contains": {"const": 2}, "unevaluatedItems": False}
+    assert warned(one) == warned(other) != []
+    assert warned(one) == []

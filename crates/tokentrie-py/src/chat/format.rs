@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, ToolsIn, control_texts, template_or_chatml};
@@ -60,7 +60,7 @@ pub(crate) struct ChatFormat {
     vocab: Option<Py<Vocab>>,
     analysis: PyOnceLock<Py<PyAny>>,
     /// Warnings that were given.
-    told: Mutex<HashSet<String>>,
+    told: Mutex<HashSet<(u64, String)>>,
     /// Of the vocabulary that was used last.
     over_vocab: Mutex<Option<Arc<ModelFormat>>>,
 }
@@ -139,16 +139,22 @@ impl ChatFormat {
     /// Warns of what in the tools' schemas is not held, once.
     pub(crate) fn warn_of(&self, py: Python<'_>, options: &ConstraintOptions) -> Result<Arc<[String]>> {
         let warnings = released(py, || self.core.warnings(options))?;
-        self.tell(py, &warnings)?;
+        self.tell(py, &options.tools, &warnings)?;
         Ok(warnings)
     }
 
-    /// Gives warnings that were not given before.
-    pub(crate) fn tell(&self, py: Python<'_>, warnings: &[String]) -> Result<()> {
+    /// Gives warnings that were not given before of the same tools.
+    pub(crate) fn tell(&self, py: Python<'_>, tools: &chat_format::Tools, warnings: &[String]) -> Result<()> {
+        if warnings.is_empty() {
+            return Ok(());
+        }
+        let mut hasher = DefaultHasher::new();
+        tools.iter().for_each(|tool| (&tool.name, tool.parameters.to_string()).hash(&mut hasher));
+        let of = hasher.finish();
         for warning in warnings {
             let new = {
                 let mut told = locked(py, &self.told)?;
-                told.len() < MOST_TOLD && told.insert(warning.clone())
+                told.len() < MOST_TOLD && told.insert((of, warning.clone()))
             };
             if new {
                 warn(py, warning)?;

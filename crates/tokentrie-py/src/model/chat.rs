@@ -303,7 +303,7 @@ impl Model {
             let over = format.over_vocab(py, loaded.model.vocab())?;
             Ok(asked(py, Limits::NONE, || request.ready(&over))??)
         })?;
-        format.tell(py, ready.warnings())?;
+        format.tell(py, offered.core(), ready.warnings())?;
         warn_of_same(py, count, mode)?;
         let replies = self.using(py, None, &call, |runtime, watch| {
             ready.reply_each(runtime, count, &mut Listening { watch, stream })
