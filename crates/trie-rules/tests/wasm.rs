@@ -154,7 +154,8 @@ fn quickly<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let (clock, began) = (Instant::now(), own_time(Instant::now()));
     let done = work();
     let took = own_time(clock).saturating_sub(began);
-    assert!(took < Duration::from_secs(1), "{what}: {took:?}");
+    // Beside other tests one was seen: only what nothing bounds takes so long.
+    assert!(took < Duration::from_secs(5), "{what}: {took:?}");
     done
 }
 
