@@ -11,7 +11,7 @@ from typing import Any as Anything
 import numpy as np
 import pytest
 from models import TINY
-from tokentrie import Batch, Model, Sampler, TokenNotAllowedError, TokenTrieError, Trie, TrieError, Vocab
+from tokentrie import Batch, Model, Sampler, TokenTrieError, Trie, TrieError, Vocab
 
 SIZE = 63
 """Leaves 31 bits over the words of a mask."""
@@ -77,6 +77,8 @@ def faces(sampler: Sampler) -> list[Callable[[], Anything]]:
         lambda: unwritten(copy.fill_bitmask, words),
         lambda: copy.sample(logits),
         lambda: copy.advance(logits),
+        copy.allowed,
+        *(lambda token=token: copy.accept(token) for token in (0, 1, SIZE - 1)),
     ]
 
 
@@ -91,7 +93,10 @@ def walk(trie: Trie, **options: Anything) -> int:
             assert sampler.leaf is None or sampler.leaf.tokens
             continue
         assert sampler.state == "active"
-        allowed = sampler.allowed().tolist()
+        try:
+            allowed = sampler.allowed().tolist()
+        except TrieError:
+            allowed = []
         if sampler.open:
             sampler.fill_bitmask(words := np.zeros(2, np.int32))
             assert words.view(np.uint32).tolist() == [2**32 - 1, 2**31 - 1]
@@ -101,9 +106,6 @@ def walk(trie: Trie, **options: Anything) -> int:
             for face in faces(sampler):
                 with pytest.raises(TrieError, match=r"damaged.*verify=True"):
                     face()
-            for token in (0, 1, SIZE - 1):
-                with pytest.raises(TokenNotAllowedError):
-                    sampler.accept(token)
             assert sampler.state == "active"
             continue
         else:

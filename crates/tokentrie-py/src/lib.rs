@@ -21,10 +21,6 @@ mod spec;
 mod trie;
 mod vocab;
 
-/// Schemas are made ready in half the time of the C library's allocator: small pieces come and go on several threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The native part of tokentrie; import `tokentrie` instead.
 #[pyo3::pymodule]
 mod _native {
