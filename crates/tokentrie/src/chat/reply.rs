@@ -162,9 +162,9 @@ impl ReadyChat {
         self.reply_each(runtime, 1, watch)?.pop().ok_or(RuntimeError::Closed)
     }
 
-    /// Generates `n` replies, with seeds and in the order of [`Call::run_each`](crate::run::Call::run_each). What
-    /// `watch` hears of several says nothing of which it is. Fewer where they were cancelled: then the last is what
-    /// had come.
+    /// Generates `n` replies, with seeds and in the order of
+    /// [`ReadyGeneration::run_each`](crate::run::ReadyGeneration::run_each). What `watch` hears of several says nothing
+    /// of which it is. Fewer where they were cancelled: then the last is what had come.
     ///
     /// # Errors
     /// As [`Runtime::generate`], of the first that fails.
