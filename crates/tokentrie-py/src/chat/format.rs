@@ -59,7 +59,7 @@ pub(crate) struct ChatFormat {
     core: chat_format::ChatFormat,
     vocab: Option<Py<Vocab>>,
     analysis: PyOnceLock<Py<PyAny>>,
-    /// Warnings that were given.
+    /// Warnings that were given, each with a hash of the tools that it is of.
     told: Mutex<HashSet<(u64, String)>>,
     /// Of the vocabulary that was used last.
     over_vocab: Mutex<Option<Arc<ModelFormat>>>,

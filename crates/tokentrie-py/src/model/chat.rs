@@ -1,6 +1,6 @@
 //! Chats with a model, as Python asks for them.
 
-use crate::call::{CancelToken, begun, ended};
+use crate::call::{CancelToken, begun};
 use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice, tools_in};
 use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::{messages, nearest};
@@ -8,11 +8,11 @@ use crate::chat::tools::Tools;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
-use crate::errors::{Error, Refused, Result, with_partial};
+use crate::errors::{Error, Refused, Result};
 use crate::exit::{attached, called};
-use crate::model::generated::Several;
-use crate::model::loaded::{Model, several, stops, warn_of_same};
+use crate::model::loaded::{Model, stops};
 use crate::model::meaning::{value_or_refused, value_reader};
+use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::spec::as_object;
@@ -226,9 +226,8 @@ impl Model {
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
         thinking_budget=None, stream=None, n=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise,
-        mode=Given(None),
-        sampling=None, max_tokens=None, probabilities=false, logprobs=None, cancel=None, timeout=None, priority=0,
-        continue_final_message=None, template_variables=None, **settings
+        mode=Given(None), sampling=None, max_tokens=None, probabilities=false, logprobs=None, cancel=None, timeout=None,
+        priority=0, continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _chat(
@@ -321,14 +320,8 @@ impl Model {
             }
             all.push(message);
         }
-        let all = Several::of(all, n.is_some());
-        if let Some(tokens) = cancelled {
-            return Err(with_partial(py, ended(&call, &format!("after {tokens} generated tokens")), all));
-        }
-        match refused.filter(|_| on_invalid == OnInvalid::Raise) {
-            Some(error) => Err(with_partial(py, error, all)),
-            None => Ok(all),
-        }
+        let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
+        Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)
     }
 
     /// What `response_format` of chat APIs asks for, as a constraint; None for text.

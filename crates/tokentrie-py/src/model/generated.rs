@@ -107,29 +107,6 @@ pub(crate) struct Stats {
     seed: u32,
 }
 
-/// What a call gives: one, or a list where a number of them was asked for.
-#[cfg(feature = "llama")]
-#[derive(IntoPyObject)]
-pub(crate) enum Several<T> {
-    /// One.
-    One(T),
-    /// So many.
-    All(Vec<T>),
-}
-
-#[cfg(feature = "llama")]
-impl<T> Several<T> {
-    pub(crate) fn of(mut all: Vec<T>, is_list: bool) -> Self {
-        match all.pop() {
-            Some(only) if !is_list => Self::One(only),
-            last => {
-                all.extend(last);
-                Self::All(all)
-            }
-        }
-    }
-}
-
 #[cfg(feature = "llama")]
 impl Generated {
     pub(crate) fn new(

@@ -10,9 +10,10 @@ use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
-use crate::model::generated::{Generated, Several};
+use crate::model::generated::Generated;
 use crate::model::meaning::{Meaning, Written, meaning};
 use crate::model::rivals;
+use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rule::of_user::UserRule;
@@ -384,14 +385,8 @@ impl Model {
                 stopped = stopped.or(all.last().map(Generated::count));
             }
         }
-        let all = Several::of(all, n.is_some());
-        if let Some(tokens) = stopped {
-            return Err(with_partial(py, call::ended(&call, &format!("after {tokens} generated tokens")), all));
-        }
-        match refused.filter(|_| on_invalid == OnInvalid::Raise) {
-            Some(error) => Err(with_partial(py, error, all)),
-            None => Ok(all),
-        }
+        let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
+        Several::of(all, n.is_some()).unless(py, &call, stopped, refused)
     }
 
     /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -665,36 +660,6 @@ impl Model {
 /// What runs calls beside other work, in Python.
 pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("tokentrie.streaming")?.getattr(name)
-}
-
-/// More results of one call than that are a mistake.
-const MOST_RESULTS: u32 = 1024;
-
-/// How many to generate.
-///
-/// # Errors
-/// `OptionError` for none, and where a callback could not tell which it hears of.
-pub(crate) fn several(n: Option<i64>, is_watched: bool) -> Result<u32> {
-    let Some(n) = n else { return Ok(1) };
-    if is_watched {
-        let message = "n asks for several results, and on_step and streams hear of one: leave n out";
-        return Err(Class::Option.error(message));
-    }
-    match unsigned("n", n)? {
-        n @ 1..=MOST_RESULTS => Ok(n),
-        n => Err(Class::Option.error(format!("n is {n}: it must be from 1 to {MOST_RESULTS}"))),
-    }
-}
-
-/// Warns where all results are the same one.
-///
-/// # Errors
-/// What the warning raises.
-pub(crate) fn warn_of_same(py: Python<'_>, count: u32, mode: trie_core::Mode) -> Result<()> {
-    if count > 1 && mode == trie_core::Mode::Greedy {
-        warn(py, &format!("n={count} gives the same {count} times with mode=\"greedy\": use mode=\"sampled\""))?;
-    }
-    Ok(())
 }
 
 /// Stop texts: a str, or a list of them.

@@ -22,4 +22,6 @@ mod prefix;
 #[cfg(feature = "llama")]
 pub(crate) mod rivals;
 #[cfg(feature = "llama")]
+pub(crate) mod several;
+#[cfg(feature = "llama")]
 pub(crate) mod watch;

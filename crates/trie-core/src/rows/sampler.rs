@@ -204,12 +204,9 @@ impl Sampler {
     /// [`Sampler::allowed`], where it is an error that nothing may come.
     ///
     /// # Errors
-    /// A set that is damaged where the span stands, or what went wrong in the constraint.
+    /// As [`SpanRules::choices`].
     pub fn choices(&mut self) -> Result<Allowed<'_>, SpanError> {
-        match self.span.allowed(&mut self.scratch) {
-            Allowed::Nothing => Err(self.span.stuck()),
-            allowed => Ok(allowed),
-        }
+        self.span.choices(&mut self.scratch)
     }
 
     /// Shorthand for the span's status.

@@ -92,6 +92,14 @@ impl Span {
         self.rules.problem(&self.walked.state)
     }
 
+    /// [`Span::allowed`], where it is an error that nothing may come.
+    ///
+    /// # Errors
+    /// As [`SpanRules::choices`].
+    pub fn choices<'a>(&'a self, scratch: &'a mut Scratch) -> Result<Allowed<'a>, SpanError> {
+        self.rules.choices(&self.walked.state, scratch)
+    }
+
     /// The error where nothing may come.
     #[cold]
     pub(crate) fn stuck(&self) -> SpanError {

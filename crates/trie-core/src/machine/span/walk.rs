@@ -94,6 +94,21 @@ impl<C: Special> SpanRules<C> {
         self.constraint(state).problem(&state.at)
     }
 
+    /// [`SpanRules::allowed`], where it is an error that nothing may come.
+    ///
+    /// # Errors
+    /// A set that is damaged where the state stands, or what went wrong in the constraint.
+    pub fn choices<'a>(
+        &'a self,
+        state: &'a SpanState<C::State>,
+        scratch: &'a mut Scratch,
+    ) -> Result<Allowed<'a>, SpanError> {
+        match self.allowed(state, scratch) {
+            Allowed::Nothing => Err(self.stuck(state)),
+            allowed => Ok(allowed),
+        }
+    }
+
     /// The error where nothing may come.
     #[cold]
     pub(crate) fn stuck(&self, state: &SpanState<C::State>) -> SpanError {

@@ -297,12 +297,9 @@ impl Batch {
     /// # Errors
     /// No such row; nothing may come in it, because its set is damaged or something went wrong in its constraint.
     pub fn allowed<'a>(&'a self, row: usize, scratch: &'a mut Scratch) -> Result<Allowed<'a>, BatchError> {
-        let Row { walked, .. } = self.row(row)?;
-        let rules = self.rules_of(&self.rows[row]);
-        match rules.allowed(walked.state(), scratch) {
-            Allowed::Nothing => Err(BatchError::stuck(row, rules, walked.state())),
-            allowed => Ok(allowed),
-        }
+        let held = self.row(row)?;
+        let choices = self.rules_of(held).choices(held.walked.state(), scratch);
+        choices.map_err(|source| BatchError::Refused { row, source })
     }
 
     /// Where a row is, as a value.
