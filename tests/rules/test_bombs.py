@@ -71,6 +71,18 @@ for _ in range(300):
 rule = Regex("a")
 for _ in range(20_000):
     rule = rule + Regex("b")""",
+    "choices in choices": """
+rule = Regex("a")
+for _ in range(100_000):
+    rule = tokentrie.OneOf(rule, "b")""",
+    "gates in gates": """
+gate = ["a"]
+for _ in range(100_000):
+    gate = tokentrie.ThinkGate("<a>", "</a>", then=gate)""",
+    "gates in samplers": """
+gate = tokentrie.ThinkGate([7], [8], vocab=16)
+for _ in range(100_000):
+    gate = tokentrie.ThinkGate([7], [8], then=Sampler(16, tokentrie.Trie.from_sequences([[1]]) + gate))""",
     "allowed_bytes": """
 class Endless(tokentrie.Rule):
     start = lambda self: 0

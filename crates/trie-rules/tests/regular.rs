@@ -418,6 +418,13 @@ fn what_is_never_settled() {
 fn nothing_to_choose_from() {
     let none: [&str; 0] = [];
     assert_eq!(Regular::one_of([], &none).unwrap_err(), RegularError::NoTexts);
+
+    let mut nested = Regular::integer(Some(0), Some(9)).unwrap();
+    for _ in 0..256 {
+        nested = Regular::one_of([nested], &["a"]).unwrap();
+    }
+    assert_eq!(nested.value(b"7"), Some(Value::Integer(7)));
+    assert_eq!(Regular::one_of([nested], &["a"]).unwrap_err(), RegularError::TooDeep { most: 256 });
     let only = Regular::one_of([], &[""]).unwrap();
     assert!(only.is_match(b"") && !only.is_match(b"a"));
     assert_eq!(only.texts(5).unwrap(), [Vec::<u8>::new()]);

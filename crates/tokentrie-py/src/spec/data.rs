@@ -15,7 +15,7 @@ use crate::rule::sequence::Sequence;
 use crate::rule::time::{DateTime, Time};
 use crate::rule::typed::{Typed, is_type, of_type};
 use crate::spec::object::SpecObject;
-use crate::spec::spec_of;
+use crate::spec::{Inside, spec_of};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use std::sync::Arc;
@@ -27,6 +27,7 @@ use tokentrie::spec::{Part, Piece, Spec, StringSpec};
 /// As [`spec_of`].
 pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
     let py = given.py();
+    let _inside = Inside::one_more()?;
     if let Ok(spec) = given.cast::<SpecObject>() {
         return Ok(spec.get().given().clone());
     }

@@ -25,9 +25,11 @@ use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
-    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
+    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, MOST_DEPTH, Object, Over, Spec, SpecError, SpecProblem,
+    alone,
 };
 use trie_core::work::Limits;
 use trie_core::{AnyConstraint, Constraint, Payload, PayloadReport, Problem, SpanRules};
@@ -43,6 +45,33 @@ pub(crate) struct Around<'t> {
     pub(crate) cache: Cache<'t>,
 }
 
+thread_local! {
+    /// Objects in objects that are being read.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While it lives, an object inside another is read.
+pub(crate) struct Inside;
+
+impl Inside {
+    /// # Errors
+    /// Objects that are nested deeper than specs may be: reading them would end the stack.
+    pub(crate) fn one_more() -> Result<Self> {
+        let depth = DEPTH.get();
+        if depth > MOST_DEPTH {
+            return Err(of_spec(SpecProblem::TooDeep { most: MOST_DEPTH }));
+        }
+        DEPTH.set(depth + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
 /// The spec that an object is, whatever its kind: the one place that tells the kinds of Python's apart.
 ///
 /// `what` is the name of the argument; `vocab` the vocabulary that it will be used with, where that is known.
@@ -50,6 +79,7 @@ pub(crate) struct Around<'t> {
 /// # Errors
 /// `TypeError` for what is no constraint, `PayloadError` for a str that is no JSON, those of reading a spec.
 pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<Vocab>>) -> Result<Spec> {
+    let _inside = Inside::one_more()?;
     if let Ok(trie) = given.cast::<Trie>() {
         return Ok(Spec::Object(Object::Set(trie.get().core().clone())));
     }

@@ -326,6 +326,14 @@ fn gates_that_cannot_be() {
     let healed = Naive { rows: vec![("x".into(), vec![1])] }.trie().with_heal_bytes(1);
     assert_eq!(ThinkGate::new(end(), healed.into()).unwrap_err(), GateError::Healed);
 
+    let mut nested = AnyConstraint::new(ThinkGate::new(end(), AnyConstraint::new(Unconstrained)).unwrap());
+    for _ in 1..32 {
+        nested = AnyConstraint::new(ThinkGate::new(end(), nested).unwrap());
+    }
+    assert_eq!(ThinkGate::new(end(), nested.clone()).unwrap_err(), GateError::TooDeep { most: 32 });
+    let after = AnyConstraint::new(Sequence::new([answers(), nested]).unwrap());
+    assert_eq!(ThinkGate::new(end(), after).unwrap_err(), GateError::TooDeep { most: 32 });
+
     let gate = AnyConstraint::new(ThinkGate::new(end(), answers()).unwrap());
     assert_eq!(gate.to_trie(1000).unwrap_err(), NotListed::Endless);
     let outside = SpanRules::of(gate.clone(), 5).unwrap_err();

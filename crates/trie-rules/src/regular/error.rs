@@ -71,6 +71,12 @@ pub enum RegularError {
     /// One of nothing.
     #[error("one of no rules and no texts: nothing could be written")]
     NoTexts,
+    /// Choices in choices in choices.
+    #[error("more than {most} choices stand in each other: give what may come side by side, in one choice")]
+    TooDeep {
+        /// How many may.
+        most: usize,
+    },
     /// A list that 32 bits do not number.
     #[error("{texts} texts with {bytes} bytes are too many for one list: the most are 2^31 texts and 4 GiB")]
     ListTooLong {

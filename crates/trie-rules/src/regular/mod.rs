@@ -56,6 +56,9 @@ pub struct Regular {
     reads: Reads,
 }
 
+/// How many choices may stand in each other: a value is asked of each, on the stack.
+const MOST_DEPTH: usize = 256;
+
 /// What a [`Regular`] is walked by. Each is a [`Rule`] of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -190,7 +193,7 @@ impl Regular {
     ///
     /// # Errors
     /// Nothing to choose from; automata that together grow beyond [`AutomatonLimits::default`]; lists that 32 bits do
-    /// not number.
+    /// not number; more than 256 choices in each other.
     pub fn one_of<T: AsRef<[u8]>>(rules: impl IntoIterator<Item = Self>, texts: &[T]) -> Result<Self, RegularError> {
         Self::one_of_with(rules, texts, AutomatonLimits::default())
     }
@@ -207,6 +210,10 @@ impl Regular {
         let rules: Vec<Self> = rules.into_iter().collect();
         if let ([only], []) = (&rules[..], texts) {
             return Ok(only.clone());
+        }
+        let depth = 1 + rules.iter().map(|rule| rule.reads.depth()).max().unwrap_or(0);
+        if depth > MOST_DEPTH {
+            return Err(RegularError::TooDeep { most: MOST_DEPTH });
         }
         let (mut automata, mut lists, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for rule in &rules {
@@ -244,7 +251,7 @@ impl Regular {
                 Machine::Parts(Arc::new(Parts::one_of(others)))
             }
         };
-        Ok(Self { machine, reads: Reads::OneOf(rules) })
+        Ok(Self { machine, reads: Reads::OneOf { rules: rules.into(), depth } })
     }
 
     /// A text of this rule, and then one of that: every way to split a text between them counts. Two automata become

@@ -2,6 +2,7 @@
 
 use super::moment::{MIDNIGHT, Moment};
 use super::{Regular, date, string};
+use std::sync::Arc;
 
 /// A text of a [`Regular`], read.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,10 +76,19 @@ pub(super) enum Reads {
         quotes: bool,
     },
     /// The list first, then whichever rule takes the text.
-    OneOf(Vec<Regular>),
+    OneOf {
+        rules: Arc<[Regular]>,
+        /// How many choices stand in each other, this one counted.
+        depth: usize,
+    },
 }
 
 impl Reads {
+    /// How many choices stand in each other.
+    pub(super) fn depth(&self) -> usize {
+        if let Self::OneOf { depth, .. } = self { *depth } else { 0 }
+    }
+
     /// A text that the rule takes.
     pub(super) fn value(&self, text: &[u8]) -> Option<Value> {
         let lossy = || String::from_utf8_lossy(text).into_owned();
@@ -94,7 +104,7 @@ impl Reads {
                 let inside = if *quotes { text.strip_prefix(b"\"")?.strip_suffix(b"\"")? } else { text };
                 Value::String(string::decoded(std::str::from_utf8(inside).ok()?)?)
             }
-            Self::OneOf(rules) => return rules.iter().find_map(|rule| rule.value(text)),
+            Self::OneOf { rules, .. } => return rules.iter().find_map(|rule| rule.value(text)),
         })
     }
 }

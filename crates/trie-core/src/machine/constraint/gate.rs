@@ -1,6 +1,7 @@
 //! Thinking before a value: free text up to a marker or a budget, then another constraint.
 
 use super::marker::Marker;
+use super::sequence::Sequence;
 use super::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Tokens,
 };
@@ -63,7 +64,12 @@ struct Gate {
     /// What may not come in free text after thinking: the first tokens of both markers.
     marks: Vec<TokenId>,
     then: AnyConstraint,
+    /// How many gates stand in each other, this one counted.
+    depth: usize,
 }
+
+/// How many gates may stand in each other: each asks the next, on the stack.
+const MOST_DEPTH: usize = 32;
 
 /// What a [`ThinkGate`] looks for, and when it closes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +164,12 @@ pub enum GateError {
     /// A set that begins with the end of the prompt.
     #[error("what follows thinking begins inside the prompt (token healing): the end marker stands between them")]
     Healed,
+    /// Gates in gates in gates.
+    #[error("more than {most} gates follow each other, each as what follows the one before: leave some out")]
+    TooDeep {
+        /// How many may.
+        most: usize,
+    },
 }
 
 /// What was thought.
@@ -215,12 +227,21 @@ enum Place<'a> {
     Then,
 }
 
+/// How many gates stand in each other in a constraint.
+fn gates(within: &AnyConstraint) -> usize {
+    if let Some(gate) = within.downcast_ref::<ThinkGate>() {
+        return gate.0.depth;
+    }
+    let parts = within.downcast_ref::<Sequence>().map_or(&[][..], Sequence::parts);
+    parts.iter().map(gates).max().unwrap_or(0)
+}
+
 impl ThinkGate {
     /// Thinking as these options say, and then that constraint.
     ///
     /// # Errors
-    /// No end marker, a message that holds it, a set that begins inside the prompt, or an optional begin marker whose
-    /// first token may also come after thinking.
+    /// No end marker, a message that holds it, a set that begins inside the prompt, an optional begin marker whose first
+    /// token may also come after thinking, or more than 32 gates in each other.
     pub fn new(options: ThinkOptions, then: AnyConstraint) -> Result<Self, GateError> {
         let ThinkOptions { begin, end, budget, message, opening, at_once, mut masked } = options;
         if end.is_empty() {
@@ -234,6 +255,10 @@ impl ThinkGate {
         if then.first_set().is_some_and(|set| set.heal_bytes() > 0) {
             return Err(GateError::Healed);
         }
+        let depth = 1 + gates(&then);
+        if depth > MOST_DEPTH {
+            return Err(GateError::TooDeep { most: MOST_DEPTH });
+        }
         let opening = if begin.is_empty() { Opening::Written } else { opening };
         if let (Opening::Optional, Some(&token)) = (opening, begin.first())
             && then.next(&then.start(), &mut Scratch::default()).tokens.names(token)
@@ -245,7 +270,7 @@ impl ThinkGate {
         let goes_on = |matched| masked.iter().copied().filter(|&token| end.after(matched, token) == 0).collect();
         let denied = (0..if at_once { 1 } else { end.len() }).map(goes_on).collect();
         let marks = ascending(begin.first().into_iter().chain(end.tokens().first()).copied().collect());
-        Ok(Self(Arc::new(Gate { begin, opening, end, closing, budget, at_once, denied, marks, then })))
+        Ok(Self(Arc::new(Gate { begin, opening, end, closing, budget, at_once, denied, marks, then, depth })))
     }
 
     /// What follows.
