@@ -71,7 +71,7 @@ MOST_BESIDE = 15
 LONGEST = 400
 LONG = {
     "crates/trie-core/src/set/trie.rs": (550, "one type, and each question that is asked of it"),
-    "crates/trie-core/src/machine/constraint/gate.rs": (540, "one machine of few states, with the reasons of each"),
+    "crates/trie-core/src/machine/constraint/gate.rs": (550, "one machine of few states, with the reasons of each"),
     "crates/trie-text/src/vocab/tokenizer_json.rs": (530, "one format, read in one pass"),
     "crates/trie-rules/src/automaton/table.rs": (480, "one table and its walk"),
     "crates/chat-template/src/builtins/methods_of_text.rs": (440, "a table of Python's methods of text"),

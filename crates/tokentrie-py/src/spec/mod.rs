@@ -1,6 +1,7 @@
 //! From what Python gives as a constraint to a spec, and from a spec over a vocabulary to what runs it.
 
 pub(crate) mod data;
+pub(crate) mod depth;
 pub(crate) mod object;
 pub(crate) mod payloads;
 
@@ -15,6 +16,7 @@ use crate::rule::of_user::Raised;
 use crate::rule::sequence::{Sequence, Unconstrained};
 use crate::rule::typed::{Typed, is_type, of_type};
 use crate::rule::{Rule, of_problem};
+use crate::spec::depth::Inside;
 use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::trie::Trie;
@@ -25,11 +27,9 @@ use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
-    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, MOST_DEPTH, Object, Over, Spec, SpecError, SpecProblem,
-    alone,
+    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
 };
 use trie_core::work::Limits;
 use trie_core::{AnyConstraint, Constraint, Payload, PayloadReport, Problem, SpanRules};
@@ -43,33 +43,6 @@ pub(crate) struct Around<'t> {
     /// Of a model.
     pub(crate) sets: Option<&'t ValueSets>,
     pub(crate) cache: Cache<'t>,
-}
-
-thread_local! {
-    /// Objects in objects that are being read.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// While it lives, an object inside another is read.
-pub(crate) struct Inside;
-
-impl Inside {
-    /// # Errors
-    /// Objects that are nested deeper than specs may be: reading them would end the stack.
-    pub(crate) fn one_more() -> Result<Self> {
-        let depth = DEPTH.get();
-        if depth > MOST_DEPTH {
-            return Err(of_spec(SpecProblem::TooDeep { most: MOST_DEPTH }));
-        }
-        DEPTH.set(depth + 1);
-        Ok(Self)
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-    }
 }
 
 /// The spec that an object is, whatever its kind: the one place that tells the kinds of Python's apart.

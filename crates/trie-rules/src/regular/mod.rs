@@ -56,9 +56,6 @@ pub struct Regular {
     reads: Reads,
 }
 
-/// How many choices may stand in each other: a value is asked of each, on the stack.
-const MOST_DEPTH: usize = 256;
-
 /// What a [`Regular`] is walked by. Each is a [`Rule`] of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -211,10 +208,6 @@ impl Regular {
         if let ([only], []) = (&rules[..], texts) {
             return Ok(only.clone());
         }
-        let depth = 1 + rules.iter().map(|rule| rule.reads.depth()).max().unwrap_or(0);
-        if depth > MOST_DEPTH {
-            return Err(RegularError::TooDeep { most: MOST_DEPTH });
-        }
         let (mut automata, mut lists, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for rule in &rules {
             match &rule.machine {
@@ -251,7 +244,7 @@ impl Regular {
                 Machine::Parts(Arc::new(Parts::one_of(others)))
             }
         };
-        Ok(Self { machine, reads: Reads::OneOf { rules: rules.into(), depth } })
+        Ok(Self { machine, reads: Reads::one_of(rules)? })
     }
 
     /// A text of this rule, and then one of that: every way to split a text between them counts. Two automata become

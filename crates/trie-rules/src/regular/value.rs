@@ -1,7 +1,7 @@
 //! What a text stands for.
 
 use super::moment::{MIDNIGHT, Moment};
-use super::{Regular, date, string};
+use super::{Regular, RegularError, date, string};
 use std::sync::Arc;
 
 /// A text of a [`Regular`], read.
@@ -65,6 +65,9 @@ pub struct Clock {
     pub utc: bool,
 }
 
+/// How many choices may stand in each other: a value is asked of each, on the stack.
+const MOST_DEPTH: usize = 256;
+
 /// How the texts of a rule are read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reads {
@@ -84,9 +87,15 @@ pub(super) enum Reads {
 }
 
 impl Reads {
-    /// How many choices stand in each other.
-    pub(super) fn depth(&self) -> usize {
-        if let Self::OneOf { depth, .. } = self { *depth } else { 0 }
+    /// # Errors
+    /// Too many choices in each other.
+    pub(super) fn one_of(rules: Vec<Regular>) -> Result<Self, RegularError> {
+        let inner = rules.iter().map(|rule| if let Self::OneOf { depth, .. } = rule.reads { depth } else { 0 });
+        let depth = 1 + inner.max().unwrap_or(0);
+        if depth > MOST_DEPTH {
+            return Err(RegularError::TooDeep { most: MOST_DEPTH });
+        }
+        Ok(Self::OneOf { rules: rules.into(), depth })
     }
 
     /// A text that the rule takes.

@@ -90,6 +90,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn never_ends(&self) -> bool;
+    fn depth(&self) -> usize;
     fn barred(&self) -> &[TokenId];
     fn thought(&self, at: &dyn Any) -> Thought;
     fn first_set(&self) -> Option<&Trie>;
@@ -148,6 +149,10 @@ impl<C: Special> Erased for C {
 
     fn never_ends(&self) -> bool {
         Special::never_ends(self)
+    }
+
+    fn depth(&self) -> usize {
+        Special::depth(self)
     }
 
     fn barred(&self) -> &[TokenId] {
@@ -354,6 +359,10 @@ impl Special for AnyConstraint {
 
     fn never_ends(&self) -> bool {
         self.erased().never_ends()
+    }
+
+    fn depth(&self) -> usize {
+        self.erased().depth()
     }
 
     fn barred(&self) -> &[TokenId] {

@@ -1,7 +1,6 @@
 //! Thinking before a value: free text up to a marker or a budget, then another constraint.
 
 use super::marker::Marker;
-use super::sequence::Sequence;
 use super::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Tokens,
 };
@@ -227,21 +226,12 @@ enum Place<'a> {
     Then,
 }
 
-/// How many gates stand in each other in a constraint.
-fn gates(within: &AnyConstraint) -> usize {
-    if let Some(gate) = within.downcast_ref::<ThinkGate>() {
-        return gate.0.depth;
-    }
-    let parts = within.downcast_ref::<Sequence>().map_or(&[][..], Sequence::parts);
-    parts.iter().map(gates).max().unwrap_or(0)
-}
-
 impl ThinkGate {
     /// Thinking as these options say, and then that constraint.
     ///
     /// # Errors
-    /// No end marker, a message that holds it, a set that begins inside the prompt, an optional begin marker whose first
-    /// token may also come after thinking, or more than 32 gates in each other.
+    /// No end marker, a message that holds it, a set that begins inside the prompt, an optional begin marker whose
+    /// first token may also come after thinking, or more than 32 gates in each other.
     pub fn new(options: ThinkOptions, then: AnyConstraint) -> Result<Self, GateError> {
         let ThinkOptions { begin, end, budget, message, opening, at_once, mut masked } = options;
         if end.is_empty() {
@@ -255,7 +245,7 @@ impl ThinkGate {
         if then.first_set().is_some_and(|set| set.heal_bytes() > 0) {
             return Err(GateError::Healed);
         }
-        let depth = 1 + gates(&then);
+        let depth = 1 + then.depth();
         if depth > MOST_DEPTH {
             return Err(GateError::TooDeep { most: MOST_DEPTH });
         }
@@ -526,6 +516,10 @@ impl Special for ThinkGate {
 
     fn never_ends(&self) -> bool {
         self.0.then.never_ends()
+    }
+
+    fn depth(&self) -> usize {
+        self.0.depth
     }
 
     fn barred(&self) -> &[TokenId] {

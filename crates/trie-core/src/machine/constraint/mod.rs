@@ -236,6 +236,11 @@ pub trait Special: Constraint {
         self.ending(&self.start()) == Ending::Free
     }
 
+    /// How many gates stand in each other in it: each asks the next, on the stack.
+    fn depth(&self) -> usize {
+        0
+    }
+
     /// Tokens that may not come after the span either, ascending: mostly none.
     fn barred(&self) -> &[TokenId] {
         &[]

@@ -241,6 +241,10 @@ impl Special for Sequence {
         self.parts.last().is_some_and(Special::never_ends)
     }
 
+    fn depth(&self) -> usize {
+        self.parts.iter().map(Special::depth).max().unwrap_or(0)
+    }
+
     fn barred(&self) -> &[TokenId] {
         // Of several gates each bars what follows it: only the last one is followed by what comes after the span.
         self.parts.iter().rev().map(Special::barred).find(|barred| !barred.is_empty()).unwrap_or_default()
