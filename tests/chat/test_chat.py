@@ -315,11 +315,13 @@ class TestEnds:
         assert partial.stats is not None
 
     def test_from_another_thread(self, model: Model) -> None:
-        begun = threading.Event()
+        begun, over = threading.Event(), threading.Event()
 
         def stop() -> None:
             begun.wait()
-            model.cancel()
+            # Between two chats there is nothing to cancel.
+            while not over.wait(0.001):
+                model.cancel()
 
         thread = threading.Thread(target=stop)
         thread.start()
@@ -329,9 +331,12 @@ class TestEnds:
                 chat(model, ASK, max_tokens=500, stream=lambda event: begun.set())
                 begun.set()
 
-        with pytest.raises(CancelledError):
-            talk()
-        thread.join()
+        try:
+            with pytest.raises(CancelledError):
+                talk()
+        finally:
+            over.set()
+            thread.join()
 
     def test_a_timeout(self, model: Model) -> None:
         with pytest.raises(TimedOutError) as caught:

@@ -225,7 +225,7 @@ def test_a_full_queue_says_so_at_once() -> None:
 
 def test_urgent_calls_go_first() -> None:
     done: list[str] = []
-    with tokentrie.Model(slots=2, n_ctx=512) as model, ThreadPoolExecutor(4) as pool:
+    with tokentrie.Model(slots=2, n_ctx=1024) as model, ThreadPoolExecutor(4) as pool:
 
         def call(name: str, tokens: int, priority: int) -> None:
             model.generate(f"{name} ", Regex(r"[ab]{4000}"), max_tokens=tokens, priority=priority)
@@ -237,7 +237,7 @@ def test_urgent_calls_go_first() -> None:
                 assert not call_of.done()
             return call_of
 
-        all_calls = [pool.submit(call, "first", 200, 0), pool.submit(call, "second", 390, 0)]
+        all_calls = [pool.submit(call, "first", 500, 0), pool.submit(call, "second", 700, 0)]
         while model.engine.running < 2:
             pass
         # One slot is free when the first is over, and there the urgent one goes before the one that waits longer.
