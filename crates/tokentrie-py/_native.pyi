@@ -79,6 +79,7 @@ __all__ = [
     "OptionError",
     "PayloadError",
     "QueueFullError",
+    "ReceiptError",
     "Regex",
     "Rule",
     "RuleError",
@@ -121,6 +122,7 @@ __all__ = [
     "beam_search",
     "choose",
     "constraint",
+    "verify_receipt",
 ]
 
 __version__: Final[str]
@@ -206,6 +208,7 @@ class TokenTrieError(Exception): ...
 class PayloadError(TokenTrieError, ValueError): ...
 class RuleError(TokenTrieError, ValueError): ...
 class TrieError(TokenTrieError, ValueError): ...
+class ReceiptError(TokenTrieError, ValueError): ...
 
 class InvalidValueError(TokenTrieError, ValueError):
     partial: Generated | Message | None
@@ -514,6 +517,13 @@ class Spec:
     def __add__(self, other: _Part | str, /) -> Sequence: ...
     def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
+def verify_receipt(
+    receipt: dict[str, _Any] | str | bytes,
+    constraint: _Constraint | None = None,
+    *,
+    vocab: Vocab,
+    key: bytes | None = None,
+) -> None: ...
 def constraint(
     spec: _Constraint,
     *,
@@ -1097,6 +1107,7 @@ class _GenerateOptions(_AllSettings, total=False):
     after: _After
     probabilities: bool
     logprobs: int | None
+    receipt: bool | bytes
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
     free_sampling: Sampling | None
@@ -1255,6 +1266,7 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1284,6 +1296,7 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1313,6 +1326,7 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1342,6 +1356,7 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1371,6 +1386,7 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -2281,6 +2297,8 @@ class Generated(Generic[_Value]):
     def canonical(self) -> bool: ...
     @property
     def logprobs(self) -> list[TokenLogprob]: ...
+    @property
+    def receipt(self) -> dict[str, _Any] | None: ...
     @property
     def finish(self) -> _Finish: ...
     @property

@@ -47,6 +47,7 @@ from tokentrie._native import (
     OptionError,
     PayloadError,
     QueueFullError,
+    ReceiptError,
     Regex,
     Rule,
     RuleError,
@@ -80,6 +81,7 @@ from tokentrie._native import (
     beam_search,
     choose,
     constraint,
+    verify_receipt,
 )
 from tokentrie.calibration import Calibration
 from tokentrie.chat import ToolRun, arun_tools, run_tools
@@ -137,6 +139,7 @@ __all__ = [
     "PayloadError",
     "Question",
     "QueueFullError",
+    "ReceiptError",
     "Regex",
     "Rule",
     "RuleError",
@@ -176,6 +179,7 @@ __all__ = [
     "constraint",
     "rules",
     "run_tools",
+    "verify_receipt",
 ]
 
 if TYPE_CHECKING:

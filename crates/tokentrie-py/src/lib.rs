@@ -56,7 +56,7 @@ mod _native {
     use crate::model::loaded::Model;
     #[cfg(not(feature = "llama"))]
     #[pymodule_export]
-    use crate::model::missing::{Choices, Model};
+    use crate::model::missing::{Choices, Model, verify_receipt};
     #[pymodule_export]
     use crate::rows::batch::Batch;
     #[pymodule_export]
@@ -99,6 +99,9 @@ mod _native {
     use crate::rule::typed::Typed;
     #[pymodule_export]
     use crate::spec::object::{SpecObject, constraint};
+    #[cfg(feature = "llama")]
+    #[pymodule_export]
+    use crate::spec::receipt::verify_receipt;
     #[pymodule_export]
     use crate::trie::Trie;
     #[pymodule_export]

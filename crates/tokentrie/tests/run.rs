@@ -117,7 +117,7 @@ fn a_request_gives_what_the_runtime_gives() {
         let tokens = vocab.tokenize(prompt, true, true).unwrap();
         let wanted = context.generate(&tokens, Some(&rules.into()), &options, &mut ()).unwrap();
         assert_eq!((&got.tokens, &got.text, got.finish), (&wanted.tokens, &wanted.text, wanted.finish));
-        let json: Value = serde_json::from_str(&generated_json(&got, 0.5, &[])).unwrap();
+        let json: Value = serde_json::from_str(&generated_json(&got, 0.5, &[], None)).unwrap();
         assert_eq!(json["text"], got.text.as_str());
         assert_eq!(json["finish"], got.finish.name());
         assert_eq!(json["stats"]["seconds"], 0.5);
@@ -149,7 +149,7 @@ fn options_that_do_not_go_with_a_constraint_are_refused() {
     let exact = json!({"prompt": "A pet: ", "constraint": form, "exact": true, "probabilities": true});
     let filled = ran(&mut context, &sets, &exact).unwrap();
     assert_eq!(filled.finish, Finish::Form);
-    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0, &[])).unwrap();
+    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0, &[], None)).unwrap();
     assert_eq!(json["values"]["b"], filled.fields[0].value.as_str());
     assert_eq!(json["probabilities"]["b"].as_array().unwrap().len(), 2);
 }

@@ -53,6 +53,7 @@ pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use rows::logits;
+pub use rows::row::bitmask;
 pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::settings::{DrawError, DrawSetting, DrawSettings};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};

@@ -29,7 +29,7 @@ export type { Answer, DecideOptions, Decision, Question, Told } from "./session/
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
 export type { EngineInfo } from "./ffi/abi.js";
-export type { GenerationStats, SessionInfo, TokenLogprob } from "./session/thread/protocol.js";
+export type { GenerationStats, Receipt, ReceiptBranch, SessionInfo, TokenLogprob } from "./session/thread/protocol.js";
 export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
 export {
   type ChooseOptions,

@@ -15,6 +15,7 @@ import tokentrie
 from tokentrie.cli import completion, console
 from tokentrie.cli.chats import chat_commands
 from tokentrie.cli.deciding import decide_command
+from tokentrie.cli.inspecting import verify
 from tokentrie.cli.options import (
     CHAT,
     CHOICE,
@@ -257,6 +258,12 @@ def generate(
         typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
     ] = None,
     after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
+    receipt: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what each token was chosen among, for tokentrie verify.")
+    ] = None,
+    receipt_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Seal the receipt with what this holds.")
+    ] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
@@ -276,7 +283,10 @@ def generate(
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
     draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
-    command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), as_json)
+    if receipt_key is not None and receipt is None:
+        raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
+    kept = command.Kept(receipt, receipt_key)
+    command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
 
 
 @app.command(
@@ -477,6 +487,7 @@ def bench(
 
 # Chats have their commands in a file of their own.
 app.add_typer(chat_commands.app)
+app.add_typer(verify.app)
 app.add_typer(decide_command.app)
 app.add_typer(serve_command.app)
 

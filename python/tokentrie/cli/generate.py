@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware, Source
+from tokentrie.files import replacing
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,23 @@ class Draw:
         return sampling.replace(**{name: plain[name] for name in lost})
 
 
-def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Hardware, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Kept:
+    """Where the receipt goes, if one is kept, and the key of its seal."""
+
+    file: Path | None
+    key: Path | None
+
+    def wanted(self) -> bool | bytes:
+        """As `Model.generate` takes it."""
+        return self.file is not None if self.key is None else console.read(self.key)
+
+
+def run(
+    path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Hardware, kept: Kept, as_json: bool
+) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
-    content = source.read()
+    content, receipt = source.read(), kept.wanted()
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
@@ -55,7 +71,11 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
                 sampling=sampling,
                 end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
                 after=draw.after,
+                receipt=receipt,
             )
+    if kept.file is not None:
+        with replacing(kept.file) as partial:
+            partial.write_text(json.dumps(generated.receipt) + "\n", encoding="utf-8")
     _show(opened, generated, warnings, as_json)
     # The value of a rule may be null, and then the end says that it is whole.
     whole = source.is_rule and generated.finish == "span"

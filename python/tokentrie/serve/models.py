@@ -28,6 +28,8 @@ class Served:
     """The seconds that a call may take, if it says nothing else."""
     observe: Callable[[str, Generated | Message], None] = lambda _model, _done: None
     """To be told of each generation and chat that ended well, with the name."""
+    receipt_key: bytes | None = None
+    """What receipts are sealed with."""
 
     def ended(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""

@@ -15,7 +15,9 @@ pub use context::{
     model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
-pub use generation::{Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside};
+pub use generation::{
+    Branch, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, TrailStep,
+};
 pub use questions::{Answers, Question, QuestionScorer};
 pub use scoring::{Bounds, PlannedWave, Scorer, plan};
 pub use task::Task;

@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::engine::Runtime;
-use tokentrie::run::{Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
-use tokentrie::spec::{Built, Over};
+use tokentrie::run::{Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Receipt, Turn};
+use tokentrie::spec::{Built, Over, Spec};
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
@@ -91,6 +91,8 @@ struct Prepared {
     ready: ReadyGeneration,
     options: Generate,
     call: Call,
+    /// What a receipt is of, where one is asked for.
+    receipt_of: Option<(Prompt, Option<Spec>)>,
     /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
@@ -138,9 +140,10 @@ impl Session {
         let GenerateRequest { prompt, constraint, mut options, .. } = request;
         let vocab = self.model.model.vocab();
         let host = HostOfSession::new(self);
-        let built = constraint.map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
+        let built = constraint.as_ref().map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
         let brings_prompt = prompt.is_some();
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
+        let receipt_of = options.receipt.then(|| (prompt.clone(), constraint));
         let mut state = self.state();
         state.warnings.clear();
         let is_form = |built: &Option<Built>| matches!(built, Some(Built::Form(_)));
@@ -190,11 +193,11 @@ impl Session {
             }
         };
         (state.last, state.found) = (Last::default(), None);
-        Ok(Prepared { ready, options, call, brings_prompt })
+        Ok(Prepared { ready, options, call, receipt_of, brings_prompt })
     }
 
     fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
-        let Prepared { ready, options, call, brings_prompt } = prepared;
+        let Prepared { ready, options, call, receipt_of, brings_prompt } = prepared;
         let decoder = self.state().decoder.clone();
         let began = Instant::now();
         let mut watch = Told { call: &call, sink };
@@ -215,6 +218,9 @@ impl Session {
                     (true, true) => Status::Complete,
                     (true, false) => Status::Active,
                 };
+                state.last.receipt = receipt_of.map(|(prompt, spec)| {
+                    Receipt::of(&prompt, &options, spec.as_ref(), self.model.model.vocab(), &generated, None)
+                });
                 let kept = ready.kept(self.model.model.vocab());
                 state.prompt = [&ready.prompt()[..kept], tokens].concat();
                 state.text = None;

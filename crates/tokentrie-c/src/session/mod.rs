@@ -40,7 +40,7 @@ use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
-use tokentrie::run::{Call, Turns, generated_json};
+use tokentrie::run::{Call, Receipt, Turns, generated_json};
 use trie_core::{After, Leaf, Status, TokenId, TrieCache};
 use trie_text::Prompt;
 use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
@@ -91,12 +91,20 @@ struct Last {
     state: Status,
     tokens: usize,
     generated: Option<Generated>,
+    receipt: Option<Receipt>,
     seconds: f64,
 }
 
 impl Default for Last {
     fn default() -> Self {
-        Self { finish: TOKENTRIE_FINISH_NONE, state: Status::Idle, tokens: 0, generated: None, seconds: 0.0 }
+        Self {
+            finish: TOKENTRIE_FINISH_NONE,
+            state: Status::Idle,
+            tokens: 0,
+            generated: None,
+            receipt: None,
+            seconds: 0.0,
+        }
     }
 }
 
@@ -286,7 +294,10 @@ impl Session {
         let state = self.state();
         match (&state.found, &state.last.generated) {
             (Some(found), _) => Some(found.clone()),
-            (None, Some(generated)) => Some(generated_json(generated, state.last.seconds, &state.warnings)),
+            (None, Some(generated)) => Some({
+                let Last { seconds, receipt, .. } = &state.last;
+                generated_json(generated, *seconds, &state.warnings, receipt.as_ref())
+            }),
             (None, None) => None,
         }
     }

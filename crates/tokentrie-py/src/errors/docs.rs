@@ -162,6 +162,18 @@ Example:
     tokentrie.TemplateError: refused in line 1: no tools
 ";
 
+pub(crate) const RECEIPT: &CStr =
+    c"A receipt that does not hold: it was changed, or is of another constraint, vocabulary or key.
+
+Example:
+    >>> model = tokentrie.Model()
+    >>> receipt = model.generate('The sky is ', ['blue', 'red'], receipt=True).receipt
+    >>> receipt['steps'][0]['token'] += 1
+    >>> tokentrie.verify_receipt(receipt, ['blue', 'red'], vocab=model.vocab)
+    Traceback (most recent call last):
+    tokentrie.ReceiptError: the seal does not fit: the receipt was changed, or sealed with another key
+";
+
 pub(crate) const WARNING: &CStr = c"Something was left out, such as leaves whose ids the vocabulary does not have.
 
 Example:

@@ -43,6 +43,7 @@ pub(crate) enum Class {
     TimedOut,
     QueueFull,
     Template,
+    Receipt,
     Warning,
 }
 
@@ -67,7 +68,7 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 15] = [
+const CLASSES: [ClassSpec; 16] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, docs::TRIE),
@@ -82,6 +83,7 @@ const CLASSES: [ClassSpec; 15] = [
     spec(Class::TimedOut, c"tokentrie.TimedOutError", Class::Cancelled, Also::TimeoutError, docs::TIMED_OUT),
     spec(Class::QueueFull, c"tokentrie.QueueFullError", Class::Model, Also::Nothing, docs::QUEUE_FULL),
     spec(Class::Template, c"tokentrie.TemplateError", Class::Model, Also::Nothing, docs::TEMPLATE),
+    spec(Class::Receipt, c"tokentrie.ReceiptError", Class::Base, Also::ValueError, docs::RECEIPT),
     spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, Also::Nothing, docs::WARNING),
 ];
 

@@ -43,6 +43,7 @@ impl From<GenerateError> for Error {
             GenerateError::NotForForms
             | GenerateError::StopOfForm
             | GenerateError::LogprobsOfExact
+            | GenerateError::ReceiptOfForm
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead

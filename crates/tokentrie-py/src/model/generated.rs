@@ -55,6 +55,8 @@ pub(crate) struct Generated {
     /// list[TokenLogprob]: how probable each of `tokens` was; empty unless `logprobs` was given.
     #[pyo3(get)]
     logprobs: Vec<TokenLogprob>,
+    /// As JSON.
+    receipt: Option<String>,
     /// str: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full";
     /// "stopped" in the `partial` of a CancelledError.
     #[pyo3(get)]
@@ -113,6 +115,7 @@ impl Generated {
         generated: llama_sampler::Generated,
         meaning: Meaning,
         invalid: Option<String>,
+        receipt: Option<String>,
         seconds: f64,
     ) -> Self {
         let llama_sampler::Generated {
@@ -128,6 +131,7 @@ impl Generated {
             stats,
             value: _,
             value_tokens: _,
+            trail: _,
         } = generated;
         let (value, values, leaf, leaves) = match meaning {
             Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
@@ -146,6 +150,7 @@ impl Generated {
             probabilities: scored.collect(),
             canonical,
             logprobs: logprobs.into_iter().map(TokenLogprob::from).collect(),
+            receipt,
             finish: finish.name().to_owned(),
             stats: Stats::new(stats, seconds),
         }
@@ -210,6 +215,14 @@ impl Generated {
     #[getter]
     fn partial_token<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.partial_token)
+    }
+
+    /// dict[str, Any] | None: what each token was chosen among, chained, for `verify_receipt`: the prompt, the
+    /// tokens, and at each branch the mass of what could come, the share of the chosen token, that of the best other one,
+    /// and the digest of the mask. None unless `receipt` was given.
+    #[getter]
+    fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.receipt.as_deref().map(|json| py.import("json")?.call_method1("loads", (json,))).transpose()
     }
 
     /// dict[str, Any]: what a form was filled with, by the names of its slots and texts: str, or what a rule makes
@@ -343,6 +356,7 @@ pickled!(Generated {
     probabilities,
     canonical,
     logprobs,
+    receipt,
     finish,
     stats
 });

@@ -18,6 +18,7 @@ use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rule::of_user::UserRule;
 use crate::spec::payloads::Cache;
+use crate::spec::receipt::{self, Wanted};
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
@@ -30,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
-use tokentrie::run::{Call, CallOptions, Generate, Stops, Turns};
+use tokentrie::run::{Call, CallOptions, Generate, Receipt, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
@@ -267,6 +268,8 @@ impl Model {
     ///         list has none.
     ///     logprobs: tell how probable each token was among those that could come, and so many of the most probable
     ///         beside it: an int from 0 up. None tells nothing. Not with mode="exact".
+    ///     receipt: tell what each token was chosen among, so that `verify_receipt` can check it without the model; the
+    ///         bytes of a key seal it with that. Costs O(vocabulary) a token. Not for forms.
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
@@ -308,14 +311,14 @@ impl Model {
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
-            after=After(trie_core::After::Stop), probabilities=false, logprobs=None, on_step=None, sampling=None,
-            free_sampling=None, stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, priority=0,
-            n=None, **settings
+            after=After(trie_core::After::Stop), probabilities=false, logprobs=None, receipt=Wanted::default(),
+            on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise, cancel=None,
+            timeout=None, priority=0, n=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, logprobs=None, on_step=None, sampling=None, free_sampling=None, stop=None, \
-            on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, **settings)",
+            probabilities=False, logprobs=None, receipt=False, on_step=None, sampling=None, free_sampling=None, \
+            stop=None, on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -329,6 +332,7 @@ impl Model {
         after: After,
         probabilities: bool,
         logprobs: Option<i64>,
+        receipt: Wanted,
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
         free_sampling: Option<&Bound<'_, Sampling>>,
@@ -353,12 +357,14 @@ impl Model {
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
         options.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
+        options.receipt = receipt.receipt;
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let (given, built, prompt) = made_in(py, &call, || {
             let given = constraint.map(as_object).transpose()?;
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
+        let of = receipt.receipt.then(|| (prompt.clone(), receipt::data(given.as_ref())));
         let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;
         if call.ended().is_some() {
@@ -380,7 +386,11 @@ impl Model {
             let (reason, error) = found.map(|found| (found.reason, found.error)).unzip();
             refused = refused.or(error);
             let is_stopped = generated.finish == Finish::Stopped;
-            all.push(Generated::new(generated, meaning, reason, started.elapsed().as_secs_f64()));
+            let receipt = of.as_ref().map(|(prompt, spec)| {
+                let vocab = loaded.sets.vocab();
+                Receipt::of(prompt, &options, spec.as_ref(), vocab, &generated, receipt.key.as_deref()).to_json()
+            });
+            all.push(Generated::new(generated, meaning, reason, receipt, started.elapsed().as_secs_f64()));
             if is_stopped {
                 stopped = stopped.or(all.last().map(Generated::count));
             }
@@ -501,7 +511,7 @@ impl Model {
         })?;
         let generated = generated?;
         let is_stopped = generated.finish == Finish::Stopped;
-        let generated = Generated::new(generated, Meaning::Value(None), None, started.elapsed().as_secs_f64());
+        let generated = Generated::new(generated, Meaning::Value(None), None, None, started.elapsed().as_secs_f64());
         if is_stopped {
             let error = call::ended(&call, &format!("after {} generated tokens", generated.count()));
             return Err(with_partial(py, error, generated));

@@ -31,3 +31,13 @@ impl Model {
 /// Iterator over the choices of `Model.choose_many`.
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Choices;
+
+/// Checks a receipt: this package was built without llama.cpp, so it can only be refused.
+///
+/// Raises:
+///     ModelError: always; it says how to get a package with llama.cpp.
+#[pyfunction]
+#[pyo3(signature = (*_args, **_keywords))]
+pub(crate) fn verify_receipt(_args: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Result<()> {
+    Err(refused("receipts are of models that run on llama.cpp"))
+}

@@ -4,6 +4,8 @@ pub(crate) mod data;
 pub(crate) mod depth;
 pub(crate) mod object;
 pub(crate) mod payloads;
+#[cfg(feature = "llama")]
+pub(crate) mod receipt;
 
 use crate::chat::constraint::ChatConstraint;
 use crate::convert::gil::{asked, released};

@@ -39,6 +39,9 @@ pub enum GenerateError {
     /// A value that is taken as a whole is no choice of tokens.
     #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
     LogprobsOfExact,
+    /// The tokens of a form are taken back and written anew where its parts meet.
+    #[error("a receipt is not for forms, which write tokens anew where their parts meet: give the parts one by one")]
+    ReceiptOfForm,
     /// What has no slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
@@ -70,6 +73,9 @@ impl Generate {
             }
             if !self.stop.is_empty() {
                 return Err(GenerateError::StopOfForm);
+            }
+            if self.receipt {
+                return Err(GenerateError::ReceiptOfForm);
             }
             if self.exact && self.logprobs.is_some() {
                 return Err(GenerateError::LogprobsOfExact);
@@ -242,6 +248,7 @@ impl ReadyGeneration {
             .with_exact(options.exact)
             .with_probabilities(options.probabilities)
             .with_logprobs(options.logprobs)
+            .with_trail(options.receipt)
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `options.rs` | the options of generations and choices: names, defaults, ranges |
 //! | `generate.rs` | a generation: made ready, then run on a context |
 //! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
+//! | `receipt.rs` | what a generation was allowed, for others to check without the model |
 //! | `call.rs` | handles and times that end a call |
 //! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
 //! | `turns.rs` | one call at a time |
@@ -14,6 +15,8 @@ mod call;
 mod generate;
 #[cfg(feature = "llama")]
 mod options;
+#[cfg(feature = "llama")]
+mod receipt;
 #[cfg(feature = "llama")]
 mod request;
 #[cfg(feature = "llama")]
@@ -29,6 +32,8 @@ pub(crate) use generate::nth_seed;
 pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
 pub use options::{Choose, Generate, OptionInfo};
+#[cfg(feature = "llama")]
+pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep};
 #[cfg(feature = "llama")]
 pub use request::{ChooseRequest, GenerateRequest};
 #[cfg(feature = "llama")]

@@ -72,6 +72,7 @@ pub(crate) const PRIORITY: OptionInfo = option(
 /// How to generate.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Generate {
     /// How a token is chosen among the allowed ones.
     pub sampling: SamplerOptions,
@@ -93,6 +94,8 @@ pub struct Generate {
     pub probabilities: bool,
     /// How probable each token was, and so many of the most probable beside it.
     pub logprobs: Option<u32>,
+    /// Whether to keep what each token was chosen among, for a [`Receipt`](super::Receipt). Not of forms.
+    pub receipt: bool,
 }
 
 impl Default for Generate {
@@ -108,13 +111,14 @@ impl Default for Generate {
             exact: false,
             probabilities: false,
             logprobs: None,
+            receipt: false,
         }
     }
 }
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 12] = [
+    pub const OPTIONS: [OptionInfo; 13] = [
         SAMPLING,
         FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
@@ -125,6 +129,7 @@ impl Generate {
         option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
         option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
         LOGPROBS,
+        option("receipt", "false", "true or false", "tell what each token was chosen among, chained; not for forms"),
         TIMEOUT,
         PRIORITY,
     ];
@@ -147,6 +152,7 @@ impl Generate {
             exact: fields.flag("exact", usual.exact)?,
             probabilities: fields.flag("probabilities", usual.probabilities)?,
             logprobs: fields.count(LOGPROBS.name)?,
+            receipt: fields.flag("receipt", usual.receipt)?,
         })
     }
 }

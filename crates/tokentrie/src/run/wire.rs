@@ -1,14 +1,15 @@
 //! What came of generations and choices as JSON, under the names that Python has for it.
 
+use super::receipt::Receipt;
 use llama_sampler::{Generated, TokenLogprob};
 use serde_json::{Map, Value, json};
 use trie_core::{Choice, Leaf, LeafId, TokenId};
 use trie_text::ValueSet;
 
 /// `{"text": ..., "tokens": [...], "finish": "span", "leaf": {...}, "value": ..., "values": {...}, "stats": {...}}`;
-/// `seconds` for all of it, `warnings` of its constraint.
+/// `seconds` for all of it, `warnings` of its constraint, and its receipt, where one was asked for.
 #[must_use]
-pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) -> String {
+pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], receipt: Option<&Receipt>) -> String {
     let Generated {
         tokens, text, leaf, leaves, fields, value, partial_token, canonical, logprobs, finish, stats, ..
     } = generated;
@@ -27,6 +28,7 @@ pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) 
         "partial_token": partial_token,
         "canonical": canonical,
         "logprobs": self::logprobs(logprobs),
+        "receipt": receipt,
         "warnings": warnings,
         "stats": {
             "forward_passes": stats.forward_passes,

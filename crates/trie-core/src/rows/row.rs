@@ -134,6 +134,21 @@ pub(crate) fn write_bits(words: &mut [i32], allowed: Allowed<'_>, n_vocab: usize
     Some(())
 }
 
+/// The bits of what may come over a vocabulary of so many tokens: bit `id % 32` of word `id / 32`. None is set where
+/// nothing may come.
+///
+/// ```
+/// use trie_core::{Allowed, Tokens, TokenId, bitmask};
+/// let ids = [TokenId::new(1).unwrap(), TokenId::new(33).unwrap()];
+/// assert_eq!(bitmask(Allowed::Only { tokens: Tokens::Ids(&ids), ends: &[] }, 40), [2, 2]);
+/// assert_eq!(bitmask(Allowed::All, 3), [7]);
+/// ```
+pub fn bitmask(allowed: Allowed<'_>, n_vocab: usize) -> Vec<i32> {
+    let mut words = vec![0; n_vocab.div_ceil(32)];
+    let _ = write_bits(&mut words, allowed, n_vocab);
+    words
+}
+
 /// The best of two sets.
 #[inline]
 fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId> {

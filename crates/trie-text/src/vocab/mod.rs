@@ -22,7 +22,7 @@ use error::{MAX_TEXT, in_range, inside_vocabulary};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
-use trie_core::{ByteTrie, TokenId, Trie};
+use trie_core::{Allowed, ByteTrie, TokenId, Trie, bitmask};
 use trie_rules::{Spelling, TokenBytes};
 
 /// The tokens of a model: their bytes, their kinds, and the tokenizer that makes them of text, if there is one.
@@ -278,6 +278,13 @@ impl Vocab {
     pub fn join(&self, tokens: &[TokenId]) -> Result<Vec<u8>, VocabError> {
         self.check_tokens(tokens)?;
         Ok(tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied().collect())
+    }
+
+    /// SHA-256 of the bits of what may come ([`trie_core::bitmask`]), as little-endian words.
+    pub fn mask_digest(&self, allowed: Allowed<'_>) -> [u8; 32] {
+        let words = bitmask(allowed, self.len());
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Sha256::digest(bytes).into()
     }
 
     /// SHA-256 in hexadecimal over the pieces with their lengths and the kinds of tokens: equal vocabularies, equal

@@ -86,6 +86,8 @@ export interface GenerateOptions {
   readonly probabilities?: boolean;
   /** How probable each token was among those that could come, and so many of the most probable beside it. */
   readonly logprobs?: number;
+  /** Tell what each token was chosen among, chained, for others to check; not for forms. */
+  readonly receipt?: boolean;
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
 }
@@ -120,6 +122,7 @@ const EMPTY: Outcome = {
   value: null,
   probabilities: {},
   logprobs: [],
+  receipt: null,
   stats: {
     promptTokens: 0,
     promptTokensReused: 0,
@@ -488,9 +491,9 @@ function chosen(values: ChosenValues): Choice {
 
 /** The options of a generation that the library reads as JSON; undefined where none of them is given. */
 function requestOf(options: GenerateOptions): string | undefined {
-  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities, logprobs, priority } =
-    options;
-  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, logprobs, priority });
+  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
+  const { logprobs, receipt, priority } = options;
+  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, logprobs, receipt, priority });
   if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {

@@ -37,6 +37,7 @@ class Limits:
     max_upload: int
     max_sets: int
     max_sets_bytes: int
+    receipt_key: bytes | None = None
 
 
 def named(given: str) -> tuple[str, Path | None]:
@@ -57,6 +58,16 @@ def keys_of(path: Path | None) -> list[str]:
     if not keys:
         raise typer.BadParameter(f"{path} has no key", param_hint="--api-key-file")
     return keys
+
+
+def secret_of(path: Path | None) -> bytes | None:
+    """What a file holds, to the last byte."""
+    if path is None:
+        return None
+    secret = console.read(path)
+    if not secret:
+        raise typer.BadParameter(f"{path} is empty", param_hint="--receipt-key")
+    return secret
 
 
 def is_local(host: str) -> bool:
@@ -91,7 +102,10 @@ def run(
             f"two models are named {again[0]!r}: give names, as in NAME=PATH", param_hint="--model"
         )
     listening = _listening(host, port)
-    served = [Served(name, _open(path, limits, hardware), limits.timeout) for name, path in models]
+    served = [
+        Served(name, _open(path, limits, hardware), limits.timeout, receipt_key=limits.receipt_key)
+        for name, path in models
+    ]
     threads = len(served) * (limits.slots + limits.max_queue) + 8
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
     app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,9 @@ def serve(
     ] = 4 << 30,
     timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
     drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="What running calls get after TERM.")] = 30,
+    receipt_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Receipts are sealed with what this holds.")
+    ] = None,
     cors: Annotated[str | None, typer.Option(metavar="ORIGIN", help="A page that may ask.")] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
@@ -63,4 +67,5 @@ def serve(
         problem = f"{host} may be reached by others: give --api-key, or --insecure to serve without one"
         raise typer.BadParameter(problem, param_hint="--host")
     limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain, max_upload, max_sets, max_sets_bytes)
+    limits = replace(limits, receipt_key=command.secret_of(receipt_key))
     command.run(named, host, port, keys, cors, sets, limits, Hardware(ctx, threads, gpu_layers))

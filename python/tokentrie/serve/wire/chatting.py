@@ -174,6 +174,8 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """
     if said.top_logprobs is not None and not said.logprobs:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
+    if (said.model_extra or {}).get("receipt") not in (None, False):
+        raise WireError("receipt: chats have none yet: ask /v1/completions", param="receipt")
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
     held: Constraint | None = said.held(store)

@@ -55,6 +55,7 @@ class CompletionRequest(Draws, Holds):
     stream_options: StreamOptions | None = None
     return_prompt: bool = False
     return_details: bool = False
+    receipt: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Asked:
                 sampling=said.sampling(number),
                 stop=None if said.stop == [] else said.stop,
                 logprobs=self.logprobs,
+                receipt=said.receipt and (self.served.receipt_key or True),
                 priority=said.priority,
                 timeout=self.served.timeout,
                 cancel=cancel,
@@ -182,7 +184,11 @@ def _choice(asks: Asked, number: int, out: Generated, steps: list[Step]) -> dict
     choice = {"index": number, "text": text, "finish_reason": _finish(out), "logprobs": known}
     if asks.said.return_details:
         choice |= {"x_steps": [*map(_step, steps)], "x_stats": passes(out.stats)}
-    return choice
+    return choice | _receipt(asks, out)
+
+
+def _receipt(asks: Asked, out: Generated) -> dict[str, Any]:
+    return {"receipt": out.receipt} if asks.said.receipt else {}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -236,7 +242,8 @@ async def _chunks(
         own: dict[str, Any] = {} if step is None or not tells else {"x_steps": [_step(step)]}
         yield chunk(number, text, known=known, **own)
     for number, (out, _) in enumerate(parts.results):
-        yield chunk(number, "", _finish(out), **({"x_stats": passes(out.stats)} if tells else {}))
+        own = {"x_stats": passes(out.stats)} if tells else {}
+        yield chunk(number, "", _finish(out), **own, **_receipt(asks, out))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(asks, parts.results)})
     yield event("[DONE]")

@@ -3,7 +3,7 @@
 
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::likely::Likely;
-use super::{Generation, chain};
+use super::{Generation, Output, chain};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
@@ -100,7 +100,7 @@ impl<W: Watch> Filler<W> {
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
             && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens());
-        let (tokens, logprobs, text, stats, watch) = generation.finish()?;
+        let Output { tokens, text, logprobs, trail, stats, watch } = generation.finish()?;
         let text = if stopped { text } else { filled.text()[stats.healed_bytes..].to_owned() };
         let field = |(number, field): (usize, &trie_text::FilledField)| Field {
             name: field.name.clone(),
@@ -131,6 +131,7 @@ impl<W: Watch> Filler<W> {
             partial_token,
             canonical,
             logprobs,
+            trail,
             finish,
             stats,
         };

@@ -9,6 +9,7 @@ use super::chooser::{ChainOverSpan, Chooser, WholeChain};
 use super::generated::{GenerateOptions, Generated};
 use super::likely::Likely;
 use super::task::check_rules;
+use super::trail::Trail;
 use super::walk::Walk;
 use super::{GenerateTask, Generation, Inside, chain};
 use crate::runtime::context::Context;
@@ -47,6 +48,7 @@ impl Context {
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.heal(options.healed_bytes);
         generation.likely = options.logprobs.map(Likely::new);
+        generation.trail = options.trail.then(Trail::default);
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
         self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
@@ -116,6 +118,7 @@ impl Context {
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.heal(options.healed_bytes);
         generation.likely = options.logprobs.map(Likely::new);
+        generation.trail = options.trail.then(Trail::default);
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         self.walk(Walk::new(generation, chooser, options.max_tokens, true))
     }

@@ -6,6 +6,7 @@ use trie_core::{Leaf, SamplerOptions, TokenId};
 /// How to generate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct GenerateOptions {
     /// How a token is chosen among the allowed ones. Each slot and text of a form draws from its own seed: this one
     /// plus its number.
@@ -27,6 +28,8 @@ pub struct GenerateOptions {
     /// Whether to tell how probable each token was, and so many of the most probable beside it. Costs `O(allowed)` a
     /// token. Values that `exact` takes as a whole have none.
     pub logprobs: Option<u32>,
+    /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
+    pub trail: bool,
 }
 
 impl Default for GenerateOptions {
@@ -40,6 +43,7 @@ impl Default for GenerateOptions {
             exact: false,
             probabilities: false,
             logprobs: None,
+            trail: false,
         }
     }
 }
@@ -91,6 +95,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_logprobs(self, logprobs: impl Into<Option<u32>>) -> Self {
         Self { logprobs: logprobs.into(), ..self }
+    }
+
+    /// With [`GenerateOptions::trail`].
+    #[must_use]
+    pub fn with_trail(self, trail: bool) -> Self {
+        Self { trail, ..self }
     }
 }
 
@@ -145,6 +155,28 @@ pub struct Field {
     pub tokens: Vec<TokenId>,
 }
 
+/// A token, and what it was chosen among.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrailStep {
+    /// The token.
+    pub token: TokenId,
+    /// `None` where its text had to come.
+    pub branch: Option<Branch>,
+}
+
+/// A row of logits where several tokens could come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Branch {
+    /// What the model gave to all of them together, 0 to 1.
+    pub mass: f64,
+    /// The share among them of the one that was chosen.
+    pub probability: f64,
+    /// The share of the best of the others.
+    pub runner_up: f64,
+    /// [`Vocab::mask_digest`](trie_text::Vocab::mask_digest) of what could come.
+    pub mask: [u8; 32],
+}
+
 /// What a generation gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
@@ -173,6 +205,8 @@ pub struct Generated {
     pub canonical: bool,
     /// How probable each of the tokens was; empty unless that was asked for.
     pub logprobs: Vec<TokenLogprob>,
+    /// What each token was chosen among, one that only ended the output included; empty unless that was asked for.
+    pub trail: Vec<TrailStep>,
     /// Why it ended.
     pub finish: Finish,
     /// What it took.

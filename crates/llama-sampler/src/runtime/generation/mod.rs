@@ -8,9 +8,10 @@ mod generated;
 mod likely;
 mod report;
 mod task;
+mod trail;
 mod walk;
 
-pub use generated::{Field, Finish, GenerateOptions, GenerateStats, Generated};
+pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
 pub use task::{GenerateTask, Inside};
 
 use super::context::{fits, not_empty};
@@ -20,6 +21,7 @@ use likely::Likely;
 use report::Report;
 use std::sync::Arc;
 use std::time::Instant;
+use trail::Trail;
 use trie_core::{Allowed, Decoded, Host, TokenId, Tokens, Trie, logits};
 use trie_text::Vocab;
 
@@ -43,6 +45,7 @@ struct Generation<W> {
     /// What the watcher is told of the next token.
     shares: Vec<(TokenId, f32)>,
     likely: Option<Likely>,
+    trail: Option<Trail>,
     report: Report,
     /// Whether tokens that are written now may be taken back.
     tentative: bool,
@@ -66,6 +69,7 @@ impl<W: Watch> Generation<W> {
             stats: GenerateStats { prompt_tokens: prompt.len(), ..GenerateStats::default() },
             shares: Vec::new(),
             likely: None,
+            trail: None,
             report: Report::default(),
             tentative: false,
         })
@@ -135,6 +139,9 @@ impl<W: Watch> Generation<W> {
         if let Some(likely) = &mut self.likely {
             likely.consider(row, allowed);
         }
+        if let Some(trail) = &mut self.trail {
+            trail.consider(row, allowed, &self.vocab);
+        }
     }
 
     /// Notes that only this token may come.
@@ -143,6 +150,9 @@ impl<W: Watch> Generation<W> {
         self.shares.push((token, 1.0));
         if let Some(likely) = &mut self.likely {
             likely.only(token);
+        }
+        if let Some(trail) = &mut self.trail {
+            trail.only();
         }
     }
 
@@ -155,6 +165,9 @@ impl<W: Watch> Generation<W> {
             self.text.push(token);
         }
         let logprob = self.likely.as_mut().map(|likely| likely.write(token, kept));
+        if let Some(trail) = &mut self.trail {
+            trail.write(token, kept);
+        }
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
             let (allowed, text) = (self.shares.clone(), String::new());
@@ -184,6 +197,9 @@ impl<W: Watch> Generation<W> {
         if let Some(likely) = &mut self.likely {
             likely.take_back(n);
         }
+        if let Some(trail) = &mut self.trail {
+            trail.take_back(n);
+        }
     }
 
     /// Whether no token can be added after the next.
@@ -191,15 +207,29 @@ impl<W: Watch> Generation<W> {
         self.text.len() > self.host.room
     }
 
-    /// Tokens, how probable they were, their text, what they took, and who heard of them.
-    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
-    fn finish(self) -> Result<(Vec<TokenId>, Vec<TokenLogprob>, String, GenerateStats, W), RuntimeError> {
-        let Self { vocab, mut text, prompt, likely, stats, watch, .. } = self;
-        let (tokens, logprobs) = (text.split_off(prompt), likely.map(Likely::finish).unwrap_or_default());
+    fn finish(self) -> Result<Output<W>, RuntimeError> {
+        let Self { vocab, mut text, prompt, likely, trail, stats, watch, .. } = self;
+        let tokens = text.split_off(prompt);
         let bytes = vocab.join(&tokens)?;
-        let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
-        Ok((tokens, logprobs, text, stats, watch))
+        Ok(Output {
+            text: String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned(),
+            logprobs: likely.map(Likely::finish).unwrap_or_default(),
+            trail: trail.map(Trail::finish).unwrap_or_default(),
+            tokens,
+            stats,
+            watch,
+        })
     }
+}
+
+/// What was written, what is known of it, and who heard of it.
+struct Output<W> {
+    tokens: Vec<TokenId>,
+    text: String,
+    logprobs: Vec<TokenLogprob>,
+    trail: Vec<TrailStep>,
+    stats: GenerateStats,
+    watch: W,
 }
 
 /// Softmax over the allowed tokens, weights included; at an open leaf, where any token may come, over the whole row.

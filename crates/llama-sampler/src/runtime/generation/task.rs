@@ -4,6 +4,7 @@ use super::chooser::{Free, SpanThenFree};
 use super::fill::{Filler, form_of};
 use super::generated::{GenerateOptions, Generated};
 use super::likely::Likely;
+use super::trail::Trail;
 use super::walk::Walk;
 use super::{Generation, chain};
 use crate::runtime::context::in_range;
@@ -63,6 +64,7 @@ impl<W: Watch> GenerateTask<W> {
         let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
         generation.heal(options.healed_bytes);
         generation.likely = options.logprobs.map(Likely::new);
+        generation.trail = options.trail.then(Trail::default);
         let (most, skip) = (options.max_tokens, options.skip_ahead);
         let Some(rules) = rules else {
             let seed = chain::seed_of(&options.sampling);

@@ -1,8 +1,8 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
-use super::Generation;
 use super::chooser::Chooser;
 use super::generated::{Finish, Generated};
+use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
@@ -66,7 +66,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         let vocab = Arc::clone(&generation.vocab);
         let value_tokens = generation.value_tokens;
         let value = span.is_some_and(|span| span.status() == Status::Complete).then(|| generation.value_text());
-        let (tokens, logprobs, text, mut stats, watch) = generation.finish()?;
+        let Output { tokens, text, logprobs, trail, mut stats, watch } = generation.finish()?;
         stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
         let leaves = span.map_or_else(Vec::new, Span::leaves);
         let leaf = leaves.last().cloned();
@@ -89,6 +89,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             partial_token,
             canonical,
             logprobs,
+            trail,
             finish,
             stats,
         };

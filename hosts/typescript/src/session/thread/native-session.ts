@@ -11,6 +11,7 @@ import {
   type Outcome,
   type PlainError,
   plain,
+  type Receipt,
   type SessionSettings,
   type TextsRequest,
   type TokenLogprob,
@@ -23,6 +24,7 @@ interface Said {
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
   /** A library before this has none. */
   readonly logprobs?: readonly TokenLogprob[];
+  readonly receipt?: Receipt | null;
 }
 
 /** What is read of the JSON of a choice. */
@@ -310,12 +312,12 @@ export class NativeSession implements Calls {
     return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
   }
 
-  #said(): Pick<Outcome, "value" | "values" | "probabilities" | "logprobs"> {
+  #said(): Pick<Outcome, "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
     // An older library has no results.
     const said = this.#library.has("tokentrie_session_result") ? this.#result<Said>() : null;
     const values = said === null || Object.keys(said.values).length === 0 ? null : said.values;
-    const { value = null, probabilities = {}, logprobs = [] } = said ?? {};
-    return { value, values, probabilities, logprobs };
+    const { value = null, probabilities = {}, logprobs = [], receipt = null } = said ?? {};
+    return { value, values, probabilities, logprobs, receipt };
   }
 
   /** What the last generation, choice or decision gave. */

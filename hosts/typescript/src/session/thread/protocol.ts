@@ -36,7 +36,30 @@ export interface Outcome {
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
   /** Of each token, where that was asked for. */
   readonly logprobs: readonly TokenLogprob[];
+  /** What each token was chosen among, where that was asked for. */
+  readonly receipt: Receipt | null;
   readonly stats: GenerationStats;
+}
+
+/** What a generation was allowed: docs/receipts.md. Python's `verify_receipt` checks its JSON. */
+export interface Receipt {
+  readonly receipt: number;
+  readonly vocabulary: string;
+  readonly constraint: string | null;
+  readonly prompt: string | readonly number[];
+  readonly free: boolean;
+  readonly end_tokens: readonly number[] | null;
+  readonly steps: readonly { readonly token: number; readonly branch?: ReceiptBranch }[];
+  readonly keyed: boolean;
+  readonly seal: string;
+}
+
+/** Where several tokens could come. */
+export interface ReceiptBranch {
+  readonly mass: number;
+  readonly probability: number;
+  readonly runner_up: number;
+  readonly mask: string;
 }
 
 /** How probable a token was, before temperature and truncation; null is the logarithm of 0. */

@@ -1,0 +1,141 @@
+//! What each token of the output was chosen among, where a receipt is asked for.
+
+use super::generated::{Branch, TrailStep};
+use trie_core::{Allowed, TokenId, log_probability, log_sum_exp};
+use trie_text::Vocab;
+
+/// What could come at the last row, and what was written.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// `None` where only one token could come.
+    row: Option<Row>,
+    written: Vec<TrailStep>,
+    /// How many were written with each token of the output: one that only ends it is none of it.
+    kept: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Row {
+    mask: [u8; 32],
+    mass: f64,
+    /// All that could come, ascending, with the logits by which they were chosen, weights included.
+    legal: Vec<(TokenId, f32)>,
+    log_sum: f64,
+}
+
+impl Trail {
+    /// What may come by a row. `O(vocabulary)`.
+    pub(super) fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>, vocab: &Vocab) {
+        self.row = None;
+        if allowed.only().is_some() {
+            return;
+        }
+        let legal: Vec<(TokenId, f32)> = allowed.logits(row).collect();
+        let sum = |logit: &dyn Fn(&(TokenId, f32)) -> f32| log_sum_exp(&legal.iter().map(logit).collect::<Vec<_>>());
+        let log_sum = sum(&|&(_, logit)| logit);
+        let unweighted = match allowed.weighted() {
+            Some(_) => sum(&|&(token, _)| row[token.index()]),
+            None => log_sum,
+        };
+        let share = (unweighted - log_sum_exp(row)).exp();
+        let mass = if unweighted.is_finite() { share.min(1.0) } else { f64::from(u8::from(unweighted > 0.0)) };
+        self.row = Some(Row { mask: vocab.mask_digest(*allowed), mass, legal, log_sum });
+    }
+
+    /// Notes that only one token could come.
+    pub(super) fn only(&mut self) {
+        self.row = None;
+    }
+
+    pub(super) fn write(&mut self, token: TokenId, kept: bool) {
+        let branch = self.row.take().map(|row| row.branch(token));
+        self.written.push(TrailStep { token, branch });
+        if kept {
+            self.kept.push(self.written.len());
+        }
+    }
+
+    /// Takes back all but the first `n` tokens of the output.
+    pub(super) fn take_back(&mut self, n: usize) {
+        if n < self.kept.len() {
+            self.written.truncate(n.checked_sub(1).map_or(0, |last| self.kept[last]));
+            self.kept.truncate(n);
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<TrailStep> {
+        self.written
+    }
+}
+
+impl Row {
+    fn branch(&self, token: TokenId) -> Branch {
+        let &Self { mask, mass, ref legal, log_sum } = self;
+        let starved = log_sum == f64::NEG_INFINITY;
+        let share = |logit| if starved { 0.0 } else { log_probability(logit, log_sum).exp() };
+        let own = legal.binary_search_by_key(&token, |&(token, _)| token).map(|at| legal[at].1);
+        let others = legal.iter().filter(|&&(other, _)| other != token);
+        let best = others.map(|&(_, logit)| logit).fold(f32::NEG_INFINITY, f32::max);
+        // A starved row gives all to the token that was taken.
+        let probability = if starved { 1.0 } else { own.map_or(0.0, share) };
+        Branch { mass, probability, runner_up: share(best), mask }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trie_core::Tokens;
+    use trie_text::TokenKind;
+
+    fn token(id: u32) -> TokenId {
+        TokenId::new(id).unwrap()
+    }
+
+    fn branch(row: &[f32], allowed: &Allowed<'_>, of: u32) -> Option<Branch> {
+        let pieces = (0..row.len()).map(|id| ([id as u8], TokenKind::Text));
+        let vocab = Vocab::new(pieces, Vec::new(), None).unwrap();
+        let mut trail = Trail::default();
+        trail.consider(row, allowed, &vocab);
+        trail.write(token(of), true);
+        trail.finish()[0].branch
+    }
+
+    #[test]
+    fn shares_of_usual_and_of_odd_rows() {
+        let ids = [token(0), token(1), token(3)];
+        let only = Allowed::Only { tokens: Tokens::Ids(&ids), ends: &[] };
+        let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} is not {other}");
+        let usual = branch(&[1.0, 2.0, 9.0, 2.0], &only, 0).unwrap();
+        let [one, two, nine] = [1f64, 2.0, 9.0].map(f64::exp);
+        near(usual.mass, (one + 2.0 * two) / (one + 2.0 * two + nine));
+        near(usual.probability, one / (one + 2.0 * two));
+        near(usual.runner_up, two / (one + 2.0 * two));
+        let all = branch(&[0.0; 4], &Allowed::All, 2).unwrap();
+        assert_ne!(all.mask, usual.mask);
+        near(all.mass, 1.0);
+        near(all.probability, 0.25);
+        near(all.runner_up, 0.25);
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for row in [[nan, 1.0, 0.0, -inf], [inf, 1.0, 0.0, inf], [nan, -inf, 0.0, nan], [nan; 4]] {
+            let Branch { mass, probability, runner_up, .. } = branch(&row, &only, 1).unwrap();
+            for share in [mass, probability, runner_up] {
+                assert!((0.0..=1.0).contains(&share), "{row:?}: {share}");
+            }
+        }
+        let forced = Allowed::Only { tokens: Tokens::Ids(&ids[..1]), ends: &[] };
+        assert_eq!(branch(&[0.0; 4], &forced, 0), None);
+    }
+
+    #[test]
+    fn what_is_taken_back() {
+        let mut trail = Trail::default();
+        for id in 0..4 {
+            trail.only();
+            trail.write(token(id), id != 1);
+        }
+        trail.take_back(3);
+        trail.take_back(2);
+        assert_eq!(trail.finish().iter().map(|step| step.token.get()).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Receipts of generations: asked for with a key or without, and checked without the model.
+
+use crate::convert::gil::asked;
+use crate::convert::ids::{shown, type_name};
+use crate::errors::{Class, Error, Result};
+use crate::rule::of_user::UserRule;
+use crate::spec::data::data_of;
+use crate::spec::payloads::Cache;
+use crate::spec::{Around, as_object, built};
+use crate::trie::payload::with_text;
+use crate::vocab::Vocab;
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes};
+use std::sync::Arc;
+use tokentrie::run::{Receipt, ReceiptError};
+use tokentrie::spec::{Over, Spec};
+use trie_core::work::Limits;
+use trie_text::ValueSets;
+
+/// Whether a receipt is asked for, and the key of its seal.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) receipt: bool,
+    pub(crate) key: Option<Vec<u8>>,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Wanted {
+    type Error = Error;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        if let Ok(said) = given.cast::<PyBool>() {
+            return Ok(Self { receipt: said.is_true(), key: None });
+        }
+        match given.cast::<PyBytes>() {
+            Ok(key) if key.as_bytes().is_empty() => {
+                Err(Class::Option.error("receipt is b\"\": a key has a byte at least"))
+            }
+            Ok(key) => Ok(Self { receipt: true, key: Some(key.as_bytes().to_vec()) }),
+            Err(_) => {
+                let message = format!("receipt must be a bool or the bytes of a key, not {}", type_name(&given));
+                Err(PyTypeError::new_err(message).into())
+            }
+        }
+    }
+}
+
+/// The constraint of a receipt as data, as far as it is that.
+pub(crate) fn data(constraint: Option<&Bound<'_, PyAny>>) -> Option<Spec> {
+    data_of("constraint", constraint?).ok()
+}
+
+impl From<ReceiptError> for Error {
+    fn from(error: ReceiptError) -> Self {
+        match error {
+            ReceiptError::Generate(error) => error.into(),
+            error => Class::Receipt.error(error.to_string()),
+        }
+    }
+}
+
+/// Checks a receipt of `Model.generate(receipt=True)` without the model.
+///
+/// The constraint is walked again along the tokens: each must be allowed, among exactly what the receipt says could
+/// come, and nothing of the receipt may be changed. Without a key everybody can seal a receipt of other shares; the
+/// tokens and masks must be those of the constraint all the same. Cost: O(tokens * vocabulary).
+///
+/// Args:
+///     receipt: the dict, or its JSON as str or bytes.
+///     constraint: what the generation was inside, as it was given there; None for free text.
+///     vocab: the model's vocabulary, such as `Model.vocab` or `Vocab.from_gguf`.
+///     key: the key of the seal, where there was one.
+///
+/// Raises:
+///     ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
+///     TypeError: it is no dict, str or bytes.
+///
+/// Example:
+///     >>> model = tokentrie.Model()
+///     >>> out = model.generate("The sky is ", ["blue", "red"], receipt=b"my key")
+///     >>> tokentrie.verify_receipt(out.receipt, ["blue", "red"], vocab=model.vocab, key=b"my key")
+#[pyfunction]
+#[pyo3(signature = (receipt, constraint=None, *, vocab, key=None))]
+pub(crate) fn verify_receipt(
+    receipt: &Bound<'_, PyAny>,
+    constraint: Option<&Bound<'_, PyAny>>,
+    vocab: &Bound<'_, Vocab>,
+    key: Option<&Bound<'_, PyAny>>,
+) -> Result<()> {
+    let py = receipt.py();
+    let key = key.map(|key| {
+        let wrong =
+            || PyTypeError::new_err(format!("key must be bytes, not {} of type {}", shown(key), type_name(key)));
+        key.cast::<PyBytes>().map(|key| key.as_bytes().to_vec()).map_err(|_| wrong())
+    });
+    let key = key.transpose()?;
+    let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
+    let vocab = vocab.get().core();
+    let given = constraint.map(as_object).transpose()?;
+    receipt.check_seal(data(given.as_ref()).as_ref(), vocab, key.as_deref())?;
+    let around = Around { over: Over::vocab(vocab), sets: None, cache: Cache::Thread };
+    let built = given.as_ref().map(|given| built("constraint", given, &around)).transpose()?;
+    let sets = ValueSets::new(Arc::clone(vocab));
+    let checked = asked(py, Limits::NONE, || receipt.check_steps(built, &sets))?;
+    UserRule::raised()?;
+    Ok(checked?)
+}

@@ -1,0 +1,261 @@
+"""Receipts: what a generation was allowed, checked without the model. The chain has a twin here."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import hmac
+import json
+import pickle
+import random
+import struct
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import tokentrie
+from budget import cases
+from tokentrie import Model, OptionError, ReceiptError, Sampler, verify_receipt
+
+pytestmark = pytest.mark.model
+
+SKIES = ["blue", "red and white", "red and black"]
+PERSON = {
+    "type": "object",
+    "properties": {"n": {"enum": [1, 2]}, "s": {"type": "string", "maxLength": 3}},
+    "required": ["n", "s"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    # The same request has the same bits, whatever ran before.
+    return Model(n_threads=1, batching="fixed")
+
+
+def constraints(model: Model) -> dict[str, Any]:
+    return {
+        "texts": SKIES,
+        "integer": tokentrie.Integer(0, 999),
+        "regex": tokentrie.Regex("[a-z ]{4,12}"),
+        "schema": tokentrie.JsonSchema(PERSON),
+        "lark": tokentrie.Lark('start: "a" "b"? /[0-9]/'),
+        "trie": tokentrie.Trie.from_strings(model.vocab, SKIES),
+        "gate": tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"]),
+        "sequence": tokentrie.Sequence(["a", "b"], tokentrie.Integer(0, 9)),
+        "spec": {"then": [{"integer": {"min": 1, "max": 99}}, " kg"]},
+        "type": Literal["one", "two"],
+        "free": None,
+    }
+
+
+NAMES = ["texts", "integer", "regex", "schema", "lark", "trie", "gate", "sequence", "spec", "type", "free"]
+
+
+def drawn(draw: random.Random, model: Model, name: str) -> dict[str, Any]:
+    """Options that go with any constraint."""
+    options: dict[str, Any] = {"max_tokens": draw.randint(1, 14), "skip_ahead": draw.random() < 0.7}
+    if draw.random() < 0.6:
+        options |= {"mode": "sampled", "seed": draw.randrange(1000), "temperature": draw.choice([0.5, 1.0, 3.0])}
+    if name != "free" and draw.random() < 0.3:
+        options |= {"after": "free"}
+    if name in ("texts", "trie", "type") and draw.random() < 0.3:
+        options |= {"end_tokens": [model.vocab.tokenize(".")[0]]}
+    if draw.random() < 0.2:
+        options |= {"stop": draw.choice(["e", "an"])}
+    return options
+
+
+PROMPTS = ["The sky is ", "The sky is", "A: ", [5, 6, 7], "é"]
+
+
+def made(draw: random.Random, model: Model, names: list[str] = NAMES) -> tuple[dict[str, Any], Any, bytes | None]:
+    name = draw.choice(names)
+    constraint, key = constraints(model)[name], draw.choice([None, b"key"])
+    out = model.generate(draw.choice(PROMPTS), constraint, receipt=key or True, **drawn(draw, model, name))
+    assert out.receipt is not None
+    return out.receipt, constraint, key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_generated_holds(model: Model, name: str) -> None:
+    draw, constraint = random.Random(name), constraints(model)[name]
+    for _ in range(cases(300)):
+        prompt, options = draw.choice(PROMPTS), drawn(draw, model, name)
+        key = draw.choice([None, b"key", bytes(100)])
+        plain = model.generate(prompt, constraint, **options)
+        out = model.generate(prompt, constraint, receipt=key or True, **options)
+        assert (plain.receipt, plain.text, plain.tokens) == (None, out.text, out.tokens), "it changes nothing"
+        assert out.receipt is not None
+        told = [step["token"] for step in out.receipt["steps"]]
+        assert told[: len(out.tokens)] == out.tokens
+        verify_receipt(out.receipt, constraint, vocab=model.vocab, key=key)
+        verify_receipt(json.dumps(out.receipt, indent=1), constraint, vocab=model.vocab, key=key)
+
+
+def sealed(receipt: dict[str, Any], key: bytes | None) -> str:
+    """The chain, as docs/receipts.md says it."""
+    chain = hashlib.sha256()
+
+    def say(said: bytes) -> None:
+        chain.update(struct.pack("<Q", len(said)) + said)
+
+    def ids(tokens: list[int]) -> bytes:
+        return b"".join(struct.pack("<I", token) for token in tokens)
+
+    say(b"tokentrie receipt")
+    say(struct.pack("<I", receipt["receipt"]))
+    say(receipt["vocabulary"].encode())
+    say((receipt["constraint"] or "").encode())
+    if isinstance(receipt["prompt"], str):
+        say(receipt["prompt"].encode())
+    else:
+        say(b"tokens")
+        say(ids(receipt["prompt"]))
+    ends = receipt["end_tokens"]
+    say(bytes([receipt["constraint"] is not None, receipt["free"], receipt["keyed"], ends is not None]))
+    say(ids(ends or []))
+    link = chain.digest()
+    for step in receipt["steps"]:
+        said = link + struct.pack("<I", step["token"])
+        if branch := step.get("branch"):
+            for share in (branch["mass"], branch["probability"], branch["runner_up"]):
+                said += struct.pack("<Q", round(share * 1e9))
+            said += branch["mask"].encode()
+        link = hashlib.sha256(said).digest()
+    return link.hex() if key is None else hmac.new(key, link, "sha256").hexdigest()
+
+
+def altered(draw: random.Random, receipt: dict[str, Any]) -> dict[str, Any]:
+    """Another receipt: one thing is changed."""
+    other = copy.deepcopy(receipt)
+    steps, step = other["steps"], draw.choice(other["steps"])
+    branches = [one["branch"] for one in steps if "branch" in one]
+    match draw.randrange(9):
+        case 0:
+            step["token"] = (step["token"] + draw.randrange(1, 2000)) % 2048
+        case 1 if branches:
+            share = draw.choice(["mass", "probability", "runner_up"])
+            branch = draw.choice(branches)
+            branch[share] = abs(branch[share] - draw.choice([1, 10, 10**6]) / 1e9)
+        case 2 if branches:
+            branch = draw.choice(branches)
+            branch["mask"] = hashlib.sha256(branch["mask"].encode()).hexdigest()
+        case 3:
+            steps.remove(step)
+        case 4:
+            steps.insert(draw.randrange(len(steps) + 1), copy.deepcopy(step))
+        case 5:
+            other["prompt"] = "Another" if draw.random() < 0.5 else [1, 2]
+        case 6:
+            name = draw.choice(["vocabulary", "constraint", "seal"])
+            other[name] = hashlib.sha256(str(other[name]).encode()).hexdigest()
+        case 7:
+            other["free"] = not other["free"]
+        case _:
+            other["end_tokens"] = None if other["end_tokens"] else [draw.randrange(2048)]
+    return other
+
+
+def test_what_was_changed_is_refused(model: Model) -> None:
+    draw = random.Random(1)
+    tried = 0
+    while tried < cases(20_000):
+        receipt, constraint, key = made(draw, model)
+        assert sealed(receipt, key) == receipt["seal"], "the chain is what the docs say"
+        for _ in range(20):
+            other = altered(draw, receipt)
+            if other == receipt or not other["steps"]:
+                continue
+            tried += 1
+            with pytest.raises(ReceiptError):
+                verify_receipt(other, constraint, vocab=model.vocab, key=key)
+
+
+def test_tokens_and_masks_of_a_resealed_receipt_are_those_of_the_constraint(model: Model) -> None:
+    """Who has no key to fear can seal anew: shares are his word then, and nothing else is."""
+    draw, tried = random.Random(2), 0
+    while tried < cases(3000):
+        receipt, constraint, key = made(draw, model, NAMES[:-1])
+        for _ in range(10):
+            other = copy.deepcopy(receipt)
+            step = draw.choice(other["steps"])
+            if "branch" in step:
+                step["branch"]["mask"] = hashlib.sha256(b"x").hexdigest()
+            elif draw.random() < 0.5:
+                step["token"] = (step["token"] + draw.randrange(1, len(model.vocab))) % len(model.vocab)
+            else:
+                step["branch"] = {"mass": 0.5, "probability": 0.5, "runner_up": 0.5, "mask": "00" * 32}
+            other["seal"] = sealed(other, key)
+            tried += 1
+            with pytest.raises(ReceiptError, match=r"steps\[\d+\]"):
+                verify_receipt(other, constraint, vocab=model.vocab, key=key)
+
+
+def test_shares_and_masks_are_those_of_the_rows(model: Model) -> None:
+    prompt = [5, 6, 7]
+    trie = tokentrie.Trie.from_strings(model.vocab, SKIES)
+    out = model.generate(prompt, trie, receipt=True)
+    assert out.receipt is not None
+    sampler, text = Sampler(model.vocab, trie), list(prompt)
+    for step in out.receipt["steps"]:
+        allowed = sampler.allowed()
+        if "branch" not in step:
+            assert allowed.tolist() == [step["token"]]
+        else:
+            row = model.logits(text).astype(np.float64)
+            weights = np.exp(row - row.max())
+            legal = weights[allowed]
+            branch = step["branch"]
+            others = np.delete(legal, np.flatnonzero(allowed == step["token"]))
+            chosen = weights[step["token"]]
+            assert branch["mass"] == pytest.approx(legal.sum() / weights.sum(), abs=1e-6)
+            assert branch["probability"] == pytest.approx(chosen / legal.sum(), abs=1e-6)
+            assert branch["runner_up"] == pytest.approx(others.max() / legal.sum(), abs=1e-6)
+            words = np.zeros((len(model.vocab) + 31) // 32, dtype=np.int32)
+            sampler.fill_bitmask(words)
+            assert branch["mask"] == hashlib.sha256(words.astype("<i4").tobytes()).hexdigest()
+        sampler.accept(step["token"])
+        text.append(step["token"])
+
+
+def test_several_results_and_slots_have_receipts() -> None:
+    with Model(n_threads=1, slots=2) as model:
+        several = model.generate("The sky is ", SKIES, mode="sampled", seed=1, n=3, receipt=True)
+        for out in several:
+            assert out.receipt is not None
+            verify_receipt(out.receipt, SKIES, vocab=model.vocab)
+            assert pickle.loads(pickle.dumps(out)).receipt == out.receipt
+
+
+def test_what_does_not_fit_is_said(model: Model) -> None:
+    out = model.generate("The sky is ", SKIES, receipt=b"key")
+    receipt: dict[str, Any] = out.receipt or {}
+
+    def refused(match: str, **given: Any) -> None:
+        wanted = {"receipt": receipt, "constraint": SKIES, "vocab": model.vocab, "key": b"key"} | given
+        with pytest.raises(ReceiptError, match=match):
+            verify_receipt(**wanted)
+
+    refused("sealed with a key: give it", key=None)
+    refused("the seal does not fit", key=b"another")
+    refused("of another constraint", constraint=["blue", "green"])
+    refused("of another constraint", constraint=None)
+    refused("of another vocabulary", vocab=tokentrie.Vocab.from_tokens([b"a", b"b"]), constraint=tokentrie.Integer())
+    refused("unknown field `more`", receipt=receipt | {"more": 1})
+    refused("missing field `seal`", receipt={name: value for name, value in receipt.items() if name != "seal"})
+    refused("version 2", receipt=receipt | {"receipt": 2})
+    for text in ("", "{", "[]", "1", '{"receipt": 1e99}', b"\xff"):
+        refused("no receipt", receipt=text)
+    plain = model.generate("The sky is ", SKIES, receipt=True).receipt
+    refused("sealed without a key", receipt=plain)
+    for wrong in (None, 1, "key"):
+        with pytest.raises(TypeError, match="receipt must be a bool or the bytes of a key"):
+            model.generate("A", SKIES, receipt=wrong)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="a key has a byte at least"):
+        model.generate("A", SKIES, receipt=b"")
+    with pytest.raises(TypeError, match="key must be bytes"):
+        verify_receipt(receipt, SKIES, vocab=model.vocab, key="key")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="a receipt is not for forms"):
+        model.generate("A", tokentrie.Form("a", tokentrie.Slot("b", SKIES)), receipt=True)
