@@ -218,8 +218,8 @@ impl Generated {
     }
 
     /// dict[str, Any] | None: what each token was chosen among, chained, for `verify_receipt`: the prompt, the
-    /// tokens, and at each branch the mass of what could come, the share of the chosen token, that of the best other one,
-    /// and the digest of the mask. None unless `receipt` was given.
+    /// tokens, and at each branch the mass of what could come, the share of the chosen token, that of the best other
+    /// one, and the digest of the mask. None unless `receipt` was given.
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.receipt.as_deref().map(|json| py.import("json")?.call_method1("loads", (json,))).transpose()

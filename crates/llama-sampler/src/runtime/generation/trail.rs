@@ -1,7 +1,7 @@
 //! What each token of the output was chosen among, where a receipt is asked for.
 
 use super::generated::{Branch, TrailStep};
-use trie_core::{Allowed, TokenId, log_probability, log_sum_exp};
+use trie_core::{Allowed, TokenId, log_probability, log_sum_exp, mask_row};
 use trie_text::Vocab;
 
 /// What could come at the last row, and what was written.
@@ -18,8 +18,8 @@ pub(super) struct Trail {
 struct Row {
     mask: [u8; 32],
     mass: f64,
-    /// All that could come, ascending, with the logits by which they were chosen, weights included.
-    legal: Vec<(TokenId, f32)>,
+    /// The row by which it was chosen: weights are in it, and what could not come is −inf.
+    logits: Vec<f32>,
     log_sum: f64,
 }
 
@@ -30,16 +30,24 @@ impl Trail {
         if allowed.only().is_some() {
             return;
         }
-        let legal: Vec<(TokenId, f32)> = allowed.logits(row).collect();
-        let sum = |logit: &dyn Fn(&(TokenId, f32)) -> f32| log_sum_exp(&legal.iter().map(logit).collect::<Vec<_>>());
-        let log_sum = sum(&|&(_, logit)| logit);
-        let unweighted = match allowed.weighted() {
-            Some(_) => sum(&|&(token, _)| row[token.index()]),
-            None => log_sum,
+        let (mut logits, everything) = (row.to_vec(), log_sum_exp(row));
+        // Of what could come, with weights and without.
+        let (log_sum, plain) = if allowed.weighted().is_some() {
+            let (ids, weighed): (Vec<TokenId>, Vec<f32>) = allowed.logits(row).unzip();
+            logits.fill(f32::NEG_INFINITY);
+            ids.iter().zip(&weighed).for_each(|(id, &logit)| logits[id.index()] = logit);
+            (log_sum_exp(&weighed), log_sum_of(row, &ids))
+        } else if let Allowed::Only { tokens, ends } = *allowed {
+            mask_row(&mut logits, tokens, ends, &mut Vec::new());
+            let sum = allowed.ids().map_or_else(|| log_sum_exp(&logits), |ids| log_sum_of(row, ids));
+            (sum, sum)
+        } else {
+            (everything, everything)
         };
-        let share = (unweighted - log_sum_exp(row)).exp();
-        let mass = if unweighted.is_finite() { share.min(1.0) } else { f64::from(u8::from(unweighted > 0.0)) };
-        self.row = Some(Row { mask: vocab.mask_digest(*allowed), mass, legal, log_sum });
+        let share = (plain - everything).exp();
+        // Where both are infinite, what could come has all of it, or nothing has any.
+        let mass = if share.is_nan() { f64::from(u8::from(plain > 0.0)) } else { share.min(1.0) };
+        self.row = Some(Row { mask: vocab.mask_digest(*allowed), mass, logits, log_sum });
     }
 
     /// Notes that only one token could come.
@@ -68,14 +76,19 @@ impl Trail {
     }
 }
 
+fn log_sum_of(row: &[f32], ids: &[TokenId]) -> f64 {
+    log_sum_exp(&ids.iter().map(|id| row[id.index()]).collect::<Vec<_>>())
+}
+
 impl Row {
     fn branch(&self, token: TokenId) -> Branch {
-        let &Self { mask, mass, ref legal, log_sum } = self;
+        let &Self { mask, mass, ref logits, log_sum } = self;
         let starved = log_sum == f64::NEG_INFINITY;
         let share = |logit| if starved { 0.0 } else { log_probability(logit, log_sum).exp() };
-        let own = legal.binary_search_by_key(&token, |&(token, _)| token).map(|at| legal[at].1);
-        let others = legal.iter().filter(|&&(other, _)| other != token);
-        let best = others.map(|&(_, logit)| logit).fold(f32::NEG_INFINITY, f32::max);
+        let own = logits.get(token.index()).copied();
+        let (before, after) = logits.split_at(token.index().min(logits.len()));
+        let most = |logits: &[f32]| logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let best = most(before).max(most(after.get(1..).unwrap_or_default()));
         // A starved row gives all to the token that was taken.
         let probability = if starved { 1.0 } else { own.map_or(0.0, share) };
         Branch { mass, probability, runner_up: share(best), mask }
