@@ -218,10 +218,10 @@ impl<'a> Check<'a> {
         });
         // What a template does not show is no failure of the analysis.
         let (message, reply) = rendered?;
-        if probe.is_unescaped(&reply.text) && self.quotes_with_escapes() {
+        if let Some(signs) = self.signs_without_escapes().filter(|_| probe.is_unescaped(&reply.text)) {
             let what =
                 "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
-            self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
+            self.warnings.push(format!("{what} {signs} does not look as the model wrote it"));
             return None;
         }
         let tools = if conversation.tools { self.tools.clone() } else { Tools::default() };
@@ -256,15 +256,16 @@ impl<'a> Check<'a> {
         !end.is_empty() && reply.contains(end) && !dialect.joints.iter().any(|joint| joint == end)
     }
 
-    /// Whether texts stand in quotes in which a backslash escapes.
-    fn quotes_with_escapes(&self) -> bool {
+    /// What of texts cannot stand in calls as it is: quotes where a backslash escapes them, or the end of a line.
+    fn signs_without_escapes(&self) -> Option<&'static str> {
         let calls = self.format.analysis().dialect.calls.iter().flat_map(|calls| &calls.patterns);
-        calls.flat_map(|pattern| &pattern.parts).any(|part| match part {
+        calls.flat_map(|pattern| &pattern.parts).find_map(|part| match part {
+            Part::Arguments(Arguments::Tagged(keyed)) => keyed.is_lines().then_some("several lines"),
             Part::Arguments(Arguments::Keywords(style) | Arguments::Pairs(style)) => {
-                style.quotes.iter().any(|quote| quote.escapes)
+                style.quotes.iter().any(|quote| quote.escapes).then_some("quotes")
             }
-            Part::Arguments(Arguments::Json) | Part::Object(_) | Part::NameAsKey => true,
-            _ => false,
+            Part::Arguments(Arguments::Json) | Part::Object(_) | Part::NameAsKey => Some("quotes"),
+            _ => None,
         })
     }
 

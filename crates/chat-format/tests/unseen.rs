@@ -169,3 +169,72 @@ fn what_a_prompt_begins_is_no_content() {
         }
     }
 }
+
+#[test]
+fn arguments_that_are_lines() {
+    for (key, joint) in [("", ": "), ("", "="), ("- ", ": ")] {
+        let value = "{% if v is string %}{{ v }}{% else %}{{ v | tojson }}{% endif %}";
+        let lines = format!(
+            "{{% for k, v in c.function.arguments.items() %}}{{{{ '{key}' ~ k ~ '{joint}' }}}}{value}\
+             {{{{ '\\n' }}}}{{% endfor %}}"
+        );
+        let calls = format!(
+            "{{% for c in m.tool_calls %}}<call>{{{{ c.function.name }}}}{{{{ '\\n' }}}}{lines}</call>{{% endfor %}}"
+        );
+        let format = template(&format!("{SAYS}{calls}"), END, "");
+        assert!(format.analysis().warnings.iter().any(|warning| warning.contains("several lines")));
+        let line = |name: &str, value: &str| format!("{key}{name}{joint}{value}\n");
+        let call = format!("<call>ring\n{}{}</call>", line("place", "a: b = c"), line("times", "[1, 2]"));
+        let arguments = json!({"place": "a: b = c", "times": [1, 2]});
+        means(&format, &format!("Now.{call}"), "Now.", "", &[("ring", arguments.clone())]);
+        let none = ("ring_twice", json!({}));
+        means(&format, &format!("{call}<call>ring_twice\n</call>"), "", "", &[("ring", arguments), none]);
+    }
+}
+
+#[test]
+fn names_apart_from_what_begins_all_calls() {
+    for space in ["\\n", " ", "\\n\\n"] {
+        let arguments = "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}\
+            {% if not loop.last %}, {% endif %}{% endfor %}";
+        let calls = format!(
+            "{{% for c in m.tool_calls[:1] %}}<act>{{{{ '{space}' ~ c.function.name }}}}({arguments})</act>\
+             {{% endfor %}}"
+        );
+        let format = template(&format!("{SAYS}{calls}"), END, "");
+        let call = format!("<act>{}ring(n=\"x\")</act>", space.replace("\\n", "\n"));
+        means(&format, &call, "", "", &[("ring", json!({"n": "x"}))]);
+    }
+}
+
+#[test]
+fn reasoning_that_one_of_many_literals_cuts_off() {
+    let marker = |number| format!(r#"{{{{ "\"<m{number}>" if m.none_{number} }}}}"#);
+    let markers: String = (0..40).map(marker).collect();
+    let cut = "{% set said = (m.content or '').split('</think>')[-1] %}{{ said }}";
+    let format = template(&format!("{markers}{cut}{OBJECTS}"), END, "");
+    means(&format, "<think>It is 7.</think>Seven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
+fn code_blocks_after_a_word() {
+    let calls = "{% for c in m.tool_calls %}{{ '\\nAction:\\n```tool\\n' }}{{ c.function | tojson }}\
+        {{ '\\n```' }}{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    let call = "\nAction:\n```tool\n{\"name\": \"ring\", \"arguments\": {}}\n```";
+    means(&format, call, "", "", &[("ring", json!({}))]);
+    means(&format, &format!("Now.{call}"), "Now.", "", &[("ring", json!({}))]);
+}
+
+#[test]
+fn markers_whose_words_close_nothing() {
+    let call = "{% for c in m.tool_calls %}<call_0>{{ c.function | tojson }}<call_1>{% endfor %}";
+    let end = "{% if m.tool_calls %}<|eom|>{% else %}<|end|>{% endif %}";
+    for (calls, end, sections) in [(call.to_owned(), END, false), (format!("<calls_0>{call}<calls_1>"), end, true)] {
+        let calls = format!("{{% if m.tool_calls %}}{calls}{{% endif %}}");
+        let format = template(&format!("{SAYS}{calls}"), end, "");
+        let one = r#"<call_0>{"name": "ring", "arguments": {}}<call_1>"#;
+        let one = if sections { format!("<calls_0>{one}<calls_1>") } else { one.to_owned() };
+        means(&format, &format!("Now.{one}"), "Now.", "", &[("ring", json!({}))]);
+    }
+}

@@ -304,6 +304,25 @@ def keyed(draw: Draw) -> Calls:
     return Calls(one, between, section, flat=not nested, starts=[start] if named == "line" else [])
 
 
+def lines(draw: Draw) -> Calls:
+    """A name, and a line for each argument."""
+    joint = draw.axis("joint of a line", ": ", "=", " = ")
+    before = draw.axis("before a line", ("", 3), "- ")
+    value = "{{ v if v is string else v | tojson }}"
+    loop = (
+        "{% for k, v in f.arguments.items() %}"
+        + lit(before)
+        + "{{ k }}"
+        + lit(joint)
+        + value
+        + lit("\n")
+        + "{% endfor %}"
+    )
+    start, end = draw.pair(draw.word(), draw.axis("marks of calls", *STYLES))
+    one = lit(start) + "{{ f.name }}" + lit("\n") + loop + lit(end)
+    return Calls(one, draw.space("space between calls"))
+
+
 def python(draw: Draw) -> Calls:
     """Calls as Python writes them."""
     how = draw.axis("texts in Python", "tojson", "quotes")
@@ -359,6 +378,7 @@ LAYOUTS: dict[str, tuple[Callable[[Draw], Calls], float]] = {
     "JSON object": (json_object, 4),
     "name before JSON": (name_before, 3),
     "keys and values": (keyed, 3),
+    "lines": (lines, 0.6),
     "Python": (python, 1.2),
     "pairs": (pairs, 0.7),
     "name as key": (name_as_key, 0.6),

@@ -13,7 +13,7 @@ use super::probe::Probe;
 use super::text::{closes, common_prefix, common_tags, first_tag, last_tag};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
 use arguments::Found;
-use ends::divide;
+use ends::{FENCE, divide};
 pub(crate) use example::{Example, spaced};
 use parts::{ID, INDEX, NAME};
 use serde_json::{Value, json};
@@ -252,7 +252,8 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
     let list = is_list(before, after);
     let (section, head) = match first.what {
         What::Arguments(_) if closed.is_empty() => ("", before),
-        _ => (before.trim().trim_end_matches(|sign| list && sign == '['), ""),
+        _ if list => (before.trim().trim_end_matches('['), ""),
+        _ => (before.trim_start(), ""),
     };
     let mut end = end_of_section(after, frame, list);
     let mut written = Written { ends_like_others: end.trim().is_empty(), ..Written::default() };
@@ -280,12 +281,17 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
 
 /// Cuts what ends the turn off what ends calls; all of it ends them where a marker begins a section that needs an end.
 fn end_of_turn(before: &str, end: &mut String, rest: &str, frame: &Frame, is_marked: bool) -> String {
+    let usual = frame.turn_end.trim();
+    // A turn that ends as others do has nothing else that ends it.
+    if !usual.is_empty() && rest.trim_end().ends_with(usual) {
+        return String::new();
+    }
     // What closes a marker before the arguments ends calls; what comes after it ends the turn.
     if let Some((closing, _)) = divide(before, end) {
         return end.split_off(closing.len());
     }
     // A turn ends somehow: where not as others do, its last marker ends it.
-    let usual = frame.turn_end.trim();
+    let is_marked = is_marked && segments_of(end) < 2;
     if is_marked || usual.is_empty() || !common_tags(rest.trim_end(), usual).is_empty() {
         return String::new();
     }
@@ -323,7 +329,7 @@ fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -
     }
     found.extend(parts::of(tail));
     let pattern = Pattern::new(found);
-    let word = |text: &str| text.trim_start().starts_with(char::is_alphanumeric);
+    let word = |text: &str| text.trim_start().starts_with(char::is_alphanumeric) && !text.contains(FENCE);
     if section.start.trim().is_empty()
         && pattern.head().is_none_or(|head| word(head) && !head.contains(NAME))
         && !is_labelled(&pattern)

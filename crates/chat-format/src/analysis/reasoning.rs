@@ -219,7 +219,7 @@ fn told_in_system(probe: &Probe, frame: &mut Frame) {
     }
 }
 
-/// Literals of a template that are tried as the end of reasoning.
+/// Literals of a template that are tried as the end of reasoning one by one.
 const MOST_LITERALS: usize = 24;
 
 /// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
@@ -228,15 +228,29 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let literals = literals(probe.template);
     let added = frame.prompts.thinking.clone();
     let added = added.as_str();
-    let cuts = |literal: &&String| {
-        let content = format!("{}{literal}{}", needles.reason, needles.reply);
+    // Whether what is thought stays where these literals stand after it, and whether what is said does.
+    let stays = |literals: &[String]| {
+        let content = format!("{}{}{}", needles.reason, literals.concat(), needles.reply);
         let text =
             probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
-        text.is_some_and(|text| !text.contains(&needles.reason) && text.contains(&needles.reply))
+        text.map(|text| (text.contains(&needles.reason), text.contains(&needles.reply)))
     };
+    let cuts = |literals: &[String]| stays(literals) == Some((false, true));
     let opened = last_tag(added, None);
     let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
-    let end = literals.iter().take(MOST_LITERALS).find(cuts);
+    let end = match stays(&literals) {
+        Some((true, true)) => None,
+        // The shortest beginning of them that cuts ends with the one that does.
+        Some((false, true)) => {
+            let (mut none, mut some) = (0, literals.len());
+            while some - none > 1 {
+                let middle = none.midpoint(some);
+                *(if cuts(&literals[..middle]) { &mut some } else { &mut none }) = middle;
+            }
+            literals.get(none).filter(|literal| cuts(std::slice::from_ref(*literal)))
+        }
+        _ => literals.iter().take(MOST_LITERALS).find(|literal| cuts(std::slice::from_ref(*literal))),
+    };
     let reasoning = &mut frame.reasoning;
     match end {
         Some(end) => end.clone_into(&mut reasoning.end),

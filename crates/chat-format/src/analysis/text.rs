@@ -152,7 +152,7 @@ pub(super) fn literals(template: &str) -> Vec<String> {
             b'{' if after.starts_with(['{', '%']) => (inside, rest) = (true, &after[1..]),
             b'%' | b'}' if after.starts_with('}') => (inside, rest) = (false, &after[1..]),
             b'\'' | b'"' if inside => {
-                let Some(end) = after.find(char::from(sign)) else { break };
+                let Some(end) = end_of_literal(after, sign) else { break };
                 let text = after[..end].replace("\\n", "\n");
                 let is_marker = segments(text.trim()).iter().any(|segment| matches!(segment, Segment::Marker(_)));
                 if is_marker && text.len() <= 64 && !found.iter().any(|known| known == text.trim()) {
@@ -164,6 +164,16 @@ pub(super) fn literals(template: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Where a literal ends that such a quote has begun: behind a backslash it does not.
+fn end_of_literal(text: &str, quote: u8) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let is_end = byte == quote && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        is_end
+    })
 }
 
 /// The markers of a text and what is between them.
@@ -321,6 +331,12 @@ mod tests {
         assert_eq!(common_suffix("<|calls|><|call|>", "}<|end_call|><|call|>"), "<|call|>");
         assert_eq!(common_prefix("<|calls|>", "<|call|>"), "");
         assert_eq!(common_prefix("a[e~[\n", "a[e~[\n]"), "a[e~[\n");
+    }
+
+    #[test]
+    fn literals_of_a_template() {
+        let template = r#"{{ '{"a": "it\'s' }}{{ "\"x\": \"<a>" }}'<b>'{% set t = t.split("</b>")[-1] | f('[C]\n') %}"#;
+        assert_eq!(literals(template), [r#"\"x\": \"<a>"#, "</b>", "[C]"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum Arguments {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keyed {
-    /// Before a key.
+    /// Before a key; may be empty where arguments are lines.
     pub key_start: String,
     /// Between key and value, by what the value is; one entry where it is always the same.
     pub opened: Vec<Opened>,
@@ -91,5 +91,10 @@ impl Keyed {
     pub fn new(key_start: impl Into<String>, between: impl Into<String>, value_end: impl Into<String>) -> Self {
         let opened = vec![Opened { text: between.into(), types: Vec::new() }];
         Self { key_start: key_start.into(), opened, value_end: value_end.into(), ..Self::default() }
+    }
+
+    /// Whether each argument is a line, which ends its value.
+    pub fn is_lines(&self) -> bool {
+        self.value_end.trim().is_empty() && self.value_end.contains('\n')
     }
 }

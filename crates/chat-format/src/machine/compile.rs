@@ -233,17 +233,18 @@ impl Seqs {
         let patterns = calls.patterns.iter().filter(|pattern| !(strict && closed && is_open(pattern)));
         let ways: Vec<Written> = patterns.flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
         let section = calls.section.start.trim();
+        let apart = calls.section.start.len() - calls.section.start.trim_end().len();
         let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(Literal::new(text)));
         let list = |mark: &str| text(mark).filter(|_| calls.list);
         let mut entries = Vec::new();
         let has_end = calls.list || !calls.section.end.trim().is_empty() || !calls.between.trim().is_empty();
         for way in ways {
             let form = self.form(&way, strict);
-            let begin = |seqs: &mut Self, lead: Vec<Atom>| {
-                // A name may stand apart from the comma before it.
-                let comma = matches!(lead.last(), Some(Atom::Text(mark)) if **mark == *b",");
-                let blank = (comma && way.before.first() == Some(&Atom::Name)).then_some(Atom::Blank);
-                let mut atoms: Vec<Atom> = lead.into_iter().chain(blank).chain(way.before.iter().cloned()).collect();
+            // A name may stand so far from what is before it.
+            let begin = |seqs: &mut Self, lead: Vec<Atom>, apart: usize| {
+                let blanks = if way.before.first() == Some(&Atom::Name) { apart } else { 0 };
+                let blanks = std::iter::repeat_n(Atom::Blank, blanks);
+                let mut atoms: Vec<Atom> = lead.into_iter().chain(blanks).chain(way.before.iter().cloned()).collect();
                 // A name that nothing ends goes up to where the arguments can begin.
                 if atoms.last() == Some(&Atom::Name) {
                     atoms.push(Atom::Ahead(way.first_bytes()));
@@ -252,19 +253,22 @@ impl Seqs {
                 seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
             };
             let lead: Vec<Atom> = text(section).into_iter().chain(list("[")).collect();
-            entries.push(Entry { seq: begin(self, lead), at_start_only: way.at_start_only });
+            entries.push(Entry {
+                seq: begin(self, lead, if calls.list { 0 } else { apart }),
+                at_start_only: way.at_start_only,
+            });
             // A list of one without its brackets, and a call without the start of its section.
             if calls.list && !section.is_empty() && !strict {
-                let seq = begin(self, text(section).into_iter().collect());
+                let seq = begin(self, text(section).into_iter().collect(), apart);
                 entries.push(Entry { seq, at_start_only: way.at_start_only });
             }
             let marked = matches!(way.before.first(), Some(Atom::Text(head)) if is_marker(head));
             if !section.is_empty() && !calls.list && marked {
-                entries.push(Entry { seq: begin(self, Vec::new()), at_start_only: way.at_start_only });
+                entries.push(Entry { seq: begin(self, Vec::new(), 0), at_start_only: way.at_start_only });
             }
             if has_end {
                 let lead = list(",").or_else(|| text(&calls.between));
-                let seq = begin(self, lead.into_iter().collect());
+                let seq = begin(self, lead.into_iter().collect(), 1);
                 self.after.push(seq);
             }
         }

@@ -95,8 +95,8 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
                 blanks = &given[given.trim_end().len()..];
             }
             Part::Name => {
-                if strict && !before.is_empty() {
-                    atoms.push(Atom::Blank);
+                if strict {
+                    atoms.extend(before.chars().map(|_| Atom::Blank));
                 }
                 atoms.push(Atom::Name);
             }

@@ -48,6 +48,11 @@ impl Choices {
         Self { texts: texts.into_iter().map(Into::into).collect() }
     }
 
+    /// Whether this text is any.
+    pub(crate) fn has(&self, text: usize) -> bool {
+        !self.texts[text].is_empty()
+    }
+
     fn is_in(&self, chosen: Chosen, text: usize) -> bool {
         chosen.out >> text & 1 == 0 && !self.texts[text].is_empty()
     }

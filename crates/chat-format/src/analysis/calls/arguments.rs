@@ -118,12 +118,14 @@ fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     let value_end = common_prefix(around.to_next, around.rest);
     let rest = &around.to_next[value_end.len()..];
     let key_start = common_suffix(around.to_key, rest).trim_start();
-    if key_start.is_empty() || value_end.trim().is_empty() || around.to_value.trim().is_empty() {
+    let mut keyed = Keyed::new(key_start, around.to_value, value_end);
+    let lines = keyed.is_lines() && !around.to_value.contains('\n');
+    let marked = !key_start.is_empty() && !value_end.trim().is_empty();
+    if !(lines || marked) || around.to_value.trim().is_empty() {
         return None;
     }
-    let mut keyed = Keyed::new(key_start, around.to_value, value_end);
     rest[..rest.len() - key_start.len()].trim().clone_into(&mut keyed.between);
-    keyed.opened = opened(probe, shape, around.to_value, value_end.trim());
+    keyed.opened = opened(probe, shape, around.to_value, if lines { "\n" } else { value_end.trim() });
     keyed.cdata = takes_cdata(probe, shape);
     let end = around.value_end + value_end.len();
     Some(Found { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })

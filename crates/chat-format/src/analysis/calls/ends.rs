@@ -2,17 +2,16 @@
 
 use crate::analysis::text::{CLOSING, Segment, closes, segments};
 
-/// Divides what stands after the arguments of calls. Each marker that closes one of those before belongs to the calls;
-/// from the first that closes none on it is the end of the turn. Nothing where none is closed.
+/// Divides what stands after the arguments of calls. All up to the last marker that closes one of those before belongs to
+/// the calls; what comes after it is the end of the turn. Nothing where none is closed.
 pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
     let mut open = opened(before);
     let (mut at, mut end) = (0, 0);
     for segment in segments(after) {
         let closed = match segment {
-            Segment::Marker(marker) => match open.iter().rposition(|tag| ends(tag, marker)) {
-                Some(closed) => Some((closed, marker.len())),
-                None => break,
-            },
+            Segment::Marker(marker) => {
+                open.iter().rposition(|tag| ends(tag, marker)).map(|closed| (closed, marker.len()))
+            }
             Segment::Text(text) => {
                 let fence = open.iter().rposition(|tag| tag.starts_with(FENCE));
                 fence.zip(text.find(FENCE).map(|at| at + FENCE.len()))
@@ -74,6 +73,7 @@ mod tests {
             ),
             ("<calls>\n<invoke name=\"", "</invoke>\n</calls>\n<|eom|>\n", "</invoke>\n</calls>", "\n<|eom|>\n"),
             ("<fn=", "</fn></s>", "</fn>", "</s>"),
+            ("<calls><call_0>", "<call_1></calls><|eom|>", "<call_1></calls>", "<|eom|>"),
             ("[CALL]", "[END_CALL]", "[END_CALL]", ""),
             ("<<call>>", "<</call>>\n<|eom|>", "<</call>>", "\n<|eom|>"),
             ("```code\n", "\n```<|eom|>", "\n```", "<|eom|>"),

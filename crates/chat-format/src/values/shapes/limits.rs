@@ -38,6 +38,11 @@ impl Limits {
         let finder =
             |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Finder::new([text.into()]));
         match arguments {
+            Arguments::Tagged(keyed) if keyed.is_lines() => {
+                let exactly = |text: &str| Finder::new([text.into()]);
+                self.ends.push(exactly("\n"));
+                self.key_ends.extend(keyed.opened.iter().map(|opened| exactly(&opened.text)));
+            }
             Arguments::Tagged(keyed) => {
                 self.ends.extend(finder(&keyed.value_end));
                 let first = |text: &str| finder(text.trim().lines().next().unwrap_or_default());

@@ -19,8 +19,6 @@ use crate::values::{CONTROL, Out, ShapeId};
 pub(crate) struct Tagged {
     /// What may come between two arguments: [`KEY`], [`AFTER`], [`JOINT`].
     around: Choices,
-    has_after: bool,
-    has_joint: bool,
     /// What ends a key.
     opened: Finder,
     /// What more must come between key and value, with white space before it.
@@ -70,28 +68,29 @@ enum At {
 
 impl Tagged {
     pub(crate) fn new(keyed: &Keyed, after: &str) -> Self {
-        let trimmed = |text: &str| text.trim().as_bytes().to_vec();
+        // Where lines end values, white space says what keys and values are.
+        let lines = keyed.is_lines();
+        let trimmed = |text: &str| if lines { text } else { text.trim() }.as_bytes().to_vec();
         let has_newline = |text: &str, end: bool| {
             let rest = if end { &text[text.trim_end().len()..] } else { &text[..text.len() - text.trim_start().len()] };
             rest.contains('\n')
         };
         let mut opened: Vec<Vec<u8>> = keyed.opened.iter().map(|opened| trimmed(&opened.text)).collect();
         let mut more = Vec::new();
-        if let [only] = &keyed.opened[..] {
+        if let ([only], false) = (&keyed.opened[..], lines) {
             let mut parts = only.text.trim().lines().map(trimmed).filter(|part| !part.is_empty());
             opened = vec![parts.next().unwrap_or_default()];
             more = parts.map(|part| Choices::new([part])).collect();
         }
-        let value_end = trimmed(&keyed.value_end);
+        let value_end = if lines { b"\n".to_vec() } else { trimmed(&keyed.value_end) };
+        let after_all = after.trim().as_bytes().to_vec();
         Self {
-            around: Choices::new([trimmed(&keyed.key_start), trimmed(after), trimmed(&keyed.between)]),
-            has_after: !after.trim().is_empty(),
-            has_joint: !keyed.between.trim().is_empty(),
+            around: Choices::new([trimmed(&keyed.key_start), after_all, trimmed(&keyed.between)]),
             opened: Finder::new(opened),
             more,
             types: keyed.opened.iter().map(|opened| Types::of_names(&opened.types)).collect(),
             begins_line: keyed.opened.iter().map(|opened| has_newline(&opened.text, true)).collect(),
-            ends_line: has_newline(&keyed.value_end, false),
+            ends_line: !lines && has_newline(&keyed.value_end, false),
             cdata: keyed.cdata.then(|| Cdata {
                 start: Choices::new([CDATA.to_vec()]),
                 end: Finder::new([b"]]>".to_vec()]),
@@ -176,7 +175,7 @@ impl Tagged {
         }
         let key: &[Event] = if first { &[Event::TextOpen] } else { &[Event::Comma, Event::TextOpen] };
         match what {
-            KEY => (first || joined || !self.has_joint) && guard.may(key),
+            KEY => (first || joined || !self.around.has(JOINT)) && guard.may(key),
             JOINT => !first && !joined && guard.may(key),
             AFTER => !joined && guard.may(&[Event::Close]),
             _ => false,
@@ -200,25 +199,32 @@ impl Tagged {
         let first = state.first;
         match self.around.step(chosen, byte, guard.is_strict(), |what| self.may(what, first, joined, guard)) {
             Chooses::More(chosen) => go(state, At::Around(chosen, joined)),
-            Chooses::Is(KEY) => {
-                if !first && !guard.on(Event::Comma) || !guard.on(Event::TextOpen) {
-                    return Step::Dead;
-                }
-                out.json(if first { b"{\"" } else { b",\"" });
-                state.first = false;
-                go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
-            }
+            Chooses::Is(KEY) => key_begins(state, shape, guard, out),
             Chooses::Is(JOINT) => go(state, At::Around(Chosen::default(), true)),
             Chooses::Is(AFTER) if guard.on(Event::Close) => {
                 out.json(if first { b"{}" } else { b"}" });
                 Step::Done
             }
-            Chooses::No if !self.has_after && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
+            Chooses::No if self.begins_key(state, chosen, byte, guard) => match key_begins(state, shape, guard, out) {
+                Step::Inside => self.step(state, shape, byte, guard, out),
+                step => step,
+            },
+            Chooses::No if !self.around.has(AFTER) && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
                 out.json(if first { b"{}" } else { b"}" });
                 Step::DoneBefore
             }
             _ => Step::Dead,
         }
+    }
+
+    /// Whether a byte that begins nothing else begins a key: where nothing ends the arguments, a word does.
+    fn begins_key(&self, state: &TaggedAt, chosen: Chosen, byte: u8, guard: &Guard) -> bool {
+        let word = self.around.has(AFTER) || byte.is_ascii_alphanumeric() || byte == b'_';
+        !self.around.has(KEY)
+            && word
+            && byte != CONTROL
+            && Choices::is_untouched(chosen)
+            && self.may(KEY, state.first, false, guard)
     }
 
     #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
@@ -334,6 +340,16 @@ impl Tagged {
         let shape = crate::values::Shapes::ANY;
         self.step(state, shape, byte, guard, out)
     }
+}
+
+fn key_begins(state: &mut TaggedAt, shape: ShapeId, guard: &mut Guard, out: &mut impl Out) -> Step {
+    let first = state.first;
+    if !first && !guard.on(Event::Comma) || !guard.on(Event::TextOpen) {
+        return Step::Dead;
+    }
+    out.json(if first { b"{\"" } else { b",\"" });
+    state.first = false;
+    go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
 }
 
 fn go(state: &mut TaggedAt, at: At) -> Step {
