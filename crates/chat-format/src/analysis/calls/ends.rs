@@ -2,8 +2,8 @@
 
 use crate::analysis::text::{CLOSING, Segment, closes, segments};
 
-/// Divides what stands after the arguments of calls. All up to the last marker that closes one of those before belongs to
-/// the calls; what comes after it is the end of the turn. Nothing where none is closed.
+/// Divides what stands after the arguments of calls. All up to the last marker that closes one of those before belongs
+/// to the calls; what comes after it is the end of the turn. Nothing where none is closed.
 pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
     let mut open = opened(before);
     let (mut at, mut end) = (0, 0);
