@@ -13,7 +13,7 @@ use crate::exit::{attached, called};
 use crate::model::loaded::{Model, stops};
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
-use crate::model::watch::{Watch, finished};
+use crate::model::watch::{Watch, check_callable, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::spec::as_object;
 use crate::spec::object::SpecObject;
@@ -259,6 +259,7 @@ impl Model {
     ) -> Result<Several<Message>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         refuse_unknown(py, settings)?;
+        check_callable("stream, unless True,", stream.as_ref().map(|stream| stream.bind(py)))?;
         let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();

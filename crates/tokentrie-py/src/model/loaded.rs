@@ -14,7 +14,7 @@ use crate::model::generated::Generated;
 use crate::model::meaning::{Meaning, Written, meaning};
 use crate::model::rivals;
 use crate::model::several::{Several, several, warn_of_same};
-use crate::model::watch::Watch;
+use crate::model::watch::{Watch, check_callable};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rule::of_user::UserRule;
 use crate::spec::payloads::Cache;
@@ -346,6 +346,7 @@ impl Model {
     ) -> Result<Several<Generated>> {
         let py = prompt.py();
         let call = begun(cancel, CallOptions { timeout, priority })?;
+        check_callable("on_step", on_step.as_ref().map(|on_step| on_step.bind(py)))?;
         let count = several(n, on_step.is_some())?;
         let mut options = Generate::default();
         options.exact = mode.0.is_some_and(|mode| mode.exact);

@@ -2,9 +2,11 @@
 
 use crate::call::ended;
 use crate::convert::gil::Signals;
-use crate::errors::{Class, Error};
+use crate::convert::ids::{shown, type_name};
+use crate::errors::{Class, Error, Result};
 use crate::exit::{attached, called};
 use crate::model::generated::Step;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tokentrie::run::Call;
 
@@ -88,4 +90,15 @@ pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
     }
     let finish = result.py().import("tokentrie.streaming")?.getattr("finished")?;
     called(&finish, &(result,).into_pyobject(finish.py())?, None).map(|_| ())
+}
+
+/// That what is to be called can be: else the first token would be lost to a `TypeError` that names nothing.
+pub(crate) fn check_callable(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<()> {
+    match given {
+        Some(given) if !given.is_callable() => {
+            let message = format!("{name} must be a function, not {} of type {}", shown(given), type_name(given));
+            Err(PyTypeError::new_err(message).into())
+        }
+        _ => Ok(()),
+    }
 }
