@@ -396,12 +396,12 @@ def test_several_results_end_together() -> None:
                 model.generate("a", n=wrong)
         with pytest.raises(tokentrie.OptionError, match="on_step"):
             model.generate("a", n=2, on_step=lambda step: None)
-        for call, match in (
-            (lambda: model.generate("a", on_step=3), "on_step must be a function, not 3 of type int"),  # type: ignore[arg-type]
-            (lambda: model.chat([], stream="yes"), "stream, unless True, must be a function, not 'yes'"),  # type: ignore[call-overload]
-        ):
-            with pytest.raises(TypeError, match=match):
-                call()
+        wrong_types: Any = (3, "yes")
+        for wrong in wrong_types:
+            with pytest.raises(TypeError, match=f"on_step must be a function, not {wrong!r} of type"):
+                model.generate("a", on_step=wrong)
+            with pytest.raises(TypeError, match=f"stream, unless True, must be a function, not {wrong!r} of type"):
+                model.chat([], stream=wrong)
         with pytest.warns(tokentrie.TokenTrieWarning, match="gives the same 2 times"):
             first, second = model.generate("a", n=2, max_tokens=4)
         assert first.text == second.text
