@@ -9,6 +9,7 @@ import json
 import pickle
 import random
 import struct
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -227,6 +228,17 @@ def test_several_results_and_slots_have_receipts() -> None:
             assert out.receipt is not None
             verify_receipt(out.receipt, SKIES, vocab=model.vocab)
             assert pickle.loads(pickle.dumps(out)).receipt == out.receipt
+
+
+def test_texts_that_come_once_are_those_of_a_list(model: Model) -> None:
+    def texts() -> Iterator[str]:
+        yield from SKIES
+
+    listed = model.generate("The sky is ", SKIES, receipt=True).receipt
+    assert model.generate("The sky is ", texts(), receipt=True).receipt == listed
+    assert listed is not None
+    for given in (texts(), tuple(SKIES)):
+        verify_receipt(listed, given, vocab=model.vocab)
 
 
 def test_what_does_not_fit_is_said(model: Model) -> None:

@@ -361,7 +361,10 @@ impl Model {
         options.receipt = receipt.receipt;
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let (given, built, prompt) = made_in(py, &call, || {
-            let given = constraint.map(as_object).transpose()?;
+            let mut given = constraint.map(as_object).transpose()?;
+            if receipt.receipt {
+                given = given.map(receipt::read_once).transpose()?;
+            }
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;

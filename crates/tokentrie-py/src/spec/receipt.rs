@@ -2,6 +2,7 @@
 
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
+use crate::convert::strings::{is_list, list};
 use crate::errors::{Class, Error, Result};
 use crate::rule::of_user::UserRule;
 use crate::spec::data::data_of;
@@ -12,7 +13,7 @@ use crate::vocab::Vocab;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes};
+use pyo3::types::{PyBool, PyBytes, PyList};
 use std::sync::Arc;
 use tokentrie::run::{Receipt, ReceiptError};
 use tokentrie::spec::{Over, Spec};
@@ -44,6 +45,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Wanted {
             }
         }
     }
+}
+
+/// A constraint that can be read twice, to be built and to be known by: what is iterated over is read into a list.
+pub(crate) fn read_once<'py>(constraint: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    if is_list(&constraint) { Ok(PyList::new(constraint.py(), list(&constraint)?)?.into_any()) } else { Ok(constraint) }
 }
 
 /// The constraint of a receipt as data, as far as it is that.
@@ -97,7 +103,7 @@ pub(crate) fn verify_receipt(
     let key = key.transpose()?;
     let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
     let vocab = vocab.get().core();
-    let given = constraint.map(as_object).transpose()?;
+    let given = constraint.map(|given| read_once(as_object(given)?)).transpose()?;
     receipt.check_seal(data(given.as_ref()).as_ref(), vocab, key.as_deref())?;
     let around = Around { over: Over::vocab(vocab), sets: None, cache: Cache::Thread };
     let built = given.as_ref().map(|given| built("constraint", given, &around)).transpose()?;
