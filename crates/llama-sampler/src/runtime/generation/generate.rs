@@ -7,9 +7,7 @@
 
 use super::chooser::{ChainOverSpan, Chooser, WholeChain};
 use super::generated::{GenerateOptions, Generated};
-use super::likely::Likely;
 use super::task::check_rules;
-use super::trail::Trail;
 use super::walk::Walk;
 use super::{GenerateTask, Generation, Inside, chain};
 use crate::runtime::context::Context;
@@ -46,9 +44,7 @@ impl Context {
         check_rules(self.vocab(), rules, options)?;
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
-        generation.heal(options.healed_bytes);
-        generation.likely = options.logprobs.map(Likely::new);
-        generation.trail = options.trail.then(Trail::default);
+        generation.prepare(options);
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
         self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
@@ -116,9 +112,7 @@ impl Context {
         check_rules(self.vocab(), Some(rules), options)?;
         let set = rules.first_set();
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
-        generation.heal(options.healed_bytes);
-        generation.likely = options.logprobs.map(Likely::new);
-        generation.trail = options.trail.then(Trail::default);
+        generation.prepare(options);
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         self.walk(Walk::new(generation, chooser, options.max_tokens, true))
     }

@@ -100,6 +100,13 @@ impl<W: Watch> Generation<W> {
         self.report.healed += bytes;
     }
 
+    /// What is told of its tokens, and which bytes stand before it already.
+    fn prepare(&mut self, options: &GenerateOptions) {
+        self.heal(options.healed_bytes);
+        self.likely = options.logprobs.map(Likely::new);
+        self.trail = options.trail.then(Trail::default);
+    }
+
     fn add_value(&mut self, token: TokenId) {
         self.value.extend_from_slice(self.vocab.piece(token).unwrap_or_default());
         self.value_tokens = self.tokens().len() + 1;

@@ -3,8 +3,6 @@
 use super::chooser::{Free, SpanThenFree};
 use super::fill::{Filler, form_of};
 use super::generated::{GenerateOptions, Generated};
-use super::likely::Likely;
-use super::trail::Trail;
 use super::walk::Walk;
 use super::{Generation, chain};
 use crate::runtime::context::in_range;
@@ -62,9 +60,7 @@ impl<W: Watch> GenerateTask<W> {
         }
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
-        generation.heal(options.healed_bytes);
-        generation.likely = options.logprobs.map(Likely::new);
-        generation.trail = options.trail.then(Trail::default);
+        generation.prepare(options);
         let (most, skip) = (options.max_tokens, options.skip_ahead);
         let Some(rules) = rules else {
             let seed = chain::seed_of(&options.sampling);
