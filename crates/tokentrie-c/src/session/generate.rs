@@ -12,8 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::engine::Runtime;
-use tokentrie::run::{Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Receipt, Turn};
-use tokentrie::spec::{Built, Over, Spec};
+use tokentrie::run::{
+    Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Receipt, ReceiptSubject, Turn,
+};
+use tokentrie::spec::{Built, Over};
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
@@ -92,7 +94,7 @@ struct Prepared {
     options: Generate,
     call: Call,
     /// What a receipt is of, where one is asked for.
-    receipt_of: Option<(Prompt, Option<Spec>)>,
+    receipt_of: Option<ReceiptSubject>,
     /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
@@ -143,7 +145,7 @@ impl Session {
         let built = constraint.as_ref().map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
         let brings_prompt = prompt.is_some();
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
-        let receipt_of = options.receipt.then(|| (prompt.clone(), constraint));
+        let receipt_of = options.receipt.then(|| ReceiptSubject::new(&prompt, constraint.as_ref()));
         let mut state = self.state();
         state.warnings.clear();
         let is_form = |built: &Option<Built>| matches!(built, Some(Built::Form(_)));
@@ -218,10 +220,9 @@ impl Session {
                     (true, true) => Status::Complete,
                     (true, false) => Status::Active,
                 };
-                state.last.receipt = receipt_of.map(|(prompt, spec)| {
-                    Receipt::of(&prompt, &options, spec.as_ref(), self.model.model.vocab(), &generated, None)
-                });
-                let kept = ready.kept(self.model.model.vocab());
+                let vocab = self.model.model.vocab();
+                state.last.receipt = receipt_of.map(|subject| Receipt::of(&subject, &options, vocab, &generated, None));
+                let kept = ready.kept(vocab);
                 state.prompt = [&ready.prompt()[..kept], tokens].concat();
                 state.text = None;
                 state.last.tokens = tokens.len();

@@ -294,10 +294,10 @@ impl Session {
         let state = self.state();
         match (&state.found, &state.last.generated) {
             (Some(found), _) => Some(found.clone()),
-            (None, Some(generated)) => Some({
+            (None, Some(generated)) => {
                 let Last { seconds, receipt, .. } = &state.last;
-                generated_json(generated, *seconds, &state.warnings, receipt.as_ref())
-            }),
+                Some(generated_json(generated, *seconds, &state.warnings, receipt.as_ref()))
+            }
             (None, None) => None,
         }
     }

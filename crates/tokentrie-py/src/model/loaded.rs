@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
-use tokentrie::run::{Call, CallOptions, Generate, Receipt, Stops, Turns};
+use tokentrie::run::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
@@ -368,7 +368,7 @@ impl Model {
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
-        let of = receipt.receipt.then(|| (prompt.clone(), receipt::data(given.as_ref())));
+        let subject = receipt.receipt.then(|| ReceiptSubject::new(&prompt, receipt::data(given.as_ref()).as_ref()));
         let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;
         if call.ended().is_some() {
@@ -390,9 +390,9 @@ impl Model {
             let (reason, error) = found.map(|found| (found.reason, found.error)).unzip();
             refused = refused.or(error);
             let is_stopped = generated.finish == Finish::Stopped;
-            let receipt = of.as_ref().map(|(prompt, spec)| {
+            let receipt = subject.as_ref().map(|subject| {
                 let vocab = loaded.sets.vocab();
-                Receipt::of(prompt, &options, spec.as_ref(), vocab, &generated, receipt.key.as_deref()).to_json()
+                Receipt::of(subject, &options, vocab, &generated, receipt.key.as_deref()).to_json()
             });
             all.push(Generated::new(generated, meaning, reason, receipt, started.elapsed().as_secs_f64()));
             if is_stopped {

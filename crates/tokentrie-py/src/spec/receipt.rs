@@ -48,7 +48,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Wanted {
 }
 
 /// A constraint that can be read twice, to be built and to be known by: what is iterated over is read into a list.
-pub(crate) fn read_once<'py>(constraint: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+pub(crate) fn read_once(constraint: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
     if is_list(&constraint) { Ok(PyList::new(constraint.py(), list(&constraint)?)?.into_any()) } else { Ok(constraint) }
 }
 

@@ -33,7 +33,7 @@ pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
 pub use options::{Choose, Generate, OptionInfo};
 #[cfg(feature = "llama")]
-pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep};
+pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep, ReceiptSubject};
 #[cfg(feature = "llama")]
 pub use request::{ChooseRequest, GenerateRequest};
 #[cfg(feature = "llama")]

@@ -6,13 +6,13 @@ use crate::spec::{Built, Spec};
 use hmac::{Hmac, KeyInit, Mac};
 use llama_sampler::{Generated, TrailStep};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use trie_core::{After, Scratch, Span, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
 /// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
-/// what the model made of it. [`Receipt::check`] walks the constraint again, without the model.
+/// what the model made of it. [`Receipt::check_seal`] and
+/// [`Receipt::check_steps`] check it without the model.
 ///
 /// All of it is chained by SHA-256: `seal` is the last of the chain, or an HMAC of it where there is a key. Without a
 /// key everybody can seal another receipt; the tokens and masks of it must still be those of the constraint.
@@ -23,7 +23,7 @@ pub struct Receipt {
     pub receipt: u32,
     /// [`Vocab::fingerprint`].
     pub vocabulary: String,
-    /// SHA-256 of the JSON form of the constraint, without limits; `None` where it is no data.
+    /// [`Spec::fingerprint`]; `None` where the constraint is no data.
     pub constraint: Option<String>,
     /// What stood before, as it was given.
     pub prompt: ReceiptPrompt,
@@ -47,6 +47,28 @@ pub enum ReceiptPrompt {
     Text(String),
     /// Token ids.
     Tokens(Vec<u32>),
+}
+
+/// What receipts of one request are of: worked out once for all of its results.
+#[derive(Debug, Clone)]
+pub struct ReceiptSubject {
+    prompt: ReceiptPrompt,
+    constraint: Option<String>,
+}
+
+impl ReceiptSubject {
+    /// A prompt, and the data of the constraint after it; nothing where the text is free, or the constraint no data.
+    pub fn new(prompt: &Prompt, spec: Option<&Spec>) -> Self {
+        let prompt = match prompt {
+            Prompt::Text(text) => ReceiptPrompt::Text(text.clone()),
+            Prompt::Tokens(tokens) => ReceiptPrompt::Tokens(numbers(tokens)),
+        };
+        Self { prompt, constraint: spec.and_then(Spec::fingerprint) }
+    }
+}
+
+fn numbers(tokens: &[TokenId]) -> Vec<u32> {
+    tokens.iter().map(|token| token.get()).collect()
 }
 
 /// A token of a receipt.
@@ -143,27 +165,23 @@ const VERSION: u32 = 1;
 const DIGITS: f64 = 1e9;
 
 impl Receipt {
-    /// Of what was generated with [`Generate::receipt`]. `spec` is the constraint; nothing where it was free text.
+    /// Of what was generated with [`Generate::receipt`] after this prompt, inside this constraint.
     #[must_use]
     pub fn of(
-        prompt: &Prompt,
+        subject: &ReceiptSubject,
         options: &Generate,
-        spec: Option<&Spec>,
         vocab: &Vocab,
         generated: &Generated,
         key: Option<&[u8]>,
     ) -> Self {
-        let ids = |tokens: &[TokenId]| tokens.iter().map(|token| token.get()).collect();
+        let ReceiptSubject { prompt, constraint } = subject.clone();
         let mut receipt = Self {
             receipt: VERSION,
             vocabulary: vocab.fingerprint().to_owned(),
-            constraint: spec.and_then(fingerprint),
-            prompt: match prompt {
-                Prompt::Text(text) => ReceiptPrompt::Text(text.clone()),
-                Prompt::Tokens(tokens) => ReceiptPrompt::Tokens(ids(tokens)),
-            },
+            constraint,
+            prompt,
             free: options.after == Some(After::Free),
-            end_tokens: options.end_tokens.as_deref().map(ids),
+            end_tokens: options.end_tokens.as_deref().map(numbers),
             steps: generated.trail.iter().map(ReceiptStep::of).collect(),
             keyed: key.is_some(),
             seal: String::new(),
@@ -186,24 +204,8 @@ impl Receipt {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether each token was one that the constraint allows after the prompt, among what the receipt says, and
-    /// nothing was changed. `built` is the constraint over the vocabulary of `sets`, and `spec` its data; both are
-    /// nothing for free text. `O(tokens × vocabulary)`.
-    ///
-    /// # Errors
-    /// What does not fit, and where.
-    pub fn check(
-        &self,
-        spec: Option<&Spec>,
-        built: Option<Built>,
-        sets: &ValueSets,
-        key: Option<&[u8]>,
-    ) -> Result<(), ReceiptError> {
-        self.check_seal(spec, sets.vocab(), key)?;
-        self.check_steps(built, sets)
-    }
-
-    /// The first half of [`Receipt::check`]: that nothing was changed, and of which vocabulary and constraint it is.
+    /// That nothing was changed, and of which vocabulary and constraint it is: what can be told before the constraint
+    /// is built. [`Receipt::check_steps`] is the other half. `spec` is its data; nothing for free text.
     ///
     /// # Errors
     /// What does not fit, and where.
@@ -226,7 +228,7 @@ impl Receipt {
                 own: vocab.fingerprint().to_owned(),
             });
         }
-        let own = spec.and_then(fingerprint);
+        let own = spec.and_then(Spec::fingerprint);
         if self.constraint != own {
             let shown = |of: &Option<String>| of.clone().unwrap_or_else(|| "none".to_owned());
             return Err(ReceiptError::Constraint { found: shown(&self.constraint), own: shown(&own) });
@@ -234,7 +236,8 @@ impl Receipt {
         Ok(())
     }
 
-    /// The second half: that each token was allowed, among what the receipt says.
+    /// That each token was allowed, among what the receipt says: the other half of [`Receipt::check_seal`]. `built` is
+    /// the constraint over the vocabulary of `sets`; nothing for free text. `O(tokens × vocabulary)`.
     ///
     /// # Errors
     /// What does not fit, and where.
@@ -248,6 +251,7 @@ impl Receipt {
         let options = Generate {
             after: Some(if self.free { After::Free } else { After::Stop }),
             end_tokens: self.end_tokens.as_deref().map(all).transpose()?,
+            // Forms are refused, as they were.
             receipt: true,
             ..Generate::default()
         };
@@ -357,28 +361,5 @@ impl ReceiptStep {
 impl ReceiptBranch {
     fn shares(&self) -> [(&'static str, f64); 3] {
         [("mass", self.mass), ("probability", self.probability), ("runner_up", self.runner_up)]
-    }
-}
-
-/// By which a constraint is known: SHA-256 of its JSON form, without limits, which say nothing of its texts.
-fn fingerprint(spec: &Spec) -> Option<String> {
-    let mut json: Value = serde_json::from_str(&spec.to_json().ok()?).ok()?;
-    drop_limits(&mut json);
-    Some(hexadecimal(&Sha256::digest(json.to_string())))
-}
-
-/// Not inside schemas and payloads, which have names of their own.
-fn drop_limits(spec: &mut Value) {
-    const LIMITED: [&str; 6] = ["regex", "grammar", "gbnf", "lark", "json_schema", "wasm"];
-    match spec {
-        Value::Array(specs) => specs.iter_mut().for_each(drop_limits),
-        Value::Object(fields) => {
-            if LIMITED.iter().any(|kind| fields.contains_key(*kind)) {
-                fields.shift_remove("limits");
-            }
-            let inside = |(name, _): &(&String, &mut Value)| !matches!(name.as_str(), "json_schema" | "payload");
-            fields.iter_mut().filter(inside).for_each(|(_, value)| drop_limits(value));
-        }
-        _ => {}
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `mod.rs` | the kinds |
 //! | `read.rs`, `fields.rs`, `json.rs` | from JSON: kinds, fields of an object, text within limits |
-//! | `write.rs` | to JSON |
+//! | `write.rs`, `fingerprint.rs` | to JSON; by which that is known |
 //! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
 //! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
 //! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
@@ -17,6 +17,8 @@ mod build;
 mod cache;
 mod error;
 pub(crate) mod fields;
+#[cfg(feature = "llama")]
+mod fingerprint;
 mod host;
 pub(crate) mod json;
 pub(crate) mod kinds;
