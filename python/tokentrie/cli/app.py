@@ -25,6 +25,7 @@ from tokentrie.cli.options import (
     GPU_LAYERS,
     GRAMMAR,
     JSON,
+    JSON_SCHEMA,
     MODEL,
     MOST,
     PATH,
@@ -35,6 +36,7 @@ from tokentrie.cli.options import (
     REGEX,
     SEED,
     SET,
+    SPEC,
     SUFFIX,
     SYSTEM,
     THREADS,
@@ -236,20 +238,8 @@ def generate(
     suffix: Annotated[str, SUFFIX] = "",
     regex: Annotated[str | None, REGEX] = None,
     grammar: Annotated[str | None, GRAMMAR] = None,
-    json_schema: Annotated[
-        str | None,
-        typer.Option(
-            "--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file; - is standard input."
-        ),
-    ] = None,
-    spec: Annotated[
-        str | None,
-        typer.Option(
-            "--constraint",
-            metavar="FILE|JSON",
-            help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
-        ),
-    ] = None,
+    json_schema: Annotated[str | None, JSON_SCHEMA] = None,
+    spec: Annotated[str | None, SPEC] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     seed: Annotated[int | None, SEED] = None,
     max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,

@@ -61,8 +61,7 @@ def run(
                 raise typer.BadParameter(f"the payload has a descriptor {name!r} as well", param_hint="--set")
             values.append(sets.built_in(name, model.vocab))
     if not as_json:
-        for warning in warnings:
-            console.say(f"warning: {warning}")
+        console.say_warnings(warnings)
     asked = [(one, given or prompts.built_in(one.name, model)) for one in values]
     with allocator.kept() as kept:
         measured = _measure(model, asked, work)

@@ -97,8 +97,7 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     if as_json:
         console.print_json(summary)
         return
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(warnings)
     wrong = f", {len(refused):,} refused" if refused else ""
     healed = f"; take {console.count(trie.heal_bytes, 'byte', 'bytes')} off the prompt" if trie.heal_bytes else ""
     console.screen().print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,12 @@ def progress(on: str) -> Iterator[Callable[[int, int | None], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(on, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """One line each, on standard error."""
+    for warning in warnings:
+        say(f"warning: {warning}")
 
 
 @contextmanager

@@ -87,8 +87,7 @@ def run(
 
 def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], as_json: bool) -> None:
     if not as_json:
-        for warning in warnings:
-            console.say(f"warning: {warning}")
+        console.say_warnings(warnings)
         sys.stdout.write(generated.text + "\n")
         return
     leaf = generated.leaf

@@ -39,6 +39,14 @@ GRAMMAR = typer.Option(
     metavar="FILE|NAME",
     help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
 )
+JSON_SCHEMA = typer.Option(
+    "--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file; - is standard input."
+)
+SPEC = typer.Option(
+    "--constraint",
+    metavar="FILE|JSON",
+    help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
+)
 SEED = typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time.")
 GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 

@@ -47,8 +47,7 @@ def run(file: Path | None, tools_file: Path | None, reply: Path | None, as_json:
         _parsed(form, output, tools, as_json)
         return
     analysis = form.analysis
-    for warning in analysis.warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(analysis.warnings)
     if analysis.degraded:
         console.say(f"warning: {analysis.degraded}")
     if as_json:
@@ -63,8 +62,7 @@ def run(file: Path | None, tools_file: Path | None, reply: Path | None, as_json:
     except tokentrie.TemplateError as error:
         console.say(f"warning: no example: the template refuses it: {error}")
         return
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(warnings)
     left_out = f", without {' and '.join(example.left_out)}, which the template refuses" if example.left_out else ""
     screen.print(Text(f"\nexample{left_out}:", style="bold"))
     screen.print(_shown(template_example.pieces(example, analysis), screen.color_system is not None), soft_wrap=True)
@@ -209,8 +207,7 @@ def _parsed(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | 
             events += [_known(event, place + 1) for event in parser.push(output[place : place + 1])]
         message = parser.finish()
         events += [_known(event, len(output)) for event in parser.last_events]
-    for warning in message.warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(message.warnings)
     if as_json:
         console.print_json(
             {

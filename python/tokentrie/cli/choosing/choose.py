@@ -58,8 +58,7 @@ def run(
         index = int(trie.input_rows[choice.index]) if as_given else choice.index
         console.print_json(_document(choice, index, names, opened, warnings))
         return
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(warnings)
     _show(choice, trie, names)
 
 

@@ -42,8 +42,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
     if path is None:
         warnings.append(TOY.format(packaged_model().name))
     if not as_json:
-        for warning in warnings:
-            console.say(f"warning: {warning}")
+        console.say_warnings(warnings)
     tally = Tally(few_labels(trie, open_vocab(path)), job.gold)
     started = time.perf_counter()
     with _connected(ray, address, as_json):

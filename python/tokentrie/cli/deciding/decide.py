@@ -49,8 +49,7 @@ def run(
             del answer["prompts"]
         console.print_json(done | {"model": opened.describe(), "warnings": warnings})
         return
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(warnings)
     for name, answer in done["answers"].items():
         _show(name, answer)
     stats = done["stats"]

@@ -42,8 +42,7 @@ def run(
     with console.working(f"building the tries of {payload}"), console.collected_warnings() as warnings:
         tries = _tries(content, vocab, path)
     if not as_json:
-        for warning in warnings:
-            console.say(f"warning: {warning}")
+        console.say_warnings(warnings)
     descriptors: list[dict[str, Any]] = []
     drawn: list[Part] = []
     screen = console.screen()

@@ -16,10 +16,12 @@ from tokentrie.cli.options import (
     CHOICES_FILE,
     GRAMMAR,
     JSON,
+    JSON_SCHEMA,
     PATH,
     PAYLOAD,
     REGEX,
     SET,
+    SPEC,
     examples,
 )
 
@@ -27,8 +29,6 @@ app = typer.Typer(rich_markup_mode=None)
 
 RECEIPT = typer.Argument(metavar="RECEIPT.json", help="A receipt; - is standard input.", show_default=False)
 VOCAB = typer.Option("--model", "-m", metavar="M.gguf", help="The model whose vocabulary it is.")
-SCHEMA = typer.Option("--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file.")
-SPEC = typer.Option("--constraint", metavar="FILE|JSON", help="A spec, as text or in a file beside its sets.")
 KEY = typer.Option("--key", metavar="FILE", help="The key of the seal: what the file holds, to the last byte.")
 
 
@@ -48,7 +48,7 @@ def verify(
     choices_file: Annotated[Path | None, CHOICES_FILE] = None,
     regex: Annotated[str | None, REGEX] = None,
     grammar: Annotated[str | None, GRAMMAR] = None,
-    json_schema: Annotated[str | None, SCHEMA] = None,
+    json_schema: Annotated[str | None, JSON_SCHEMA] = None,
     spec: Annotated[str | None, SPEC] = None,
     key: Annotated[Path | None, KEY] = None,
     as_json: Annotated[bool, JSON] = False,
@@ -89,8 +89,7 @@ def verify(
     if as_json:
         console.print_json(found)
         return
-    for warning in warnings:
-        console.say(f"warning: {warning}")
+    console.say_warnings(warnings)
     mass = "" if not branches else f", the least mass {found['least_mass']:.3g}"
     sealed = "sealed with the key" if told["keyed"] else "sealed without a key"
     typer.echo(f"the receipt holds: {len(told['steps'])} tokens, {len(branches)} of them chosen{mass}; {sealed}")

@@ -37,7 +37,6 @@ class Limits:
     max_upload: int
     max_sets: int
     max_sets_bytes: int
-    receipt_key: bytes | None = None
 
 
 def named(given: str) -> tuple[str, Path | None]:
@@ -84,6 +83,7 @@ def run(
     keys: list[str],
     cors: str | None,
     sets: Path | None,
+    receipt_key: bytes | None,
     limits: Limits,
     hardware: Hardware,
 ) -> None:
@@ -103,8 +103,7 @@ def run(
         )
     listening = _listening(host, port)
     served = [
-        Served(name, _open(path, limits, hardware), limits.timeout, receipt_key=limits.receipt_key)
-        for name, path in models
+        Served(name, _open(path, limits, hardware), limits.timeout, receipt_key=receipt_key) for name, path in models
     ]
     threads = len(served) * (limits.slots + limits.max_queue) + 8
     quota = Quota(limits.max_sets, limits.max_sets_bytes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -67,5 +66,5 @@ def serve(
         problem = f"{host} may be reached by others: give --api-key, or --insecure to serve without one"
         raise typer.BadParameter(problem, param_hint="--host")
     limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain, max_upload, max_sets, max_sets_bytes)
-    limits = replace(limits, receipt_key=command.secret_of(receipt_key))
-    command.run(named, host, port, keys, cors, sets, limits, Hardware(ctx, threads, gpu_layers))
+    secret = command.secret_of(receipt_key)
+    command.run(named, host, port, keys, cors, sets, secret, limits, Hardware(ctx, threads, gpu_layers))
