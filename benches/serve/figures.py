@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""What a server answers, in figures: `benches/serve/figures.py` starts `tokentrie serve` with the tiny model;
-`--url http://127.0.0.1:8080` asks a server that runs, such as llama.cpp's own. Every answer is checked.
+"""What a server answers, in figures: `benches/serve/figures.py` starts `tokentrie serve` with the tiny model, or with
+`--model PATH`. `--beside http://127.0.0.1:8080` asks a server with the same model the same in turns, such as
 
+    llama-server -m python/tokentrie/models/tiny.gguf -c 8192 --parallel 8 --threads 2 --jinja
+
+Every answer is checked, and picks of both are compared.
+
+    picks        one of 30 tools by a grammar, after a beginning that all requests have: how many a second
     decisions    one client and many: how many a second, and what HTTP and JSON cost on top of the library
     streams      many at once: none lost, and the time between tokens
     idle         memory above that of the model in a process of its own, and processor time
@@ -12,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
+import itertools
 import json
 import re
 import statistics
@@ -30,6 +36,13 @@ STATE = "I was charged twice in May, and nobody answers my mails."
 CHOICE = {"type": "choice", "name": "team", "instructions": "Which team?",
           "choices": [{"value": "billing"}, {"value": "shipping"}, {"value": "support"}]}  # fmt: skip
 NAMES = ["billing", "shipping", "support"]
+VERBS = [
+    "open", "close", "show", "delete", "send", "read", "write", "move", "copy", "find", "sort", "list", "pay", "book",
+    "call", "cancel", "start", "stop", "lock", "unlock", "share", "print", "scan", "play", "pause", "skip", "ring",
+    "dim", "heat", "cool",
+]  # fmt: skip
+TOOLS = [f"tool_{verb}" for verb in VERBS]
+BEGINNING = "You sort requests into tools: " + ", ".join(TOOLS) + ". "
 
 
 class Client:
@@ -48,6 +61,31 @@ class Client:
         return reply
 
 
+def grammar_of(names: list[str]) -> str:
+    """One of some names, in llama.cpp's notation."""
+    return "root ::= " + " | ".join(map(json.dumps, names))
+
+
+def picked(client: Client, number: int) -> str:
+    """The tool for a request, which both kinds of servers hold by the same grammar."""
+    verb = VERBS[number * 7 % len(VERBS)]
+    body = {
+        "prompt": f"{BEGINNING}Request {number}: please {verb} it\n",
+        "grammar": grammar_of(TOOLS),
+        "temperature": 0,
+        "max_tokens": 16,
+    }
+    text: str = json.loads(client.post("/v1/completions", body).read())["choices"][0]["text"]
+    if text not in TOOLS:
+        raise SystemExit(f"a wrong answer: {text!r}")
+    return text
+
+
+def pick(client: Client, numbers: Iterator[int] = itertools.count()) -> None:  # noqa: B008 - one count for all
+    """The tool for the next request."""
+    picked(client, next(numbers))
+
+
 def decide(client: Client) -> None:
     """One decision; of a server that has none, one word of three by a grammar."""
     said = json.loads(client.post("/v1/decisions", {"model": "any", "input": STATE, "questions": [CHOICE]}).read())
@@ -59,13 +97,12 @@ def decide(client: Client) -> None:
 def decide_by_grammar(client: Client) -> None:
     """What other servers have instead: the chosen word, without probabilities."""
     question = f"{STATE}\n\nWhich team?\n" + "\n".join(NAMES)
-    grammar = "root ::= " + " | ".join(json.dumps(name) for name in NAMES)
     said = json.loads(
         client.post(
             "/v1/chat/completions",
             {
                 "messages": [{"role": "user", "content": question}],
-                "grammar": grammar,
+                "grammar": grammar_of(NAMES),
                 "temperature": 0,
                 "max_tokens": 16,
             },
@@ -121,18 +158,20 @@ def memory(pid: int) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def ours(slots: int) -> Iterator[tuple[str, int]]:
-    """`tokentrie serve` with the tiny model."""
+def ours(model: Path | None, slots: int) -> Iterator[tuple[str, int]]:
+    """`tokentrie serve` with a model, or the tiny one."""
     command = [sys.executable, "-m", "tokentrie", "serve", "--port", "0", "--slots", str(slots), "--max-queue", "4096"]
+    command += ["--model", str(model)] if model else []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1], process.pid
         process.terminate()
 
 
-def of_the_model(slots: int) -> float:
+def of_the_model(model: Path | None, slots: int) -> float:
     """MB that a process has which holds the model, and serves nobody."""
-    program = f"import tokentrie; model = tokentrie.Model(slots={slots}); print(model.n_ctx, flush=True); input()"
+    path = repr(str(model)) if model else "None"
+    program = f"import tokentrie; m = tokentrie.Model({path}, slots={slots}); print(m.n_ctx, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -143,11 +182,11 @@ def of_the_model(slots: int) -> float:
     return held
 
 
-def of_the_library(slots: int, seconds: float) -> float:
+def of_the_library(model: Path | None, slots: int, seconds: float) -> float:
     """Milliseconds of the same decision without a server."""
     question = tokentrie.Question(NAMES, instructions="Which team?")
-    with tokentrie.Model(slots=slots) as model:
-        return median(lambda: model.decide(STATE, {"team": question}), seconds)
+    with tokentrie.Model(model, slots=slots) as held:
+        return median(lambda: held.decide(STATE, {"team": question}), seconds)
 
 
 def median(work: Callable[[], Any], seconds: float) -> float:
@@ -159,36 +198,58 @@ def median(work: Callable[[], Any], seconds: float) -> float:
     return statistics.median(times[len(times) // 10 :]) * 1e3
 
 
+def beside(url: str, other: str, clients: int, seconds: float) -> None:
+    """What both servers answer the same, and how many a second each, in turns."""
+    one, two = Client(url), Client(other)
+    same = sum(picked(one, number) == picked(two, number) for number in range(100))
+    print(f"picks: {same} of 100 are the same on both (where rounding ties, they may differ)")
+    for what, of_ours, of_theirs in (("picks", pick, pick), ("decisions", decide, decide_by_grammar)):
+        for count in (1, clients):
+            rates = [
+                (a_second(url, count, of_ours, seconds), a_second(other, count, of_theirs, seconds)) for _ in range(3)
+            ]
+            mine, theirs = (statistics.median(some) for some in zip(*rates, strict=True))
+            print(
+                f"{what}, {count} clients: {mine:.1f} and {theirs:.1f} a second, {mine / theirs:.2f} times", flush=True
+            )
+
+
+def alone(url: str, pid: int, given: argparse.Namespace) -> None:
+    """Idling, decisions, streams."""
+    time.sleep(2)
+    before, spent = memory(pid)
+    time.sleep(5)
+    more, share = before - of_the_model(given.model, given.slots), (memory(pid)[1] - spent) / 5
+    print(f"idle: {more:.0f} MB above a process with the model, {share:.1%} of a processor")
+    client = Client(url)
+    print(f"one decision: {median(lambda: decide(client), given.seconds):.2f} ms", flush=True)
+    rate = a_second(url, given.clients, decide, given.seconds)
+    print(f"decisions of {given.clients} clients: {rate:.1f} a second", flush=True)
+    whole, gaps = streams(url, given.streams, given.tokens)
+    middle, most = gaps[len(gaps) // 2] * 1e3, gaps[len(gaps) * 99 // 100] * 1e3
+    print(
+        f"{given.streams} streams: {whole} whole; between tokens p50 {middle:.1f} ms, p99 {most:.1f} ms, "
+        f"{most / middle:.1f} times"
+    )
+    print(f"one decision without a server: {of_the_library(given.model, given.slots, given.seconds):.2f} ms")
+
+
 def main() -> None:
     """Prints a line for each figure."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--url", help="a server that runs; it takes requests without a key")
-    options.add_argument("--grammar", action="store_true", help="decide by a grammar: the server has no decisions")
+    options.add_argument("--model", type=Path, help="of our server, the tiny one unless given")
+    options.add_argument("--beside", help="a server with the same model; it takes requests without a key")
     options.add_argument("--clients", type=int, default=32)
     options.add_argument("--streams", type=int, default=200)
     options.add_argument("--tokens", type=int, default=32)
     options.add_argument("--slots", type=int, default=8, help="of our server")
     options.add_argument("--seconds", type=float, default=10)
     given = options.parse_args()
-    with contextlib.nullcontext((given.url, None)) if given.url else ours(given.slots) as (url, pid):
-        if pid is not None:
-            time.sleep(2)
-            (before, spent), _ = memory(pid), time.sleep(5)
-            more, share = before - of_the_model(given.slots), (memory(pid)[1] - spent) / 5
-            print(f"idle: {more:.0f} MB above a process with the model, {share:.1%} of a processor")
-        work = decide_by_grammar if given.grammar else decide
-        client = Client(url)
-        print(f"one decision: {median(lambda: work(client), given.seconds):.2f} ms", flush=True)
-        rate = a_second(url, given.clients, work, given.seconds)
-        print(f"decisions of {given.clients} clients: {rate:.1f} a second", flush=True)
-        whole, gaps = streams(url, given.streams, given.tokens)
-        middle, most = gaps[len(gaps) // 2] * 1e3, gaps[len(gaps) * 99 // 100] * 1e3
-        print(
-            f"{given.streams} streams: {whole} whole; between tokens p50 {middle:.1f} ms, p99 {most:.1f} ms, "
-            f"{most / middle:.1f} times"
-        )
-    if not given.url:
-        print(f"one decision without a server: {of_the_library(given.slots, given.seconds):.2f} ms")
+    with ours(given.model, given.slots) as (url, pid):
+        if given.beside:
+            beside(url, given.beside, given.clients, given.seconds)
+        else:
+            alone(url, pid, given)
 
 
 if __name__ == "__main__":
