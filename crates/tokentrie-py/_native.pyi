@@ -1133,6 +1133,7 @@ class _ChatOptions(_AllSettings, total=False):
     max_tokens: int | None
     probabilities: bool
     logprobs: int | None
+    receipt: bool | bytes
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1528,6 +1529,7 @@ class Model:
         max_tokens: int | None = None,
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1563,6 +1565,7 @@ class Model:
         max_tokens: int | None = None,
         probabilities: bool = False,
         logprobs: int | None = None,
+        receipt: bool | bytes = False,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1914,6 +1917,8 @@ class Message:
     def parsed(self) -> _Any: ...
     @property
     def invalid(self) -> str | None: ...
+    @property
+    def receipt(self) -> dict[str, _Any] | None: ...
     def to_dict(self) -> dict[str, _Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
@@ -2060,6 +2065,9 @@ class ChatFormat:
         *,
         thinking_budget: int | None = None,
     ) -> ChatConstraint: ...
+    def _verify_receipt(
+        self, receipt: _Any, messages: _Any, tools: _Any, tool_choice: _Any, **options: _Any
+    ) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...

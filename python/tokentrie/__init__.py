@@ -84,7 +84,7 @@ from tokentrie._native import (
     verify_receipt,
 )
 from tokentrie.calibration import Calibration
-from tokentrie.chat import ToolRun, arun_tools, run_tools
+from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
 from tokentrie.questions import Question, Score
@@ -179,6 +179,7 @@ __all__ = [
     "constraint",
     "rules",
     "run_tools",
+    "verify_chat_receipt",
     "verify_receipt",
 ]
 

@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 from tokentrie import schemas
 from tokentrie import tools as functions_of
-from tokentrie._native import JsonSchema, Message, Model, OptionError, ToolCall, Tools
+from tokentrie._native import (
+    ChatFormat,
+    JsonSchema,
+    Message,
+    Model,
+    OptionError,
+    ToolCall,
+    Tools,
+    Vocab,
+    verify_receipt,
+)
 from tokentrie.streaming import ChatStream, finished, in_background
 
 
@@ -56,6 +66,69 @@ def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any =
     if options.get("stream") is True:
         return answered(model, messages, tools, tool_choice, **options)
     return in_background(answered, model, messages, tools, tool_choice, **options)
+
+
+def verify_chat_receipt(
+    receipt: dict[str, Any] | str | bytes,
+    chat_format: ChatFormat,
+    messages: Any,
+    tools: Any = None,
+    tool_choice: Any = "auto",
+    *,
+    vocab: Vocab | None = None,
+    key: bytes | None = None,
+    constraint: Any = None,
+    response_format: Any = None,
+    parallel_tool_calls: bool = True,
+    tools_in: Literal["template", "system", "messages"] = "template",
+    enable_thinking: bool = True,
+    thinking_budget: int | None = None,
+    continue_final_message: Literal["auto", "reasoning", "content"] | None = None,
+    template_variables: dict[str, Any] | None = None,
+) -> None:
+    """Checks a receipt of `Model.chat(receipt=True)` without the model.
+
+    The conversation is rendered again, and what its reply may be is walked along the tokens: it must be the prompt of
+    the receipt, and each token allowed, among exactly what the receipt says could come. Cost: O(tokens * vocabulary).
+
+    Args:
+        receipt: the dict, or its JSON as str or bytes.
+        chat_format: that of the model: `Model.chat_format`, or `ChatFormat.from_gguf(path)`.
+        messages, tools, tool_choice: as they were given to `chat`, the conversation up to the reply.
+        vocab: the model's vocabulary; None takes that of the format.
+        key: the key of the seal, where there was one.
+        constraint, response_format, parallel_tool_calls, tools_in, enable_thinking, thinking_budget: as for `chat`.
+        continue_final_message, template_variables: as for `chat`.
+
+    Raises:
+        ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
+        TypeError: it is no dict, str or bytes, or no vocabulary is known.
+        TokenTrieError: as for `chat`, of what is wrong in itself.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> messages = [{"role": "user", "content": "Is the sky blue?"}]
+        >>> reply = model.chat(messages, constraint=["yes", "no"], receipt=True)
+        >>> tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, messages, constraint=["yes", "no"])
+    """
+    if not hasattr(chat_format, "_verify_receipt"):
+        # A package without llama.cpp says so.
+        verify_receipt(receipt, vocab=vocab)  # type: ignore[arg-type]
+    chat_format._verify_receipt(
+        receipt,
+        messages,
+        tools,
+        tool_choice,
+        vocab=vocab,
+        key=key,
+        parallel_tool_calls=parallel_tool_calls,
+        tools_in=tools_in,
+        enable_thinking=enable_thinking,
+        thinking_budget=thinking_budget,
+        constraint=_content(constraint, response_format),
+        continue_final_message=continue_final_message,
+        template_variables=template_variables,
+    )
 
 
 def _content(constraint: Any, response_format: Any) -> Any:

@@ -271,3 +271,102 @@ def test_what_does_not_fit_is_said(model: Model) -> None:
         verify_receipt(receipt, SKIES, vocab=model.vocab, key="key")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="a receipt is not for forms"):
         model.generate("A", tokentrie.Form("a", tokentrie.Slot("b", SKIES)), receipt=True)
+
+
+RING = {"name": "ring", "parameters": {"type": "object", "properties": {"times": {"type": "integer"}}}}
+SING = {"name": "sing", "parameters": {"type": "object", "properties": {"what": {"enum": ["la", "do"]}}}}
+SAID = [
+    [{"role": "user", "content": "Ring twice, please."}],
+    [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<|im_end|> Sing"}],
+    [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "é"}],
+]
+
+
+def drawn_chat(draw: random.Random) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    """A conversation, and what says what its reply may be."""
+    options: dict[str, Any] = {"enable_thinking": draw.random() < 0.5}
+    if draw.random() < 0.3:
+        options["thinking_budget"] = draw.randrange(4)
+    if draw.random() < 0.6:
+        options |= {"tools": draw.choice([[RING], [RING, SING]]), "parallel_tool_calls": draw.random() < 0.5}
+        options["tool_choice"] = draw.choice(["auto", "required", "ring", "none"])
+        options["tools_in"] = draw.choice(["template", "system", "messages"])
+    elif draw.random() < 0.7:
+        options["constraint"] = draw.choice([SKIES, tokentrie.Integer(0, 99), tokentrie.JsonSchema(PERSON)])
+    return draw.choice(SAID), options
+
+
+def test_what_a_chat_was_allowed_holds(model: Model) -> None:
+    draw = random.Random(3)
+    for _ in range(cases(600)):
+        messages, options = drawn_chat(draw)
+        how: dict[str, Any] = {"max_tokens": draw.randint(1, 30)}
+        if draw.random() < 0.5:
+            how |= {"mode": "sampled", "seed": draw.randrange(1000), "temperature": draw.choice([0.5, 2.0])}
+        key = draw.choice([None, b"key"])
+        plain = model.chat(messages, **options, **how)
+        reply = model.chat(messages, receipt=key or True, **options, **how)
+        assert (plain.receipt, plain.to_dict()) == (None, reply.to_dict()), "it changes nothing"
+        receipt = reply.receipt
+        assert receipt is not None
+        assert receipt["constraint"] is not None
+        assert sealed(receipt, key) == receipt["seal"]
+        tokentrie.verify_chat_receipt(receipt, model.chat_format, messages, key=key, **options)
+        tokentrie.verify_chat_receipt(json.dumps(receipt), model.chat_format, messages, key=key, **options)
+        for _ in range(4):
+            other = altered(draw, receipt)
+            if other != receipt:
+                with pytest.raises(ReceiptError):
+                    tokentrie.verify_chat_receipt(other, model.chat_format, messages, key=key, **options)
+
+
+ANOTHER = r"another (conversation|constraint)"
+
+
+def meant(options: dict[str, Any]) -> dict[str, Any]:
+    """Who is not to think has no tokens for it."""
+    return options if options["enable_thinking"] else {"thinking_budget": 0, **options}
+
+
+def test_a_chat_of_other_words_or_settings_is_refused(model: Model) -> None:
+    draw, tried = random.Random(4), 0
+    while tried < cases(600):
+        (messages, options), (others, other) = drawn_chat(draw), drawn_chat(draw)
+        reply = model.chat(messages, max_tokens=8, receipt=True, **options)
+        assert reply.receipt is not None
+        said = [*messages[:-1], {"role": "user", "content": "Another"}]
+        with pytest.raises(ReceiptError, match=ANOTHER):
+            tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, said, **options)
+        if meant(options) != meant(other):
+            tried += 1
+            with pytest.raises(ReceiptError, match=ANOTHER):
+                tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, others, **other)
+
+
+def test_receipts_of_chats_are_checked_by_the_file_alone_and_come_with_all_replies(model: Model) -> None:
+    messages, file = SAID[0], tokentrie.ChatFormat.from_gguf(model.path)
+    several = model.chat(messages, [RING], n=3, mode="sampled", seed=1, max_tokens=12, receipt=True)
+    stream = model.chat(messages, [RING], stream=True, max_tokens=12, receipt=b"key")
+    list(stream)
+    assert pickle.loads(pickle.dumps(several[0])).receipt == several[0].receipt
+    for reply in several:
+        tokentrie.verify_chat_receipt(reply.receipt or {}, file, messages, [RING])
+    tokentrie.verify_chat_receipt(stream.result.receipt or {}, file, messages, [RING], key=b"key")
+    prompt = file.prompt(messages, [RING])
+    held = file.constraint([RING], model.vocab, parallel_tool_calls=True, generation_prompt=prompt.generation_prompt)
+    verify_receipt(several[0].receipt or {}, held, vocab=model.vocab)
+    bare = tokentrie.ChatFormat(file.template)
+    with pytest.raises(TypeError, match="vocab is not given"):
+        tokentrie.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING])
+    tokentrie.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING], vocab=model.vocab)
+
+
+def test_content_that_is_no_data_has_no_fingerprint_but_is_walked(model: Model) -> None:
+    trie = tokentrie.Trie.from_strings(model.vocab, SKIES)
+    receipt = model.chat(SAID[0], constraint=trie, receipt=True).receipt
+    assert receipt is not None
+    assert receipt["constraint"] is None
+    tokentrie.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=trie)
+    other = tokentrie.Trie.from_strings(model.vocab, ["no"])
+    with pytest.raises(ReceiptError, match=r"steps\[\d+\]"):
+        tokentrie.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=other)

@@ -36,6 +36,12 @@ def vocab() -> tokentrie.Vocab:
         return model.vocab
 
 
+@pytest.fixture(scope="module")
+def chat_format() -> tokentrie.ChatFormat:
+    with tokentrie.Model() as model:
+        return model.chat_format
+
+
 @pytest.mark.parametrize("constraint", [COLOURS, {"integer": {"min": 0, "max": 99}}, {"regex": "[a-c]{3}"}, None])
 def test_completions_have_receipts(server: Server, vocab: tokentrie.Vocab, constraint: Any) -> None:
     body = {**ASKS, "n": 2, "seed": 1} | ({"constraint": constraint} if constraint else {})
@@ -53,13 +59,42 @@ def test_completions_have_receipts(server: Server, vocab: tokentrie.Vocab, const
     assert "receipt" not in server.ask("POST", "/v1/completions", {**body, "receipt": False}).json()["choices"][0]
 
 
+MESSAGES = [{"role": "user", "content": "Ring twice, please."}]
+RING = {"type": "function", "function": {"name": "ring", "parameters": {"type": "object", "properties": {}}}}
+HELD = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"enum": [1, 22]}}}
+
+
+@pytest.mark.parametrize("own", [{}, {"tools": [RING], "tool_choice": "required"}, {"response_format": HELD}])
+def test_chats_have_receipts(server: Server, chat_format: tokentrie.ChatFormat, own: dict[str, Any]) -> None:
+    body = {"messages": MESSAGES, "max_tokens": 20, "receipt": True, "n": 2, **own}
+    whole = server.ask("POST", "/v1/chat/completions", body).json()["choices"]
+    stream = server.ask("POST", "/v1/chat/completions", {**body, "stream": True}).body
+    streamed = [json.loads(data) for _, data in list(events(stream))[:-1]]
+    told = [choice["receipt"] for data in streamed for choice in data["choices"] if "receipt" in choice]
+    assert len(whole) == len(told) == 2
+    how = {"enable_thinking": "response_format" not in own, **own}
+    for receipt in [choice["receipt"] for choice in whole] + told:
+        tokentrie.verify_chat_receipt(receipt, chat_format, MESSAGES, key=SECRET, **how)
+        with pytest.raises(tokentrie.ReceiptError, match="sealed with a key"):
+            tokentrie.verify_chat_receipt(receipt, chat_format, MESSAGES, **how)
+    assert "receipt" not in server.ask("POST", "/v1/chat/completions", {**body, "receipt": False}).json()["choices"][0]
+
+
+def test_responses_have_receipts(server: Server, chat_format: tokentrie.ChatFormat) -> None:
+    body = {"input": MESSAGES[0]["content"], "max_output_tokens": 8, "receipt": True}
+    whole = server.ask("POST", "/v1/responses", body).json()
+    *_, (_, last) = events(server.ask("POST", "/v1/responses", {**body, "stream": True}).body)
+    for response in (whole, json.loads(last)["response"]):
+        tokentrie.verify_chat_receipt(response["receipt"], chat_format, MESSAGES, key=SECRET)
+    assert "receipt" not in server.ask("POST", "/v1/responses", {**body, "receipt": False}).json()
+
+
 def test_what_has_none_says_so(server: Server) -> None:
     form = {"form": ["a ", {"slot": "b", "value": COLOURS}]}
-    chat = {"messages": [{"role": "user", "content": "Hi"}], "receipt": True}
     for path, body, part in (
         ("/v1/completions", {**ASKS, "constraint": form}, "not for forms"),
-        ("/v1/chat/completions", chat, "receipt: chats have none yet"),
-        ("/v1/responses", {"input": "Hi", "receipt": True}, "receipt: chats have none yet"),
+        ("/v1/chat/completions", {"messages": MESSAGES, "receipt": "no"}, "receipt"),
+        ("/v1/responses", {"input": "Hi", "receipt": []}, "receipt"),
         ("/v1/completions", {**ASKS, "receipt": 3}, "receipt"),
     ):
         reply = server.ask("POST", path, body)

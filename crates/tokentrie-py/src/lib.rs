@@ -31,11 +31,13 @@ mod _native {
     #[pymodule_export]
     use crate::chat::format::ChatFormat;
     #[pymodule_export]
-    use crate::chat::message::{ChatEvent, ChatPrompt, ChatStats, Message, ToolCall};
+    use crate::chat::message::{ChatEvent, ChatPrompt, ChatStats, Message};
     #[pymodule_export]
     use crate::chat::parser::ChatParser;
     #[pymodule_export]
     use crate::chat::template::ChatTemplate;
+    #[pymodule_export]
+    use crate::chat::tool_call::ToolCall;
     #[pymodule_export]
     use crate::chat::tools::Tools;
     #[pymodule_export]

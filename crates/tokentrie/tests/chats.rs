@@ -100,7 +100,7 @@ fn a_whole_chat() -> Result<(), ChatError> {
     let mut told = chat_format::Message::default();
     heard.0.iter().for_each(|event| told.add(event));
     assert_eq!(told, reply.message, "all events together are the message");
-    let whole: Value = serde_json::from_str(&reply.to_json(&["as told".to_owned()])).unwrap();
+    let whole: Value = serde_json::from_str(&reply.to_json(&["as told".to_owned()], None)).unwrap();
     let call = &whole["message"]["tool_calls"][0];
     let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
     assert!(arguments["really"].is_boolean() && call["function"]["name"] == "erase", "{whole}");

@@ -9,7 +9,7 @@ use crate::status::*;
 use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
-use tokentrie::run::Call;
+use tokentrie::run::{Call, Receipt};
 use tokentrie::spec::Over;
 use trie_core::TokenId;
 
@@ -75,6 +75,7 @@ impl Session {
     fn answer(&self, ready: ReadyChat, is_missing: bool, call: &Call, sink: Sink<'_>) -> Result<()> {
         let told = is_missing.then(|| NO_TEMPLATE.to_owned());
         let warnings: Vec<String> = told.into_iter().chain(ready.warnings().iter().cloned()).collect();
+        let subject = ready.receipt_subject();
         let mut watch = Told { call, sink };
         let reply = self.with_runtime(&self.own, call, |runtime| ready.reply(runtime, &mut watch));
         let mut state = self.state();
@@ -86,7 +87,9 @@ impl Session {
                     ChatFinish::Cancelled => ended_by(call),
                 };
                 (state.last.tokens, state.last.seconds) = (reply.stats.tokens, reply.stats.seconds);
-                state.message = Some(reply.to_json(&warnings));
+                let vocab = self.model.model.vocab();
+                let receipt = subject.map(|subject| Receipt::of(&subject, vocab, &reply.trail, None));
+                state.message = Some(reply.to_json(&warnings, receipt.as_ref()));
                 Ok(())
             }
             Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {

@@ -195,6 +195,7 @@ impl Session {
             }
         };
         (state.last, state.found) = (Last::default(), None);
+        let receipt_of = receipt_of.map(|subject| subject.ending_as(&options));
         Ok(Prepared { ready, options, call, receipt_of, brings_prompt })
     }
 
@@ -221,7 +222,7 @@ impl Session {
                     (true, false) => Status::Active,
                 };
                 let vocab = self.model.model.vocab();
-                state.last.receipt = receipt_of.map(|subject| Receipt::of(&subject, &options, vocab, &generated, None));
+                state.last.receipt = receipt_of.map(|subject| Receipt::of(&subject, vocab, &generated.trail, None));
                 let kept = ready.kept(vocab);
                 state.prompt = [&ready.prompt()[..kept], tokens].concat();
                 state.text = None;

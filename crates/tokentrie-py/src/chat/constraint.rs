@@ -11,7 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
-use tokentrie::spec::{Reply, Spec, ToolUse};
+use tokentrie::spec::{Reply, Spec};
 use trie_core::AnyConstraint;
 
 /// What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.
@@ -123,12 +123,7 @@ impl ChatConstraint {
         let text = |text: &str| Arc::from(text);
         Spec::Reply(Box::new(Reply {
             tools: self.tools.bind(py).get().definitions().to_string().into(),
-            tool_choice: match &self.options.choice {
-                ToolChoice::None => ToolUse::None,
-                ToolChoice::Required => ToolUse::Required,
-                ToolChoice::Tool(name) => ToolUse::Tool(name.as_str().into()),
-                _ => ToolUse::Auto,
-            },
+            tool_choice: (&self.options.choice).into(),
             parallel_tool_calls: self.options.parallel,
             generation_prompt: self.options.prompt.as_deref().map(text),
             thinking_budget: self.thinking_budget,

@@ -1,9 +1,12 @@
 //! Chats: formats of models, tools, prompts and what is read from replies.
 
+#[cfg(feature = "llama")]
+pub(crate) mod asked;
 pub(crate) mod constraint;
 pub(crate) mod format;
 pub(crate) mod message;
 pub(crate) mod messages;
 pub(crate) mod parser;
 pub(crate) mod template;
+pub(crate) mod tool_call;
 pub(crate) mod tools;

@@ -1,10 +1,10 @@
 //! Chats with a model, as Python asks for them.
 
 use crate::call::{CancelToken, begun};
-use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice, tools_in};
+use crate::chat::asked::{Asked, Taken};
+use crate::chat::format::ChatFormat;
 use crate::chat::message::{ChatEvent, Message};
-use crate::chat::messages::{messages, nearest};
-use crate::chat::tools::Tools;
+use crate::chat::messages::nearest;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
@@ -15,16 +15,16 @@ use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::spec::as_object;
 use crate::spec::object::SpecObject;
+use crate::spec::receipt::Wanted;
 use chat_format::Event;
 use llama_sampler::RuntimeError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions, only_span, response_format};
-use tokentrie::run::CallOptions;
+use tokentrie::chat::{ChatFinish, ChatWatch, response_format};
+use tokentrie::run::{CallOptions, Receipt};
 use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
 
@@ -166,6 +166,8 @@ impl Model {
     ///     probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
     ///     logprobs: tell how probable each token of the content was, and so many of the most probable beside it, as
     ///         for `generate`.
+    ///     receipt: tell what each token was chosen among, so that `verify_chat_receipt` can check it without the
+    ///         model; the bytes of a key seal it, so that nobody else can make it.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -208,7 +210,7 @@ impl Model {
             tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, n=None, stop=None, \
             constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
-            probabilities=False, logprobs=None, cancel=None, timeout=None, priority=0, \
+            probabilities=False, logprobs=None, receipt=False, cancel=None, timeout=None, priority=0, \
             continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
@@ -226,8 +228,8 @@ impl Model {
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
         thinking_budget=None, stream=None, n=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise,
-        mode=Given(None), sampling=None, max_tokens=None, probabilities=false, logprobs=None, cancel=None, timeout=None,
-        priority=0, continue_final_message=None, template_variables=None, **settings
+        mode=Given(None), sampling=None, max_tokens=None, probabilities=false, logprobs=None, receipt=Wanted::default(),
+        cancel=None, timeout=None, priority=0, continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _chat(
@@ -250,6 +252,7 @@ impl Model {
         max_tokens: Option<i64>,
         probabilities: bool,
         logprobs: Option<i64>,
+        receipt: Wanted,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
@@ -263,47 +266,34 @@ impl Model {
         let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
-        let (messages, tools) = made_in(py, &call, || {
-            let messages = self::messages(messages, format.core().template().text())?;
-            Ok((messages, Tools::of_optional(py, tools)?))
-        })?;
-        let offered = tools.get();
-        let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
-        let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
-        let (held, content) = made_in(py, &call, || {
-            let held = constraint.map(as_object).transpose()?;
-            let content = held.as_ref().map(|held| {
-                let spans = crate::spec::constraint("constraint", held, &loaded.around())?;
-                only_span(&spans).map_err(Error::from)
-            });
-            Ok((held.clone(), content.transpose()?))
-        })?;
-        let request = ChatRequest {
+        let asks = Asked {
             messages,
-            definitions: definitions.map(Arc::clone),
-            tools_in: self::tools_in(tools_in)?,
-            prompt: prompt_options(enable_thinking, continued(continue_final_message)?, template_variables)?,
-            thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
-            call: CallOptions::default(),
-            content: None,
-            reply: ReplyOptions {
-                tools: offered.core().clone(),
-                choice: self::tool_choice(tool_choice, Some(&offered.names()))?,
-                parallel: parallel_tool_calls,
-                max_tokens: max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?,
-                stop: stops(stop)?,
-                content,
-                sampling: keywords.options(py)?,
-                probabilities,
-                logprobs: logprobs.map(|top| unsigned("logprobs", top)).transpose()?,
-            },
+            tools,
+            tool_choice,
+            parallel_tool_calls,
+            tools_in,
+            enable_thinking,
+            thinking_budget,
+            constraint,
+            continue_final_message,
+            template_variables,
+            receipt: receipt.receipt,
         };
+        let Taken { mut request, tools, held } = asks.taken(py, &call, format, &loaded.around())?;
+        let offered = tools.get();
+        let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
+        request.reply.max_tokens = max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?;
+        request.reply.stop = stops(stop)?;
+        request.reply.sampling = keywords.options(py)?;
+        request.reply.probabilities = probabilities;
+        request.reply.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
         let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;
             Ok(asked(py, Limits::NONE, || request.ready(&over))??)
         })?;
         format.tell(py, offered.core(), ready.warnings())?;
+        let subject = ready.receipt_subject();
         warn_of_same(py, count, mode)?;
         let replies = self.using(py, None, &call, |runtime, watch| {
             ready.reply_each(runtime, count, &mut Listening { watch, stream })
@@ -314,7 +304,10 @@ impl Model {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }
             let held = held.as_ref().filter(|_| reply.content_is_whole && reply.finish != ChatFinish::Cancelled);
-            let mut message = Message::from(reply);
+            let receipt = subject.as_ref().map(|subject| {
+                Receipt::of(subject, loaded.model.vocab(), &reply.trail, receipt.key.as_deref()).to_json()
+            });
+            let mut message = Message { receipt, ..Message::from(reply) };
             if let Some(held) = held {
                 let error = message.read(py, held)?;
                 refused = refused.or(error);

@@ -368,7 +368,10 @@ impl Model {
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
-        let subject = receipt.receipt.then(|| ReceiptSubject::new(&prompt, receipt::data(given.as_ref()).as_ref()));
+        let subject = receipt.receipt.then(|| {
+            let spec = receipt::data(given.as_ref());
+            ReceiptSubject::new(&prompt, spec.as_ref()).ending_as(&options)
+        });
         let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;
         if call.ended().is_some() {
@@ -392,7 +395,7 @@ impl Model {
             let is_stopped = generated.finish == Finish::Stopped;
             let receipt = subject.as_ref().map(|subject| {
                 let vocab = loaded.sets.vocab();
-                Receipt::of(subject, &options, vocab, &generated, receipt.key.as_deref()).to_json()
+                Receipt::of(subject, vocab, &generated.trail, receipt.key.as_deref()).to_json()
             });
             all.push(Generated::new(generated, meaning, reason, receipt, started.elapsed().as_secs_f64()));
             if is_stopped {

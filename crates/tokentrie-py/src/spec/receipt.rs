@@ -57,6 +57,17 @@ pub(crate) fn data(constraint: Option<&Bound<'_, PyAny>>) -> Option<Spec> {
     data_of("constraint", constraint?).ok()
 }
 
+/// # Errors
+/// `TypeError` for what is no bytes.
+pub(crate) fn key_of(key: Option<&Bound<'_, PyAny>>) -> Result<Option<Vec<u8>>> {
+    let Some(key) = key else { return Ok(None) };
+    let Ok(key) = key.cast::<PyBytes>() else {
+        let message = format!("key must be bytes, not {} of type {}", shown(key), type_name(key));
+        return Err(PyTypeError::new_err(message).into());
+    };
+    Ok(Some(key.as_bytes().to_vec()))
+}
+
 impl From<ReceiptError> for Error {
     fn from(error: ReceiptError) -> Self {
         match error {
@@ -95,12 +106,7 @@ pub(crate) fn verify_receipt(
     key: Option<&Bound<'_, PyAny>>,
 ) -> Result<()> {
     let py = receipt.py();
-    let key = key.map(|key| {
-        let wrong =
-            || PyTypeError::new_err(format!("key must be bytes, not {} of type {}", shown(key), type_name(key)));
-        key.cast::<PyBytes>().map(|key| key.as_bytes().to_vec()).map_err(|_| wrong())
-    });
-    let key = key.transpose()?;
+    let key = key_of(key)?;
     let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
     let vocab = vocab.get().core();
     let given = constraint.map(|given| read_once(as_object(given)?)).transpose()?;

@@ -8,6 +8,7 @@
 //! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
 //! | `request.rs` | a request as JSON: messages, tools, settings |
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
+//! | `receipt.rs` | what the receipt of a reply is of, and whether one holds |
 //! | `reading.rs` | how a reply is read token by token, and told of |
 //! | `tools.rs` | definitions of tools, as they are given and as they are known again |
 //! | `wire.rs` | events and replies as JSON |
@@ -20,6 +21,8 @@ mod messages;
 mod prompt;
 #[cfg(feature = "llama")]
 mod reading;
+#[cfg(feature = "llama")]
+mod receipt;
 #[cfg(feature = "llama")]
 mod reply;
 #[cfg(feature = "llama")]

@@ -5,11 +5,11 @@ use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
 use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
-use crate::run::{Stops, nth_seed};
+use crate::run::{ReceiptSubject, Stops, nth_seed};
 use chat_format::{
     ChatFormat, ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools,
 };
-use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob};
+use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -31,12 +31,16 @@ pub struct ReplyOptions {
     pub stop: Stops,
     /// What the content obeys: no tool may be called then.
     pub content: Option<AnyConstraint>,
+    /// What that is known by, where it is data.
+    pub content_fingerprint: Option<String>,
     /// How tokens are chosen.
     pub sampling: SamplerOptions,
     /// Whether it is told how probable calls were.
     pub probabilities: bool,
     /// How probable each token of the content was, and so many of the most probable beside it.
     pub logprobs: Option<u32>,
+    /// Whether it is told what each token was chosen among.
+    pub receipt: bool,
 }
 
 impl ReplyOptions {
@@ -124,6 +128,8 @@ pub struct ChatReply {
     pub shares: Vec<CallShares>,
     /// Of each token of the content, where that was asked for.
     pub logprobs: Vec<TokenLogprob>,
+    /// What each token was chosen among, where that was asked for.
+    pub trail: Vec<TrailStep>,
     /// Whether content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
     /// Why it ended.
@@ -143,6 +149,8 @@ pub struct ReadyChat {
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
+    /// Where a receipt is asked for.
+    pub(super) subject: Option<Arc<ReceiptSubject>>,
     /// When it was made ready.
     pub(super) started: Instant,
 }
@@ -179,6 +187,7 @@ impl ReadyChat {
         let (end, read) = self.split();
         let (first, logprobs) = (end.options.sampling, end.options.logprobs);
         let generate = GenerateOptions::default().with_max_tokens(most).with_logprobs(logprobs);
+        let generate = generate.with_trail(end.options.receipt);
         let each = (0..n).map(|nth| generate.with_sampling(nth_seed(first, nth)));
         match runtime {
             Runtime::Alone(context) => {
@@ -280,6 +289,6 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        ChatReply { message, shares, logprobs, content_is_whole, finish, stats }
+        ChatReply { message, shares, logprobs, trail: generated.trail.clone(), content_is_whole, finish, stats }
     }
 }

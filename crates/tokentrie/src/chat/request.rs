@@ -4,9 +4,10 @@ use crate::chat::content::{HeldContent, read_format};
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
+use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
-use crate::run::{CallOptions, call_options, sampling, stops};
+use crate::run::{CallOptions, ReceiptSubject, call_options, sampling, stops};
 use crate::spec::fields::{Fields, array, text, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::kinds::reply::ToolUse;
@@ -42,7 +43,7 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "messages",
     "tools",
     "tool_choice",
@@ -55,6 +56,7 @@ const FIELDS: [&str; 18] = [
     "max_tokens",
     "probabilities",
     "logprobs",
+    "receipt",
     "sampling",
     "timeout",
     "priority",
@@ -99,9 +101,11 @@ impl ChatRequest {
             max_tokens: fields.count("max_tokens")?,
             stop: stops(&fields)?,
             content: None,
+            content_fingerprint: None,
             sampling: fields.read("sampling", sampling)?.unwrap_or_default(),
             probabilities: fields.flag("probabilities", false)?,
             logprobs: fields.count("logprobs")?,
+            receipt: fields.flag("receipt", false)?,
         };
         let continued = fields.read("continue_final_message", |place, value| match text(place, value)? {
             "auto" => Ok(Continued::Auto),
@@ -149,6 +153,7 @@ impl ChatRequest {
     /// As [`Spec::build`].
     pub fn over(mut self, over: &Over<'_>, host: &dyn Host) -> Result<Self, SpecError> {
         if let Some(spec) = self.content.take() {
+            self.reply.content_fingerprint = spec.fingerprint();
             self.reply.content = only_span(&spec.constraint(over, host)?).map(Some)?;
         }
         Ok(self)
@@ -221,6 +226,11 @@ impl ChatRequest {
         };
         let rules = Arc::new(rules);
         let parser = self.reply.parser(format.format(), &prompt)?;
+        let subject = self.reply.receipt.then(|| {
+            let (template, definitions) = (format.format().template(), self.definitions.as_deref());
+            let known = fingerprint(template, definitions, self.tools_in, budget, &prompt, &self.reply);
+            Arc::new(ReceiptSubject::of_chat(&prompt.tokens, known))
+        });
         Ok(ReadyChat {
             prompt,
             rules,
@@ -229,6 +239,7 @@ impl ChatRequest {
             options: self.reply,
             vocab: Arc::clone(vocab),
             warnings,
+            subject,
             started,
         })
     }

@@ -1,6 +1,7 @@
 //! Events and replies as JSON, for hosts that have no types of ours.
 
 use crate::chat::reply::ChatReply;
+use crate::run::Receipt;
 use chat_format::Event;
 use serde_json::{Map, Value, json};
 
@@ -25,10 +26,10 @@ pub fn event_json(event: &Event) -> String {
 
 impl ChatReply {
     /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "logprobs": [...], "warnings": [...],
-    /// "stats": {...}}`. The message goes on into the next request; calls have `probability` and `probabilities` where
-    /// that was asked for.
+    /// "stats": {...}, "receipt": ...}`. The message goes on into the next request; calls have `probability` and
+    /// `probabilities` where that was asked for.
     #[must_use]
-    pub fn to_json(&self, warnings: &[String]) -> String {
+    pub fn to_json(&self, warnings: &[String], receipt: Option<&Receipt>) -> String {
         let mut message = json!({"role": "assistant", "content": self.message.content});
         if !self.message.reasoning.is_empty() {
             message["reasoning_content"] = self.message.reasoning.as_str().into();
@@ -43,6 +44,7 @@ impl ChatReply {
             "finish": self.finish.name(),
             "logprobs": crate::run::logprobs(&self.logprobs),
             "warnings": warnings,
+            "receipt": receipt,
             "stats": {
                 "prompt_tokens": stats.prompt_tokens,
                 "prompt_tokens_reused": stats.prompt_tokens_reused,

@@ -4,10 +4,11 @@ use super::generate::GenerateError;
 use super::options::Generate;
 use crate::spec::{Built, Spec};
 use hmac::{Hmac, KeyInit, Mac};
-use llama_sampler::{Generated, TrailStep};
+use llama_sampler::TrailStep;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use trie_core::{After, Scratch, Span, TokenId};
+use std::sync::Arc;
+use trie_core::{After, Scratch, Span, SpanRules, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
 /// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
@@ -23,7 +24,7 @@ pub struct Receipt {
     pub receipt: u32,
     /// [`Vocab::fingerprint`].
     pub vocabulary: String,
-    /// [`Spec::fingerprint`]; `None` where the constraint is no data.
+    /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint is no data.
     pub constraint: Option<String>,
     /// What stood before, as it was given.
     pub prompt: ReceiptPrompt,
@@ -52,8 +53,10 @@ pub enum ReceiptPrompt {
 /// What receipts of one request are of: worked out once for all of its results.
 #[derive(Debug, Clone)]
 pub struct ReceiptSubject {
-    prompt: ReceiptPrompt,
-    constraint: Option<String>,
+    pub(crate) prompt: ReceiptPrompt,
+    pub(crate) constraint: Option<String>,
+    free: bool,
+    end_tokens: Option<Vec<u32>>,
 }
 
 impl ReceiptSubject {
@@ -63,12 +66,31 @@ impl ReceiptSubject {
             Prompt::Text(text) => ReceiptPrompt::Text(text.clone()),
             Prompt::Tokens(tokens) => ReceiptPrompt::Tokens(numbers(tokens)),
         };
-        Self { prompt, constraint: spec.and_then(Spec::fingerprint) }
+        Self { prompt, constraint: spec.and_then(Spec::fingerprint), free: false, end_tokens: None }
+    }
+
+    /// With what these options let follow the value.
+    #[must_use]
+    pub fn ending_as(self, options: &Generate) -> Self {
+        let end_tokens = options.end_tokens.as_deref().map(numbers);
+        Self { free: options.after == Some(After::Free), end_tokens, ..self }
+    }
+
+    /// The prompt of a chat, and what its reply is known by.
+    pub(crate) fn of_chat(prompt: &[TokenId], constraint: Option<String>) -> Self {
+        Self { prompt: ReceiptPrompt::Tokens(numbers(prompt)), constraint, free: false, end_tokens: None }
     }
 }
 
 fn numbers(tokens: &[TokenId]) -> Vec<u32> {
     tokens.iter().map(|token| token.get()).collect()
+}
+
+/// # Errors
+/// [`ReceiptError::Token`] for a token outside the vocabulary.
+fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
+    let known = TokenId::new(token).filter(|known| known.index() < vocab.len());
+    known.ok_or(ReceiptError::Token { step, token })
 }
 
 /// A token of a receipt.
@@ -122,6 +144,9 @@ pub enum ReceiptError {
         /// That which it is checked with.
         own: String,
     },
+    /// Another conversation.
+    #[error("the receipt is of another conversation: its prompt is not that of these messages and tools")]
+    Prompt,
     /// Another constraint.
     #[error("the receipt is of another constraint: its fingerprint is {found}, and that of the given one {own}")]
     Constraint {
@@ -167,22 +192,16 @@ const DIGITS: f64 = 1e9;
 impl Receipt {
     /// Of what was generated with [`Generate::receipt`] after this prompt, inside this constraint.
     #[must_use]
-    pub fn of(
-        subject: &ReceiptSubject,
-        options: &Generate,
-        vocab: &Vocab,
-        generated: &Generated,
-        key: Option<&[u8]>,
-    ) -> Self {
-        let ReceiptSubject { prompt, constraint } = subject.clone();
+    pub fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
+        let ReceiptSubject { prompt, constraint, free, end_tokens } = subject.clone();
         let mut receipt = Self {
             receipt: VERSION,
             vocabulary: vocab.fingerprint().to_owned(),
             constraint,
             prompt,
-            free: options.after == Some(After::Free),
-            end_tokens: options.end_tokens.as_deref().map(numbers),
-            steps: generated.trail.iter().map(ReceiptStep::of).collect(),
+            free,
+            end_tokens,
+            steps: trail.iter().map(ReceiptStep::of).collect(),
             keyed: key.is_some(),
             seal: String::new(),
         };
@@ -210,6 +229,11 @@ impl Receipt {
     /// # Errors
     /// What does not fit, and where.
     pub fn check_seal(&self, spec: Option<&Spec>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
+        self.check_is_of(spec.and_then(Spec::fingerprint).as_deref(), vocab, key)
+    }
+
+    /// The same of what is known by this.
+    pub(crate) fn check_is_of(&self, own: Option<&str>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
         if self.receipt != VERSION {
             return Err(ReceiptError::Version(self.receipt));
         }
@@ -228,10 +252,10 @@ impl Receipt {
                 own: vocab.fingerprint().to_owned(),
             });
         }
-        let own = spec.and_then(Spec::fingerprint);
-        if self.constraint != own {
-            let shown = |of: &Option<String>| of.clone().unwrap_or_else(|| "none".to_owned());
-            return Err(ReceiptError::Constraint { found: shown(&self.constraint), own: shown(&own) });
+        let found = self.constraint.as_deref();
+        if found != own {
+            let shown = |of: Option<&str>| of.unwrap_or("none").to_owned();
+            return Err(ReceiptError::Constraint { found: shown(found), own: shown(own) });
         }
         Ok(())
     }
@@ -243,11 +267,8 @@ impl Receipt {
     /// What does not fit, and where.
     pub fn check_steps(&self, built: Option<Built>, sets: &ValueSets) -> Result<(), ReceiptError> {
         let vocab = sets.vocab();
-        let token = |step: usize, token: u32| {
-            let known = TokenId::new(token).filter(|known| known.index() < vocab.len());
-            known.ok_or(ReceiptError::Token { step, token })
-        };
-        let all = |ids: &[u32]| ids.iter().enumerate().map(|(at, &id)| token(at, id)).collect::<Result<Vec<_>, _>>();
+        let all =
+            |ids: &[u32]| ids.iter().enumerate().map(|(at, &id)| known(vocab, at, id)).collect::<Result<Vec<_>, _>>();
         let options = Generate {
             after: Some(if self.free { After::Free } else { After::Stop }),
             end_tokens: self.end_tokens.as_deref().map(all).transpose()?,
@@ -259,11 +280,15 @@ impl Receipt {
             ReceiptPrompt::Text(text) => Prompt::Text(text.clone()),
             ReceiptPrompt::Tokens(ids) => Prompt::Tokens(all(ids)?),
         };
-        let ready = options.after(prompt, built, sets)?;
-        let mut span = ready.rules().map(|rules| Span::new(rules.clone()));
+        self.check_inside(options.after(prompt, built, sets)?.rules(), vocab)
+    }
+
+    /// That each token was allowed by rules; nothing for free text.
+    pub(crate) fn check_inside(&self, rules: Option<&Arc<SpanRules>>, vocab: &Vocab) -> Result<(), ReceiptError> {
+        let mut span = rules.map(|rules| Span::new(Arc::clone(rules)));
         let mut scratch = Scratch::default();
         for (step, of) in self.steps.iter().enumerate() {
-            let token = token(step, of.token)?;
+            let token = known(vocab, step, of.token)?;
             let allowed = span.as_ref().map_or(trie_core::Allowed::All, |span| span.allowed(&mut scratch));
             if !allowed.contains(token) {
                 return Err(ReceiptError::Token { step, token: of.token });

@@ -4,7 +4,7 @@ import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
 import { isList, shown } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
-import type { TokenLogprob } from "./thread/protocol.js";
+import type { Receipt, TokenLogprob } from "./thread/protocol.js";
 
 /** A call of a tool, as chat APIs write it. */
 export interface ToolCall {
@@ -71,6 +71,8 @@ export interface ChatOptions {
   readonly probabilities?: boolean;
   /** How probable each token of the content was, and so many of the most probable beside it. */
   readonly logprobs?: number;
+  /** Tell what each token was chosen among: docs/receipts.md. */
+  readonly receipt?: boolean;
   /** With any of these tokens are drawn; without, the best are taken. */
   readonly sampling?: DrawOptions;
   /** Go on with the last message, which is the assistant's. */
@@ -93,6 +95,8 @@ export interface ChatReply {
   readonly logprobs: readonly TokenLogprob[];
   /** What of tools, template or reply was not as it should be. */
   readonly warnings: readonly string[];
+  /** What each token was chosen among, where that was asked for. */
+  readonly receipt: Receipt | null;
   readonly stats: ChatStats;
 }
 

@@ -57,6 +57,7 @@ class ChatRequest(Draws, Holds):
     continue_final_message: bool | None = None
     return_prompt: bool = False
     return_details: bool = False
+    receipt: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Asked:
                 timeout=self.served.timeout,
                 cancel=cancel,
                 on_invalid="none",
+                receipt=self.said.receipt and (self.served.receipt_key or True),
                 **self.options,
             )
         self.served.ended(done)
@@ -174,8 +176,6 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """
     if said.top_logprobs is not None and not said.logprobs:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
-    if (said.model_extra or {}).get("receipt") not in (None, False):
-        raise WireError("receipt: chats have none yet: ask /v1/completions", param="receipt")
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
     held: Constraint | None = said.held(store)
@@ -229,7 +229,7 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
         said["reasoning_content"] = message.reasoning
     known = _logprobs(chat, message)
     choice = {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
-    return choice | _stats(chat, message)
+    return choice | _told(chat, message)
 
 
 def _shares(call: ToolCall) -> dict[str, Any]:
@@ -237,10 +237,10 @@ def _shares(call: ToolCall) -> dict[str, Any]:
     return {"x_probability": call.probability, "x_probabilities": call.probabilities}
 
 
-def _stats(chat: Asked, message: Message) -> dict[str, Any]:
-    if not chat.said.return_details or message.stats is None:
-        return {}
-    return {"x_stats": passes(message.stats)}
+def _told(chat: Asked, message: Message) -> dict[str, Any]:
+    """What is told beside a reply, where that was asked for."""
+    stats = {"x_stats": passes(message.stats)} if chat.said.return_details and message.stats is not None else {}
+    return stats | ({"receipt": message.receipt} if chat.said.receipt else {})
 
 
 def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
@@ -280,7 +280,7 @@ async def _chunks(
         if chat.said.return_details and message.tool_calls:
             shares = [{"index": nth, **_shares(call)} for nth, call in enumerate(message.tool_calls)]
             yield chunk(number, {"tool_calls": shares})
-        yield chunk(number, {}, message.finish, **_stats(chat, message))
+        yield chunk(number, {}, message.finish, **_told(chat, message))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(parts.results)})
     yield event("[DONE]")

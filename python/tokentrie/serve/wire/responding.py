@@ -46,6 +46,7 @@ class ResponsesRequest(Draws, Holds):
     chat_template_kwargs: dict[str, Any] | None = None
     thinking_budget: int | None = None
     return_prompt: bool = False
+    receipt: bool = False
 
 
 async def answer(request: Request, models: Models, store: Store, said: ResponsesRequest) -> Response:
@@ -62,7 +63,7 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
     items = Items()
     items.of(message)
     [*items.close(_logprobs(chat, message))]
-    body = _whole(head, items, message)
+    body = _whole(chat, head, items, message)
     if said.return_prompt:
         body["prompt_token_ids"] = chat.prompt()
     return JSONResponse(body)
@@ -169,7 +170,7 @@ def _logprobs(chat: Asked, message: Message) -> list[dict[str, Any]]:
     return [told(one, chat.served.model) for one in message.logprobs]
 
 
-def _whole(head: dict[str, Any], items: Items, message: Message) -> dict[str, Any]:
+def _whole(chat: Asked, head: dict[str, Any], items: Items, message: Message) -> dict[str, Any]:
     """The response, once its message is there."""
     stats, is_cut = message.stats, message.finish == "length"
     assert stats is not None
@@ -185,6 +186,7 @@ def _whole(head: dict[str, Any], items: Items, message: Message) -> dict[str, An
             "output_tokens_details": {"reasoning_tokens": stats.reasoning_tokens},
             "total_tokens": stats.prompt_tokens + stats.tokens,
         },
+        **({"receipt": message.receipt} if chat.said.receipt else {}),
     }
 
 
@@ -213,5 +215,5 @@ async def _events(chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Mes
             yield numbered(one)
     for one in items.close(_logprobs(chat, message)):
         yield numbered(one)
-    whole = _whole(head, items, message)
+    whole = _whole(chat, head, items, message)
     yield numbered({"type": f"response.{whole['status']}", "response": whole})

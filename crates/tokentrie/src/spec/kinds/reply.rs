@@ -96,6 +96,20 @@ impl ToolUse {
     }
 }
 
+#[cfg(feature = "chat")]
+impl From<&chat_format::ToolChoice> for ToolUse {
+    fn from(choice: &chat_format::ToolChoice) -> Self {
+        use chat_format::ToolChoice;
+
+        match choice {
+            ToolChoice::None => Self::None,
+            ToolChoice::Required => Self::Required,
+            ToolChoice::Tool(name) => Self::Tool(name.as_str().into()),
+            _ => Self::Auto,
+        }
+    }
+}
+
 impl Reply {
     pub(in crate::spec) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
         let fields = Fields::of(place, value, &FIELDS)?;

@@ -1,0 +1,161 @@
+//! What a chat is asked, as Python says it; and whether a receipt is of a reply to it.
+
+use crate::call::begun;
+use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice, tools_in};
+use crate::chat::messages::messages;
+use crate::chat::tools::Tools;
+use crate::convert::gil::{asked, made_in};
+use crate::convert::words::unsigned;
+use crate::errors::{Error, Result};
+use crate::rule::of_user::UserRule;
+use crate::spec::payloads::Cache;
+use crate::spec::receipt::{data, key_of, read_once};
+use crate::spec::{Around, as_object};
+use crate::trie::payload::with_text;
+use crate::vocab::Vocab;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use tokentrie::chat::{ChatRequest, ReplyOptions, only_span};
+use tokentrie::run::{Call, CallOptions, Receipt, Stops};
+use tokentrie::spec::Over;
+use trie_core::SamplerOptions;
+use trie_core::work::Limits;
+
+/// What says what a reply may be.
+pub(crate) struct Asked<'a, 'py> {
+    pub(crate) messages: &'a Bound<'py, PyAny>,
+    pub(crate) tools: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) tool_choice: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) parallel_tool_calls: bool,
+    pub(crate) tools_in: &'a str,
+    pub(crate) enable_thinking: bool,
+    pub(crate) thinking_budget: Option<i64>,
+    pub(crate) constraint: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) continue_final_message: Option<&'a str>,
+    pub(crate) template_variables: Option<&'a Bound<'py, PyDict>>,
+    /// Whether a receipt is wanted, or checked.
+    pub(crate) receipt: bool,
+}
+
+/// The same as the library takes it.
+pub(crate) struct Taken<'py> {
+    pub(crate) request: ChatRequest,
+    pub(crate) tools: Py<Tools>,
+    /// What the content obeys.
+    pub(crate) held: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> Asked<'_, 'py> {
+    /// # Errors
+    /// As `Model.chat`, of what is wrong in itself.
+    pub(crate) fn taken(
+        &self,
+        py: Python<'py>,
+        call: &Call,
+        format: &ChatFormat,
+        around: &Around<'_>,
+    ) -> Result<Taken<'py>> {
+        let (messages, tools) = made_in(py, call, || {
+            let messages = messages(self.messages, format.core().template().text())?;
+            Ok((messages, Tools::of_optional(py, self.tools)?))
+        })?;
+        let offered = tools.get();
+        let (held, content) = made_in(py, call, || {
+            let mut held = self.constraint.map(as_object).transpose()?;
+            if self.receipt {
+                held = held.map(read_once).transpose()?;
+            }
+            let content = held.as_ref().map(|held| {
+                let spans = crate::spec::constraint("constraint", held, around)?;
+                only_span(&spans).map_err(Error::from)
+            });
+            Ok((held.clone(), content.transpose()?))
+        })?;
+        let known = held.as_ref().filter(|_| self.receipt);
+        let request = ChatRequest {
+            messages,
+            definitions: Some(offered.definitions()).filter(|_| !offered.core().is_empty()).map(Arc::clone),
+            tools_in: tools_in(self.tools_in)?,
+            prompt: prompt_options(
+                self.enable_thinking,
+                continued(self.continue_final_message)?,
+                self.template_variables,
+            )?,
+            thinking_budget: self.thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
+            call: CallOptions::default(),
+            content: None,
+            reply: ReplyOptions {
+                tools: offered.core().clone(),
+                choice: tool_choice(self.tool_choice, Some(&offered.names()))?,
+                parallel: self.parallel_tool_calls,
+                content,
+                content_fingerprint: known.and_then(|held| data(Some(held))?.fingerprint()),
+                max_tokens: None,
+                stop: Stops::default(),
+                sampling: SamplerOptions::default(),
+                probabilities: false,
+                logprobs: None,
+                receipt: self.receipt,
+            },
+        };
+        Ok(Taken { request, tools, held })
+    }
+}
+
+#[pymethods]
+impl ChatFormat {
+    /// `verify_chat_receipt`.
+    #[pyo3(signature = (
+        receipt, messages, tools, tool_choice, *, vocab, key, parallel_tool_calls, tools_in, enable_thinking,
+        thinking_budget, constraint, continue_final_message, template_variables
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn _verify_receipt<'py>(
+        &self,
+        py: Python<'py>,
+        receipt: &Bound<'py, PyAny>,
+        messages: &Bound<'py, PyAny>,
+        tools: Option<&Bound<'py, PyAny>>,
+        tool_choice: Option<&Bound<'py, PyAny>>,
+        vocab: Option<&Bound<'py, Vocab>>,
+        key: Option<&Bound<'py, PyAny>>,
+        parallel_tool_calls: bool,
+        tools_in: &str,
+        enable_thinking: bool,
+        thinking_budget: Option<i64>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        continue_final_message: Option<&str>,
+        template_variables: Option<&Bound<'py, PyDict>>,
+    ) -> Result<()> {
+        let key = key_of(key)?;
+        let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
+        let Some(vocab) = vocab.cloned().or_else(|| self.vocab(py)) else {
+            let message = "vocab is not given, and the format knows none: give the model's, such as Model.vocab";
+            return Err(PyTypeError::new_err(message).into());
+        };
+        let vocab = vocab.get().core();
+        let around = Around { over: Over::vocab(vocab), sets: None, cache: Cache::Thread };
+        let asks = Asked {
+            messages,
+            tools,
+            tool_choice,
+            parallel_tool_calls,
+            tools_in,
+            enable_thinking,
+            thinking_budget,
+            constraint,
+            continue_final_message,
+            template_variables,
+            receipt: true,
+        };
+        let call = begun(None, CallOptions::default())?;
+        let request = asks.taken(py, &call, self, &around)?.request;
+        let over = self.over_vocab(py, vocab)?;
+        let checked =
+            asked(py, Limits::NONE, || Ok::<_, Error>(request.ready(&over)?.check_receipt(&receipt, key.as_deref())))?;
+        UserRule::raised()?;
+        Ok(checked??)
+    }
+}

@@ -1,0 +1,64 @@
+//! What the receipt of a reply is of, and whether one holds.
+
+use super::prompt::ChatPrompt;
+use super::reply::{ReadyChat, ReplyOptions};
+use crate::run::{Receipt, ReceiptError, ReceiptSubject};
+use crate::spec::{Reply, Spec};
+use chat_format::ChatTemplate;
+use chat_format::analysis::ToolsIn;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use trie_text::hexadecimal;
+
+/// What a reply is known by: as a [`Spec`], and beside it where the tools were told and what its content obeys. `None`
+/// where that is no data.
+pub(super) fn fingerprint(
+    template: &ChatTemplate,
+    definitions: Option<&Value>,
+    tools_in: ToolsIn,
+    budget: Option<u32>,
+    prompt: &ChatPrompt,
+    options: &ReplyOptions,
+) -> Option<String> {
+    let reply = Reply {
+        tools: definitions.map_or_else(|| "[]".into(), |tools| tools.to_string().into()),
+        tool_choice: (&options.choice).into(),
+        parallel_tool_calls: options.parallel,
+        generation_prompt: Some(prompt.turn.as_str().into()),
+        thinking_budget: budget,
+        template: Some((template.text().into(), template.bos().into(), template.eos().into())),
+    };
+    let reply = Spec::Reply(Box::new(reply)).fingerprint()?;
+    let content = match &options.content {
+        Some(_) => Some(options.content_fingerprint.as_deref()?),
+        None => None,
+    };
+    if content.is_none() && tools_in == ToolsIn::Template {
+        return Some(reply);
+    }
+    let told = json!({"reply": reply, "tools_in": tools_in.name(), "content": content});
+    Some(hexadecimal(&Sha256::digest(told.to_string())))
+}
+
+impl ReadyChat {
+    /// What its receipt is of, where one is asked for.
+    #[must_use]
+    pub fn receipt_subject(&self) -> Option<Arc<ReceiptSubject>> {
+        self.subject.clone()
+    }
+
+    /// That a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its prompt
+    /// and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
+    ///
+    /// # Errors
+    /// What does not fit, and where.
+    pub fn check_receipt(&self, receipt: &Receipt, key: Option<&[u8]>) -> Result<(), ReceiptError> {
+        let own = self.subject.as_deref();
+        receipt.check_is_of(own.and_then(|own| own.constraint.as_deref()), &self.vocab, key)?;
+        if own.is_none_or(|own| own.prompt != receipt.prompt || receipt.free || receipt.end_tokens.is_some()) {
+            return Err(ReceiptError::Prompt);
+        }
+        receipt.check_inside(Some(&self.rules), &self.vocab)
+    }
+}
