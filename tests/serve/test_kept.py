@@ -92,6 +92,29 @@ def test_what_was_put_is_there_after_a_restart(tmp_path: Path, vocab: tokentrie.
         assert "another server has this folder" in done.stderr
 
 
+def test_replicas_read_one_folder_and_none_changes_it(tmp_path: Path, vocab: tokentrie.Vocab) -> None:
+    from fastapi.testclient import TestClient
+    from tokentrie.serve import Settings, create_app
+    from tokentrie.serve.models import Served
+
+    trie = tokentrie.Trie.from_strings(vocab, ["one", "two"])
+    trie.save(tmp_path / "numbers.ttrie", vocab)
+    apps = [
+        create_app([Served("m", tokentrie.Model(slots=2), None)], Settings(sets=tmp_path, fixed_sets=True))
+        for _ in range(2)
+    ]
+    with TestClient(apps[0]) as first, TestClient(apps[1]) as second:
+        for client in (first, second):
+            said = client.post("/v1/choose", json={"prompt": "The number ", "set": "numbers"}).json()
+            assert said["choice"] in ("one", "two")
+            for method, body in (("PUT", ["a"]), ("PATCH", {"add": ["b"]}), ("DELETE", None)):
+                reply = client.request(method, "/v1/constraints/numbers", json=body)
+                assert (reply.status_code, reply.json()["error"]["code"]) == (403, "fixed"), method
+        with pytest.raises(OSError, match="another server has this folder"):
+            create_app([Served("m", tokentrie.Model(), None)], Settings(sets=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["numbers.ttrie"]
+
+
 def test_files_of_a_user_are_found_and_damaged_ones_left_out(tmp_path: Path, vocab: tokentrie.Vocab) -> None:
     trie = tokentrie.Trie.from_strings(vocab, ["one", "two"])
     trie.save(tmp_path / "numbers.ttrie", vocab)

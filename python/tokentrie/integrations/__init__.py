@@ -6,6 +6,7 @@
 | `device` | `Batch` over rows of logits on another device |
 | `llama_cpp` | llama-cpp-python |
 | `ray` | Ray Data |
+| `ray_serve` | the server over a cluster, with Ray Serve |
 | `torch` | the walk through sets on a device, as torch operations |
 | `transformers` | transformers: `generate`, beams, skipping ahead, a head of the legal tokens |
 | `vllm` | vLLM, both interfaces of its logits processors |

@@ -88,7 +88,7 @@ class Chooser:
             raise tokentrie.OptionError(f"group is {group}: it must be 1 or more")
         self._on_error, self._group = on_error, group
         self._prompts = _prompts(field, template)
-        threads = _assigned_cpus() if n_threads is None else n_threads
+        threads = assigned_cpus() if n_threads is None else n_threads
         opened = tokentrie.Model(model, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=threads, precise=precise)
         trie = _trie(values, opened.vocab, prefix, suffix)
         turn = _turn(chat, system, answer_prefix)
@@ -230,7 +230,7 @@ def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
     return first[: next(same, min(len(first), len(last)))]
 
 
-def _assigned_cpus() -> int | None:
+def assigned_cpus() -> int | None:
     """CPUs that Ray gave the actor that this runs in; None outside."""
     # An actor of Ray has imported it.
     ray = sys.modules.get("ray")

@@ -39,6 +39,8 @@ class Settings:
     """The folder of constraints that are put; None: in memory."""
     max_upload: int = 256 << 20
     quota: Quota = field(default_factory=Quota)
+    fixed_sets: bool = False
+    """Whether several servers read that folder, and none writes."""
 
 
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
@@ -46,7 +48,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     metrics = Metrics()
     models = Models([replace(one, observe=metrics.observe) for one in served])
     metrics.watch(models)
-    store = Store(settings.sets, [one.model for one in served], settings.quota)
+    store = Store(settings.sets, [one.model for one in served], settings.quota, is_fixed=settings.fixed_sets)
     started = int(time.time())
 
     @contextlib.asynccontextmanager

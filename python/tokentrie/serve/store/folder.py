@@ -36,20 +36,23 @@ class Kept:
 
 
 class Folder:
-    """A folder that one server has for itself while it runs.
+    """A folder that one server has for itself while it runs, or that several read.
 
     Raises OSError where it is no folder, cannot be written, or another server has it.
     """
 
-    def __init__(self, path: Path) -> None:
-        path.mkdir(exist_ok=True)
+    def __init__(self, path: Path, *, is_shared: bool = False) -> None:
+        if not is_shared:
+            path.mkdir(exist_ok=True)
         self.path = path
         self._held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._held, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._held)
             raise OSError(errno.EBUSY, "another server has this folder", str(path)) from None
+        if is_shared:
+            return
         for left in path.iterdir():
             if PARTIAL.fullmatch(left.name):
                 left.unlink(missing_ok=True)

@@ -67,13 +67,17 @@ class Store:
         folder: where they are kept; None: in memory. A damaged file is told of on standard error and left out.
         models: those that answer; a constraint must be for one of them.
         quota: how much may be kept.
+        is_fixed: nothing is put or taken away: several servers read the folder.
 
     Raises OSError where the folder cannot be used, or another server has it.
     """
 
-    def __init__(self, folder: Path | None, models: Sequence[Model], quota: Quota | None = None) -> None:
+    def __init__(
+        self, folder: Path | None, models: Sequence[Model], quota: Quota | None = None, *, is_fixed: bool = False
+    ) -> None:
         self._models, self._quota, self._changing = models, quota or Quota(), threading.Lock()
-        self._folder = None if folder is None else Folder(folder)
+        self._is_fixed = is_fixed
+        self._folder = None if folder is None else Folder(folder, is_shared=is_fixed)
         self._last: dict[str, int] = {}
         """The last version of names, of files that cannot be read too."""
         # Both are replaced and never changed, so that readers need no lock.
@@ -131,12 +135,19 @@ class Store:
         """Whether constraints are in a folder."""
         return self._folder is not None
 
+    def check_changes(self) -> None:
+        """Raises WireError, 403, where nothing is put or taken away."""
+        if self._is_fixed:
+            message = "the constraints of this server are those that its folder had when it began: put a file there"
+            raise WireError(message, status=403, code="fixed")
+
     def put(self, name: str, content: Content, data: bytes, condition: Condition = unconditional) -> tuple[Entry, bool]:
         """Keeps it under a name; also whether the name is new. The same content again changes nothing.
 
-        Raises WireError: 412 for the condition, 413 for the quota, 507 where the disk does not take it. Then
-        everything is as it was.
+        Raises WireError: 403 where nothing is put, 412 for the condition, 413 for the quota, 507 where the disk does
+        not take it. Then everything is as it was.
         """
+        self.check_changes()
         with self._changing:
             before = self._entries.get(name)
             condition(before)
@@ -163,6 +174,7 @@ class Store:
 
     def remove(self, name: str, condition: Condition = unconditional) -> None:
         """Forgets a name; raises WireError, 404 where there is none, and as `put`."""
+        self.check_changes()
         with self._changing:
             before = self._entries.get(name)
             if before is None:

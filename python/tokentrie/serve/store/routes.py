@@ -39,6 +39,7 @@ def router(store: Store, models: Models) -> APIRouter:
     @routes.put(PATH + "/{name}")
     async def put(request: Request, name: str) -> Response:
         _named(name)
+        store.check_changes()
         condition = _condition(request)
         # What cannot be kept is not read.
         condition(store.get(name))
@@ -50,6 +51,7 @@ def router(store: Store, models: Models) -> APIRouter:
 
     @routes.patch(PATH + "/{name}")
     async def patch(request: Request, name: str, change: SetChange) -> Response:
+        store.check_changes()
         condition, served = _condition(request), [one.model for one in models.all()]
         # One after the other, so that only what is put meanwhile comes between.
         async with patching:
