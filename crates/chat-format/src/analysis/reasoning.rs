@@ -228,14 +228,24 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let literals = literals(probe.template);
     let added = frame.prompts.thinking.clone();
     let added = added.as_str();
-    // Whether what is thought stays where these literals stand after it, and whether what is said does.
-    let stays = |literals: &[String]| {
-        let content = format!("{}{}{}", needles.reason, literals.concat(), needles.reply);
+    // Whether what is thought stays where it stands so, and whether what is said does.
+    let stays_in = |content: String| {
         let text =
             probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
         text.map(|text| (text.contains(&needles.reason), text.contains(&needles.reply)))
     };
+    let stays = |literals: &[String]| stays_in(format!("{}{}{}", needles.reason, literals.concat(), needles.reply));
     let cuts = |literals: &[String]| stays(literals) == Some((false, true));
+    // Cut out from its start to its end.
+    let cut_out = |start: &str, end: &str| {
+        let content = format!("{start}{}{end}{}", needles.reason, needles.reply);
+        closes(start, end) && stays_in(content) == Some((false, true))
+    };
+    let pair = || {
+        let few = || literals.iter().take(MOST_LITERALS);
+        let mut pairs = few().flat_map(|end| few().map(move |start| (start, end)));
+        pairs.find(|(start, end)| cut_out(start, end)).map(|(_, end)| end.clone())
+    };
     let opened = last_tag(added, None);
     let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
     let end = match stays(&literals) {
@@ -251,9 +261,10 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
         }
         _ => literals.iter().take(MOST_LITERALS).find(|literal| cuts(std::slice::from_ref(*literal))),
     };
+    let end = end.cloned().or_else(pair);
     let reasoning = &mut frame.reasoning;
-    match end {
-        Some(end) => end.clone_into(&mut reasoning.end),
+    match &end {
+        Some(end) => reasoning.end.clone_from(end),
         None if is_opened => {
             let guess = literals.iter().find(|literal| closes(opened, literal));
             let guess = guess.cloned().or_else(|| closing(opened.trim()));
