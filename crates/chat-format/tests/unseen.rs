@@ -91,6 +91,13 @@ fn reasoning_that_the_template_cuts_out_by_both_of_its_marks() {
 }
 
 #[test]
+fn reasoning_that_the_prompt_opens_and_the_template_cuts_off() {
+    let format =
+        template(&format!("{{{{ (m.content or '').split('<mind:stop>')[-1] }}}}{OBJECTS}"), END, "<mind:start>");
+    means(&format, "It is 7.<mind:stop>Seven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
 fn marks_around_content_after_reasoning() {
     let said = "{% if m.reasoning_content %}<out>{{ m.content }}</out>{% else %}{{ m.content or '' }}{% endif %}";
     let format = template(&format!("{THINKS}{said}{OBJECTS}"), END, "");

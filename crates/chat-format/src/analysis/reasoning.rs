@@ -31,7 +31,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     }
     by_prompts(frame);
     if frame.reasoning.mode == ReasoningMode::None {
-        by_opened_prompt(frame);
+        by_opened_prompt(probe, frame);
     }
     if frame.reasoning.mode == ReasoningMode::None {
         told_in_system(probe, frame);
@@ -43,7 +43,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
 }
 
 /// A tag at the end of the prompt that replies in the history do not have: the template drops what was thought.
-fn by_opened_prompt(frame: &mut Frame) {
+fn by_opened_prompt(probe: &Probe, frame: &mut Frame) {
     let said = frame.said.before.as_str();
     let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
     let prompt = frame.prompts.thinking.as_str();
@@ -52,7 +52,9 @@ fn by_opened_prompt(frame: &mut Frame) {
     if begin.trim().is_empty() || begin.contains(start) {
         return;
     }
-    let Some(end) = closing(start) else { return };
+    // What the template itself says closes it is more than a guess.
+    let known = literals(probe.template).into_iter().find(|literal| closes(start, literal));
+    let Some(end) = known.or_else(|| closing(start)) else { return };
     frame.reasoning.mode = ReasoningMode::OpenedByPrompt;
     (frame.reasoning.start, frame.reasoning.end) = (rest.to_owned(), end);
 }
