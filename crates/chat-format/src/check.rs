@@ -264,6 +264,7 @@ impl<'a> Check<'a> {
             Part::Arguments(Arguments::Keywords(style) | Arguments::Pairs(style)) => {
                 style.quotes.iter().any(|quote| quote.escapes).then_some("quotes")
             }
+            Part::Object(object) if object.python => None,
             Part::Arguments(Arguments::Json) | Part::Object(_) | Part::NameAsKey => Some("quotes"),
             _ => None,
         })

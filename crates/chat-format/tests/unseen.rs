@@ -83,6 +83,21 @@ fn reasoning_that_the_template_cuts_off() {
 }
 
 #[test]
+fn reasoning_that_the_template_cuts_out_by_both_of_its_marks() {
+    let cut = "{% set said = m.content or '' %}{% if '<mind:end>' in said %}\
+        {% set said = said.split('<mind:start>')[0] ~ said.split('<mind:end>')[-1] %}{% endif %}{{ said }}";
+    let format = template(&format!("{cut}{OBJECTS}"), END, "");
+    means(&format, "<mind:start>It is 7.<mind:end>Seven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
+fn reasoning_that_the_prompt_opens_and_the_template_cuts_off() {
+    let format =
+        template(&format!("{{{{ (m.content or '').split('<mind:stop>')[-1] }}}}{OBJECTS}"), END, "<mind:start>");
+    means(&format, "It is 7.<mind:stop>Seven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
 fn marks_around_content_after_reasoning() {
     let said = "{% if m.reasoning_content %}<out>{{ m.content }}</out>{% else %}{{ m.content or '' }}{% endif %}";
     let format = template(&format!("{THINKS}{said}{OBJECTS}"), END, "");
@@ -96,6 +111,83 @@ fn a_turn_with_calls_that_ends_otherwise() {
     let format = template(&format!("{SAYS}{calls}"), "", "");
     let call = r#"<call>{"name": "ring", "arguments": {"n": 2}}</call>"#;
     means(&format, &format!("<calls>{call}</calls>"), "", "", &[("ring", json!({"n": 2}))]);
+}
+
+#[test]
+fn dicts_as_python_prints_them() {
+    let calls = "{% for c in m.tool_calls %}<call>\
+        {{ {'name': c.function.name, 'arguments': c.function.arguments} }}</call>{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    assert!(format.analysis().capabilities.object_arguments);
+    let meant = json!({"n": ["it's", true, null], "of": {"a": "b\n"}});
+    let call = "<call>{'name': 'ring', 'arguments': {'n': [\"it's\", True, None], 'of': {'a': 'b\\n'}}}</call>";
+    means(&format, call, "", "", &[("ring", meant.clone())]);
+    // As models write it beside.
+    let json = r#"<call>{"name": "ring", "arguments": {"n": 2}}</call>"#;
+    means(&format, json, "", "", &[("ring", json!({"n": 2}))]);
+    let arguments = "{% if c.function.arguments is mapping %}{{ c.function.arguments }}{% endif %}";
+    let calls =
+        format!("{{% for c in m.tool_calls %}}<call>{{{{ c.function.name }}}} {arguments}</call>{{% endfor %}}");
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    let call = "<call>ring {'n': [\"it's\", True, None], 'of': {'a': 'b\\n'}}</call>";
+    means(&format, call, "", "", &[("ring", meant)]);
+}
+
+#[test]
+fn texts_in_quotes_between_tags_and_on_lines() {
+    for (line, each, call) in [
+        ("", "<a:{{ k }}>{{ v | tojson }}</a>", r#"<call>ring<a:n>"it's </a>"</a><a:m>[2]</a></call>"#),
+        ("\n", "{{ k }}: {{ v | tojson }}{{ '\\n' }}", "<call>ring\nn: \"it's </a>\"\nm: [2]\n</call>"),
+    ] {
+        let items = "{% for k, v in c.function.arguments.items() %}";
+        let name = format!("<call>{{{{ c.function.name ~ {line:?} }}}}");
+        let calls = format!("{{% for c in m.tool_calls %}}{name}{items}{each}{{% endfor %}}</call>{{% endfor %}}");
+        let format = template(&format!("{SAYS}{calls}"), END, "");
+        means(&format, call, "", "", &[("ring", json!({"n": "it's </a>", "m": [2]}))]);
+    }
+}
+
+#[test]
+fn an_id_beside_the_name_in_the_object_of_the_function() {
+    let calls = "{% for c in m.tool_calls %}<call>{\"function\": {\"name\": \"{{ c.function.name }}\", \"id\": \
+        \"{{ c.id }}\", \"arguments\": {{ c.function.arguments | tojson }}}}</call>{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    let call = r#"<call>{"function": {"name": "ring", "id": "a1", "arguments": {"n": 2}}}</call>"#;
+    means(&format, call, "", "", &[("ring", json!({"n": 2}))]);
+    assert_eq!(read(&format, call).tool_calls[0].id, "a1");
+}
+
+#[test]
+fn keys_apart_from_the_sign_after_them() {
+    for joint in [" = ", ": "] {
+        let calls = format!(
+            "{{% for c in m.tool_calls %}}<call>{{{{ c.function.name }}}}({{% for k, v in c.function.arguments.items() \
+             %}}{{{{ k }}}}{joint}{{{{ v | tojson }}}}{{% if not loop.last %}}, {{% endif %}}{{% endfor %}})</call>\
+             {{% endfor %}}"
+        );
+        let format = template(&format!("{SAYS}{calls}"), END, "");
+        let call = format!(r#"<call>ring(n{joint}"a \"b\"", m{joint}[2])</call>"#);
+        means(&format, &call, "", "", &[("ring", json!({"n": "a \"b\"", "m": [2]}))]);
+    }
+}
+
+#[test]
+fn a_sign_before_the_name_where_a_mark_begins_content() {
+    let calls = "{% for c in m.tool_calls %}@{{ c.function.name }}<|says|>{{ c.function.arguments | tojson }}\
+        {% endfor %}{% if not m.tool_calls %}<|says|>{{ m.content }}{% endif %}";
+    // Its check tries a name that there is not, which must be refused.
+    let format = template(calls, END, "");
+    means(&format, "@ring<|says|>{\"n\": 2}", "", "", &[("ring", json!({"n": 2}))]);
+    means(&format, "<|says|>Seven @ 2.", "Seven @ 2.", "", &[]);
+}
+
+#[test]
+fn what_the_prompt_ends_with_begins_the_one_call_or_content() {
+    let reply = "{% if m.tool_calls %}{% set f = m.tool_calls[0].function %}>>>{{ f.name ~ '\n' }}{{ f.arguments | \
+        tojson }}{% else %}>>>{{ 'all\n' ~ m.content }}{% endif %}";
+    let format = template(reply, END, ">>>");
+    means(&format, "ring\n{\"n\": 2}", "", "", &[("ring", json!({"n": 2}))]);
+    means(&format, "all\nSeven.", "Seven.", "", &[]);
 }
 
 #[test]

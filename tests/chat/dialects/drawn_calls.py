@@ -3,115 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-WORDS = [
-    "tool_call",
-    "call",
-    "function",
-    "invoke",
-    "action",
-    "use_tool",
-    "fn",
-    "tool",
-    "act",
-    "request",
-    "zorp",
-    "step",
-]
-STYLES = [
-    "tag",
-    "bar",
-    "start_end",
-    "begin_end",
-    "upper",
-    "bracket",
-    "wide",
-    "half",
-    "triangle",
-    "prefixed",
-    "end bracket",
-    "double",
-    "flowers",
-]
-
-
-def lit(text: str) -> str:
-    """A text in a template, as an expression."""
-    return "{{ " + json.dumps(text, ensure_ascii=False) + " }}" if text else ""
-
-
-class Draw(random.Random):
-    """What a dialect is drawn from."""
-
-    axes: dict[str, str]
-
-    def __init__(self, seed: str) -> None:
-        super().__init__(seed)
-        self.axes = {}
-        self.words = self.sample(WORDS, len(WORDS))
-
-    def axis(self, name: str, *choices: str | tuple[str, float]) -> str:
-        """One of several, of which those with a number beside are so much as likely."""
-        pairs = [(choice, 1.0) if isinstance(choice, str) else choice for choice in choices]
-        value = self.choices([value for value, _ in pairs], [weight for _, weight in pairs])[0]
-        self.axes[name] = value
-        return value
-
-    def space(self, name: str, *more: str) -> str:
-        return json.loads(f'"{self.axis(name, ("", 2), chr(92) + "n", *more)}"')
-
-    def word(self) -> str:
-        return self.words.pop()
-
-    def pair(self, word: str, style: str) -> tuple[str, str]:
-        """The markers around something."""
-        upper = word.upper()
-        return {
-            "tag": (f"<{word}>", f"</{word}>"),
-            "bar": (f"<|{word}|>", f"<|/{word}|>"),
-            "start_end": (f"<|{word}_start|>", f"<|{word}_end|>"),
-            "begin_end": (f"<|begin_of_{word}|>", f"<|end_of_{word}|>"),
-            "upper": (f"<|START_{upper}|>", f"<|END_{upper}|>"),
-            "bracket": (f"[{upper}]", f"[/{upper}]"),
-            "wide": (f"<\uff5c{word}\u2581begin\uff5c>", f"<\uff5c{word}\u2581end\uff5c>"),
-            "half": (f"<|{word}>", f"<{word}|>"),
-            "triangle": (f"\u25c1{word}\u25b7", f"\u25c1/{word}\u25b7"),
-            "prefixed": (f"<own:{word}>", f"</own:{word}>"),
-            "end bracket": (f"[{upper}]", f"[END_{upper}]"),
-            "double": (f"<<{word}>>", f"<</{word}>>"),
-            "flowers": (f"\u273f{upper}\u273f", f"\u273fEND_{upper}\u273f"),
-        }[style]
-
-
-@dataclass
-class Calls:
-    """How calls are written. In `one`, `c` is the call and `f` its function."""
-
-    one: str
-    between: str = ""
-    section: tuple[str, str] = ("", "")
-    text: bool = False
-    """Whether the template wants the arguments as JSON text."""
-    ids: bool = False
-    parallel: bool = True
-    turns: bool = False
-    """Whether each call is a turn of its own, with this as its header's end."""
-    says_before: bool = True
-    """Whether content may stand before calls."""
-    marked: bool = True
-    """Whether it is certain of a call that it is one."""
-    flat: bool = False
-    """Whether values are texts and numbers only."""
-    starts: list[str] = field(default_factory=list)
-    """Texts after which white space may be more or less, as models write it."""
+from drawn_base import STYLES, Calls, Draw, lit
 
 
 def arguments(draw: Draw) -> tuple[str, bool]:
     """A JSON object, and whether the template wants it as text."""
-    how = draw.axis("arguments", ("tojson", 3), "string or tojson", "printed", "spaced tojson", "joined")
+    how = draw.axis("arguments", ("tojson", 3), "string or tojson", "printed", "spaced tojson", "joined", "a dict")
     return {
         "tojson": ("{{ f.arguments | tojson }}", False),
         "string or tojson": (
@@ -120,8 +19,22 @@ def arguments(draw: Draw) -> tuple[str, bool]:
         ),
         "printed": ("{{ f.arguments }}", True),
         "joined": ("{{ '' + f.arguments }}", True),
+        # As Python prints it; JSON text is not taken.
+        "a dict": ("{% if f.arguments is mapping %}{{ f.arguments }}{% endif %}", False),
         "spaced tojson": ("{{ f.arguments | tojson(indent=2) }}", False),
     }[how]
+
+
+def json_arguments(draw: Draw) -> tuple[str, bool]:
+    """The same, to stand inside of JSON."""
+    value, text = arguments(draw)
+    if draw.axes["arguments"] == "a dict":
+        draw.axes["arguments"], value = "tojson", "{{ f.arguments | tojson }}"
+    return value, text
+
+
+WRITTEN = ("pieces", "arguments as text")
+"""The ways to write JSON piece by piece."""
 
 
 def json_object(draw: Draw) -> Calls:
@@ -129,12 +42,12 @@ def json_object(draw: Draw) -> Calls:
     style = draw.axis("marks of calls", *STYLES)
     name = draw.axis("key of the name", ("name", 3), "tool_name", "function", "tool")
     key = draw.axis("key of the arguments", ("arguments", 3), "parameters", "input", "args")
-    how = draw.axis("JSON of a call", ("pieces", 3), "arguments as text", "whole")
+    how = draw.axis("JSON of a call", ("pieces", 3), "arguments as text", "whole", "a dict")
     order = draw.axis("order in a call", ("name first", 6), "arguments first")
-    with_id = draw.axis("id in a call", ("none", 3), "last", "first") if how != "whole" else "none"
-    inside = draw.axis("call in a function", ("no", 4), "yes") == "yes" and how != "whole"
+    with_id = draw.axis("id in a call", ("none", 3), "last", "first", "inside") if how in WRITTEN else "none"
+    inside = draw.axis("call in a function", ("no", 4), "yes") == "yes" and how in WRITTEN
     typed = draw.axis("type in a call", ("no", 4), "yes") == "yes" and not inside
-    value, text = arguments(draw)
+    value, text = json_arguments(draw)
     if how == "arguments as text":
         value = "{{ (f.arguments if f.arguments is string else f.arguments | tojson) | tojson }}"
         text = False
@@ -150,15 +63,19 @@ def json_object(draw: Draw) -> Calls:
         fields.reverse()
     identified = pair("id", lit('"') + "{{ c.id }}" + lit('"'))
     if inside:
+        if with_id == "inside":
+            fields.insert(1, identified)
         body = lit("{") + lit(comma).join(fields) + lit("}")
         fields = [pair("type", lit('"function"')), pair("function", body)]
     if typed:
         fields.insert(0, pair("type", lit('"function"')))
-    if with_id != "none":
+    if with_id in ("first", "last") or (with_id == "inside" and not inside):
         fields.insert(0 if with_id == "first" else len(fields), identified)
     one = lit("{") + lit(comma).join(fields) + lit("}")
     if how == "whole":
         one, text = "{{ f | tojson }}", False
+    if how == "a dict":
+        one, text = "{{ {" + f"'{name}': f.name, '{key}': f.arguments" + "} }}", False
     placed = draw.axis("place of calls", ("tags", 4), "list in a section", "section of tags", "code block", "bare")
     start, end = draw.pair(draw.word(), style)
     inner = draw.space("space in calls", " ")
@@ -245,9 +162,13 @@ def name_before(draw: Draw) -> Calls:
 
 def keyed(draw: Draw) -> Calls:
     """Keys and values between tags."""
-    printed = draw.axis("values between tags", ("JSON", 3), "as Python prints them") == "as Python prints them"
-    value = "{{ v }}" if printed else "{{ v if v is string else v | tojson }}"
+    values = draw.axis("values between tags", ("JSON", 3), "as Python prints them", "JSON, texts too")
+    value = {"as Python prints them": "{{ v }}", "JSON, texts too": "{{ v | tojson }}"}.get(
+        values, "{{ v if v is string else v | tojson }}"
+    )
     how = draw.axis("keys and values", "key and value tags", "parameter=", 'parameter name=""', "typed", "elements")
+    if how in ("typed", "elements") and values == "JSON, texts too":
+        draw.axes["values between tags"], value = "JSON", "{{ v if v is string else v | tojson }}"
     line = draw.space("space between values")
     pad = draw.space("space in values") if how in ("parameter=", 'parameter name=""') else ""
     key_tag, value_tag = draw.choice([("arg_key", "arg_value"), ("k", "v"), ("key", "value")])
@@ -328,7 +249,13 @@ def python(draw: Draw) -> Calls:
     how = draw.axis("texts in Python", "tojson", "quotes")
     text = "{{ v | tojson }}" if how == "tojson" else "'{{ v }}'"
     value = "{% if v is string %}" + text + "{% else %}{{ v }}{% endif %}"
-    loop = "{% for k, v in f.arguments.items() %}{{ k }}=" + value + "{% if not loop.last %}, {% endif %}{% endfor %}"
+    joint = draw.axis("sign after a key", ("=", 3), " = ", ": ")
+    loop = (
+        "{% for k, v in f.arguments.items() %}{{ k }}"
+        + lit(joint)
+        + value
+        + "{% if not loop.last %}, {% endif %}{% endfor %}"
+    )
     one = "{{ f.name }}(" + loop + ")"
     style = draw.axis("marks of calls", *STYLES)
     placed = draw.axis("place of calls", ("list in a section", 2), "tags", "list", "code block")
@@ -357,7 +284,7 @@ def pairs(draw: Draw) -> Calls:
 def name_as_key(draw: Draw) -> Calls:
     style = draw.axis("marks of calls", *STYLES)
     start, end = draw.pair(draw.word() + "s", style)
-    value, text = arguments(draw)
+    value, text = json_arguments(draw)
     one = lit('{"') + "{{ f.name }}" + lit('": ') + value + lit("}")
     return Calls(one, ", ", (start + "[", "]" + end), text, starts=[start])
 
@@ -365,13 +292,15 @@ def name_as_key(draw: Draw) -> Calls:
 def recipient(draw: Draw) -> Calls:
     """A turn for each call, whose header says whom it is for."""
     value, text = arguments(draw)
-    how = draw.axis("recipient", ">>>", "to=", "to=functions.")
+    how = draw.axis("recipient", ">>>", "to=", "to=functions.", "@")
     if how == ">>>":
         return Calls(
             lit(">>>") + "{{ f.name }}" + lit("\n") + value, text=text, says_before=False, turns=False, marked=False
         )
     said = draw.axis("after the recipient", "<|message|>", "<|channel|>commentary<|message|>", "\n")
-    return Calls(lit(f" {how}") + "{{ f.name }}" + lit(said) + value, text=text, turns=True, says_before=False)
+    # Content that no mark begins may begin with a sign, too.
+    one = lit(how if how == "@" else f" {how}") + "{{ f.name }}" + lit(said) + value
+    return Calls(one, text=text, turns=True, says_before=False, marked=how != "@")
 
 
 LAYOUTS: dict[str, tuple[Callable[[Draw], Calls], float]] = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 
-from drawn_calls import Calls, Draw, calls, lit
+from drawn_base import Calls, Draw, lit
+from drawn_calls import calls
 from drawn_replies import EOS, Dialect, Maker, Thinks
 from drawn_turns import Turn
 
@@ -85,6 +86,10 @@ def thinks_somehow(draw: Draw) -> tuple[Thinks, str]:
         + " in said %}"
         + ("{% set said = said.split(" + json.dumps(end, ensure_ascii=False) + ")[-1].lstrip() %}{% endif %}")
     )
+    if how == "dropped by split" and draw.axis("dropped", ("up to its end", 2), "by both marks") == "by both marks":
+        first, last = (json.dumps(mark, ensure_ascii=False) for mark in (start, end))
+        split = "{% set said = m.content or '' %}{% if " + last + " in said %}{% set said = said.split(" + first
+        split += ")[0] + said.split(" + last + ")[-1].lstrip() %}{% endif %}"
     if how in ("optional", "beside calls only"):
         calls_only = how == "beside calls only"
         given = "{% if m.tool_calls %}" + given + "{% endif %}" if calls_only else given

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jinja2_reference
-from drawn_calls import Calls, Draw
+from drawn_base import Calls, Draw
 
 TOOLS = [
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from drawn_calls import Calls, Draw, lit
+from drawn_base import Calls, Draw, lit
 
 PARTS = (
     "{% macro text_of(c) %}{% if c is string %}{{ c }}{% elif c %}{% for p in c %}"
@@ -43,6 +43,9 @@ class Turn:
     def tell(self, written: Calls | None) -> None:
         """How calls are told."""
         if not written or written.turns or not written.marked:
+            return
+        # An example with words for values does not say that texts stand in quotes, or dicts for JSON.
+        if {"a dict", "JSON, texts too", " = "} & set(self.draw.axes.values()):
             return
         self.only_told = self.draw.axis("calls are", ("written", 12), "only told") == "only told"
         if self.only_told:

@@ -10,8 +10,8 @@ mod told;
 
 use super::frame::Frame;
 use super::probe::Probe;
-use super::text::{closes, common_prefix, common_tags, first_tag, last_tag};
-use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
+use super::text::{closes, common_prefix, common_tags, first_tag, last_tag, length_of_last_marker, open_marker};
+use crate::dialect::{Arguments, Calls, ContentMode, Part, Pattern, Style, Wrap};
 use arguments::Found;
 use ends::{FENCE, divide};
 pub(crate) use example::{Example, spaced};
@@ -61,10 +61,12 @@ pub(super) enum What {
 /// Calls in each shape of messages in which the template renders them, as soon as they are asked for.
 pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item = Written> + 'a {
     let contents = move || [Value::Null, "".into(), probe.needles.reply.clone().into()];
-    let shapes = [false, true].into_iter().flat_map(move |text| contents().map(|content| (text, content)));
-    shapes.filter_map(move |(text, content)| {
+    // Arguments as a dict, as text, and as a dict that is printed.
+    let arguments = [(false, false), (true, false), (false, true)];
+    let shapes = arguments.into_iter().flat_map(move |how| contents().map(|content| (how, content)));
+    shapes.filter_map(move |((text, printed), content)| {
         let null_content = content.is_null();
-        let mut shape = Shape { text, content, ..Shape::default() };
+        let mut shape = Shape { text, printed, content, ..Shape::default() };
         let found = of_shape(probe, frame, &shape).or_else(|| {
             shape.answered = shape.answer(probe);
             shape.answered.as_ref()?;
@@ -122,8 +124,8 @@ fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
     let needles = &probe.needles;
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let one = shape.render(probe, vec![call(0)])?;
-    // A dict as Python prints it is no format: such templates want the text.
-    if !shape.text && probe.is_printed(&one) {
+    // A dict as Python prints it: most such templates want the text.
+    if probe.is_printed(&one) != shape.printed {
         return None;
     }
     let first = body(probe, shape, &one, 0)?;
@@ -166,7 +168,8 @@ fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body>
             return Some(Body { start, end, middle: String::new(), what: What::Object(part) });
         }
         let middle = parts::normal(probe, text.get(at + name.len()..start)?);
-        return Some(Body { start: at, end, middle, what: What::Arguments(Arguments::Json) });
+        let arguments = if found.python { Arguments::Literal(Style::python()) } else { Arguments::Json };
+        return Some(Body { start: at, end, middle, what: What::Arguments(arguments) });
     }
     let Found { start, end, arguments } = arguments::find(probe, shape, text, number)?;
     let middle = parts::normal(probe, text.get(at + name.len()..start)?);
@@ -246,17 +249,26 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
 }
 
 fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
-    // What ends a call also where it stands in a list.
-    let closed = after.starts_with(')') && is_list(before, &after[1..]);
+    // What the prompt ends with may begin calls and content alike: `>>>`.
+    let shared = before.is_empty() && matches!(first.what, What::Arguments(_));
+    let begun = if shared && frame.content.mode == ContentMode::Wrapped { last_sign(&frame.header) } else { "" };
+    let before = if begun.is_empty() { before } else { begun };
+    // What ends a call also where it stands in a list; there a word such as `api.` may stand before the name.
+    let listed =
+        before.rfind('[').map(|at| at + 1).filter(|at| !before[*at..].contains(|sign: char| !is_of_word(sign)));
+    let closed = after.strip_prefix(')').is_some_and(|after| after.trim_start().starts_with(']'));
+    let (before, prefix) = before.split_at(listed.filter(|_| closed).unwrap_or(before.len()));
+    let closed = closed && is_list(before, &after[1..]);
     let (closed, after) = after.split_at(usize::from(closed));
     let list = is_list(before, after);
     let (section, head) = match first.what {
         What::Arguments(_) if closed.is_empty() => ("", before),
-        _ if list => (before.trim().trim_end_matches('['), ""),
+        _ if list => (before.trim().trim_end_matches('['), prefix),
         _ => (before.trim_start(), ""),
     };
     let mut end = end_of_section(after, frame, list);
-    let mut written = Written { ends_like_others: end.trim().is_empty(), ..Written::default() };
+    let mut written =
+        Written { ends_like_others: end.trim().is_empty(), begun: begun.to_owned(), ..Written::default() };
     let (mut section, mut head) = (section, head);
     let opened = format!("{before}{}", first.middle);
     let is_closed = divide(&opened, &end).is_some();
@@ -329,7 +341,10 @@ fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -
     }
     found.extend(parts::of(tail));
     let pattern = Pattern::new(found);
-    let word = |text: &str| text.trim_start().starts_with(char::is_alphanumeric) && !text.contains(FENCE);
+    // One sign that opens nothing, such as `@`, stands in texts too.
+    let short = |text: &str| text.trim().chars().count() < 2 && open_marker(text, text.len()).is_none();
+    let word =
+        |text: &str| (text.trim_start().starts_with(char::is_alphanumeric) && !text.contains(FENCE)) || short(text);
     if section.start.trim().is_empty()
         && pattern.head().is_none_or(|head| word(head) && !head.contains(NAME))
         && !is_labelled(&pattern)
@@ -344,6 +359,19 @@ fn is_labelled(pattern: &Pattern) -> bool {
     let label = |text: &str| text.trim().ends_with(':');
     matches!(&pattern.parts[..], [Part::Text(name), Part::Name, Part::Text(arguments), ..]
         if label(name) && label(arguments) && arguments.starts_with('\n'))
+}
+
+fn is_of_word(sign: char) -> bool {
+    sign.is_alphanumeric() || matches!(sign, '.' | '_')
+}
+
+/// The marker or the signs that a text ends with.
+fn last_sign(text: &str) -> &str {
+    let word = |sign: char| sign.is_alphanumeric() || sign.is_whitespace();
+    match length_of_last_marker(text) {
+        0 => text.rsplit(word).next().unwrap_or_default(),
+        length => &text[text.len() - length..],
+    }
 }
 
 /// Whether name and number make one word, `NAME:0`.

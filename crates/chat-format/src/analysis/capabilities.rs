@@ -1,7 +1,7 @@
 //! What a template takes.
 
 use super::probe::{Ask, Probe};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Pattern};
 use serde_json::json;
 
 /// What a template takes.
@@ -38,8 +38,11 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     let user = || vec![probe.user()];
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let message = |calls| json!({"role": "assistant", "content": "", "tool_calls": calls});
-    let tool_calls = dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, &needles.values[0]);
-    let as_dict = called(probe, message(json!([call(0)])), false, &needles.values[0]);
+    let tool_calls =
+        dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, true, &needles.values[0]);
+    // A dict that is printed is no call, unless calls are dicts as Python prints them.
+    let printed = dialect.calls.iter().flat_map(|calls| &calls.patterns).any(Pattern::is_printed);
+    let as_dict = called(probe, message(json!([call(0)])), printed, false, &needles.values[0]);
     let again = json!({"role": "user", "content": needles.next_user});
     let remembered = vec![probe.user(), probe.reasoned(probe.assistant()), again];
     let system = vec![json!({"role": "system", "content": needles.system}), probe.user()];
@@ -63,13 +66,14 @@ pub(super) fn shows_functions(probe: &Probe) -> bool {
     probe.template.contains("functions") && probe.render(&ask).is_some_and(|text| text.contains(name))
 }
 
-fn called(probe: &Probe, message: serde_json::Value, adapt: bool, value: &str) -> bool {
+/// Whether a call is shown; `printed`: whether a dict as Python prints it counts.
+fn called(probe: &Probe, message: serde_json::Value, printed: bool, adapt: bool, value: &str) -> bool {
     let mut null = message.clone();
     null["content"] = serde_json::Value::Null;
     [message, null].into_iter().any(|message| {
         let mut ask = Ask::new(vec![probe.user(), message]).with_tools();
         ask.adapt = adapt;
-        probe.render(&ask).is_some_and(|text| text.contains(value) && (adapt || !probe.is_printed(&text)))
+        probe.render(&ask).is_some_and(|text| text.contains(value) && (printed || !probe.is_printed(&text)))
     })
 }
 

@@ -99,7 +99,10 @@ fn of_part(part: &Part) -> Value {
                 Field::Constant(key, value) => json!({"constant": {key: value}}),
             };
             let fields: Vec<Value> = object.fields.iter().map(field).collect();
-            json!({"object": {"fields": fields, "inside": object.inside, "text": object.text}})
+            let (inside, beside) = (&object.inside, &object.beside);
+            json!({"object": {
+                "fields": fields, "inside": inside, "beside": beside, "text": object.text, "python": object.python,
+            }})
         }
         Part::Arguments(arguments) => json!({"arguments": of_arguments(arguments)}),
     }
@@ -109,6 +112,7 @@ fn of_arguments(arguments: &Arguments) -> Value {
     match arguments {
         Arguments::Json => "json".into(),
         Arguments::JsonText => "json-text".into(),
+        Arguments::Literal(style) => json!({"literal": of_style(style)}),
         Arguments::Tagged(keyed) => {
             let opened = keyed.opened.iter().map(|opened| json!({"text": opened.text, "types": opened.types}));
             json!({"tagged": {
@@ -117,6 +121,7 @@ fn of_arguments(arguments: &Arguments) -> Value {
                 "value_end": keyed.value_end,
                 "between": keyed.between,
                 "cdata": keyed.cdata,
+                "quoted": keyed.quoted,
             }})
         }
         Arguments::Keywords(style) => json!({"keywords": of_style(style)}),
@@ -127,5 +132,5 @@ fn of_arguments(arguments: &Arguments) -> Value {
 
 fn of_style(style: &Style) -> Value {
     let quotes = style.quotes.iter().map(|quote| json!({"mark": quote.mark, "escapes": quote.escapes}));
-    json!({"quotes": quotes.collect::<Vec<_>>(), "bare_keys": style.bare_keys})
+    json!({"quotes": quotes.collect::<Vec<_>>(), "bare_keys": style.bare_keys, "keys_apart": style.keys_apart})
 }

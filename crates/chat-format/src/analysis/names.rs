@@ -15,7 +15,7 @@ pub struct Names {
     /// `none`, `json-object`, `code-block`, `name-as-key`, `tag-with-name`, `tag-is-name`, `prefixed-indexed`,
     /// `bracket-tag`, `recipient`, `channel`, `python`.
     pub function: &'static str,
-    /// `none`, `json`, `tagged`, `key-value-tags`, `elements`, `keywords`, `pairs`.
+    /// `none`, `json`, `literal`, `tagged`, `key-value-tags`, `elements`, `keywords`, `pairs`.
     pub arguments: &'static str,
 }
 
@@ -80,6 +80,9 @@ fn arguments(dialect: &Dialect) -> &'static str {
         Part::Arguments(arguments) => Some(arguments),
         _ => None,
     });
+    if pattern.parts.iter().any(|part| matches!(part, Part::Object(object) if object.python)) {
+        return "literal";
+    }
     match written {
         None | Some(Arguments::Json | Arguments::JsonText) => "json",
         Some(Arguments::Tagged(keyed)) => {
@@ -90,6 +93,7 @@ fn arguments(dialect: &Dialect) -> &'static str {
                 .any(|opened| opened.text.trim_start().starts_with("</") && segments(&opened.text).iter().any(marker));
             if valued { "key-value-tags" } else { "tagged" }
         }
+        Some(Arguments::Literal(_)) => "literal",
         Some(Arguments::Elements { .. }) => "elements",
         Some(Arguments::Keywords(_)) => "keywords",
         Some(Arguments::Pairs(_)) => "pairs",

@@ -31,7 +31,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     }
     by_prompts(frame);
     if frame.reasoning.mode == ReasoningMode::None {
-        by_opened_prompt(frame);
+        by_opened_prompt(probe, frame);
     }
     if frame.reasoning.mode == ReasoningMode::None {
         told_in_system(probe, frame);
@@ -43,7 +43,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
 }
 
 /// A tag at the end of the prompt that replies in the history do not have: the template drops what was thought.
-fn by_opened_prompt(frame: &mut Frame) {
+fn by_opened_prompt(probe: &Probe, frame: &mut Frame) {
     let said = frame.said.before.as_str();
     let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
     let prompt = frame.prompts.thinking.as_str();
@@ -52,7 +52,9 @@ fn by_opened_prompt(frame: &mut Frame) {
     if begin.trim().is_empty() || begin.contains(start) {
         return;
     }
-    let Some(end) = closing(start) else { return };
+    // What the template itself says closes it is more than a guess.
+    let known = literals(probe.template).into_iter().find(|literal| closes(start, literal));
+    let Some(end) = known.or_else(|| closing(start)) else { return };
     frame.reasoning.mode = ReasoningMode::OpenedByPrompt;
     (frame.reasoning.start, frame.reasoning.end) = (rest.to_owned(), end);
 }
@@ -228,14 +230,24 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let literals = literals(probe.template);
     let added = frame.prompts.thinking.clone();
     let added = added.as_str();
-    // Whether what is thought stays where these literals stand after it, and whether what is said does.
-    let stays = |literals: &[String]| {
-        let content = format!("{}{}{}", needles.reason, literals.concat(), needles.reply);
+    // Whether what is thought stays where it stands so, and whether what is said does.
+    let stays_in = |content: String| {
         let text =
             probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
         text.map(|text| (text.contains(&needles.reason), text.contains(&needles.reply)))
     };
+    let stays = |literals: &[String]| stays_in(format!("{}{}{}", needles.reason, literals.concat(), needles.reply));
     let cuts = |literals: &[String]| stays(literals) == Some((false, true));
+    // Cut out from its start to its end.
+    let cut_out = |start: &str, end: &str| {
+        let content = format!("{start}{}{end}{}", needles.reason, needles.reply);
+        closes(start, end) && stays_in(content) == Some((false, true))
+    };
+    let pair = || {
+        let few = || literals.iter().take(MOST_LITERALS);
+        let mut pairs = few().flat_map(|end| few().map(move |start| (start, end)));
+        pairs.find(|(start, end)| cut_out(start, end)).map(|(_, end)| end.clone())
+    };
     let opened = last_tag(added, None);
     let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
     let end = match stays(&literals) {
@@ -251,9 +263,10 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
         }
         _ => literals.iter().take(MOST_LITERALS).find(|literal| cuts(std::slice::from_ref(*literal))),
     };
+    let end = end.cloned().or_else(pair);
     let reasoning = &mut frame.reasoning;
-    match end {
-        Some(end) => end.clone_into(&mut reasoning.end),
+    match &end {
+        Some(end) => reasoning.end.clone_from(end),
         None if is_opened => {
             let guess = literals.iter().find(|literal| closes(opened, literal));
             let guess = guess.cloned().or_else(|| closing(opened.trim()));

@@ -3,8 +3,8 @@
 
 use super::{Check, Reply};
 use crate::analysis::text::{floor, length_of_last_marker};
-use crate::dialect::ReasoningMode;
-use crate::machine::ToolChoice;
+use crate::dialect::{ContentMode, Part, ReasoningMode};
+use crate::machine::{ToolChoice, is_set_off};
 use crate::reply::Message;
 use crate::tools::Tools;
 
@@ -23,7 +23,8 @@ impl Check<'_> {
         }
         let short = self.cut(got, reply, tools);
         let marked = || self.after_marker(reply);
-        short.or_else(|| self.spaced(got, reply, marked()?, tools)).or_else(|| self.misnamed(reply, marked()?))
+        let spaced = || self.spaced(got, reply, marked()?, tools);
+        short.or_else(spaced).or_else(|| self.misnamed(reply, marked().or_else(|| self.addressed())?))
     }
 
     fn without_call(&self, reply: &Reply) -> Option<String> {
@@ -49,10 +50,24 @@ impl Check<'_> {
         })
     }
 
+    /// Where a reply begins that says who it is for: with the mark of content, or with a call.
+    fn addressed(&self) -> Option<usize> {
+        let dialect = &self.format.analysis().dialect;
+        let pattern = dialect.calls.iter().flat_map(|calls| &calls.patterns).next()?;
+        let [Part::Text(head), Part::Name, ..] = &pattern.parts[..] else { return None };
+        // Where headers are lines and the prompt's is not at its end, the rest of it says who a reply is for.
+        let prompt = &self.format.analysis().prompt_thinking;
+        let turns = [&dialect.turns.assistant, &dialect.turns.user];
+        let lined = !prompt.is_empty() && !prompt.ends_with('\n') && turns.iter().any(|turn| turn.ends_with('\n'));
+        let is_sign = pattern.at_start_only && !head.trim().starts_with(char::is_alphanumeric);
+        (dialect.content.mode == ContentMode::Wrapped || (lined && is_sign)).then_some(0)
+    }
+
     /// Where the marker ends that begins calls.
     fn after_marker(&self, reply: &Reply) -> Option<usize> {
         let triggers = self.format.analysis().triggers.iter().map(|trigger| trigger.trim());
-        let marked = triggers.filter(|trigger| length_of_last_marker(trigger) == trigger.len() && !trigger.is_empty());
+        let is_marker = |text: &str| length_of_last_marker(text) == text.len() || is_set_off(text.as_bytes());
+        let marked = triggers.filter(|trigger| is_marker(trigger) && !trigger.is_empty());
         marked.filter_map(|trigger| Some(reply.text.find(trigger)? + trigger.len())).min()
     }
 

@@ -58,13 +58,13 @@ pub enum Part {
     WholeId,
     /// The arguments.
     Arguments(Arguments),
-    /// A JSON object that holds the name and the arguments.
+    /// An object that holds the name and the arguments.
     Object(ObjectCall),
     /// A JSON object with one key, the name; its value is the arguments.
     NameAsKey,
 }
 
-/// A JSON object that is a call. Its fields may come in any order when it is read.
+/// A JSON object or a Python dict that is a call. Its fields may come in any order when it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectCall {
@@ -72,8 +72,12 @@ pub struct ObjectCall {
     pub fields: Vec<Field>,
     /// The key of the object that they stand in, such as `function`; empty if there is none.
     pub inside: String,
+    /// The keys of other fields that stand inside of it, beside name and arguments.
+    pub beside: Vec<String>,
     /// Whether the arguments are JSON text in a JSON string instead of an object.
     pub text: bool,
+    /// Whether it is a dict as Python prints it.
+    pub python: bool,
 }
 
 /// A field of a call.
@@ -120,6 +124,16 @@ impl Pattern {
     pub fn with_optional_head(mut self, parts: usize) -> Self {
         self.optional_head = parts;
         self
+    }
+
+    /// Whether arguments or calls are dicts as Python prints them.
+    pub(crate) fn is_printed(&self) -> bool {
+        let printed = |part: &Part| match part {
+            Part::Object(object) => object.python,
+            Part::Arguments(arguments) => matches!(arguments, Arguments::Literal(_)),
+            _ => false,
+        };
+        self.parts.iter().any(printed)
     }
 
     /// The text it begins with, if it begins with one.

@@ -9,6 +9,8 @@ pub enum Arguments {
     /// JSON text of an object, in a JSON string. Readers take it wherever they take a JSON object, and the other way
     /// round.
     JsonText,
+    /// An object as a style writes values, such as a dict as Python prints it.
+    Literal(Style),
     /// Between tags, one after the other: what is a string is written as it is, the rest as values of a style.
     Tagged(Keyed),
     /// `key=value`, separated by commas, up to the text after the arguments: Python's keyword arguments.
@@ -20,6 +22,13 @@ pub enum Arguments {
         /// Written before every tag, opening and closing; may be empty.
         mark: String,
     },
+}
+
+impl Arguments {
+    /// Whether they are one object, which ends by itself.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self, Self::Json | Self::JsonText | Self::Literal(_))
+    }
 }
 
 /// Arguments between tags.
@@ -36,6 +45,8 @@ pub struct Keyed {
     pub between: String,
     /// Whether a value may stand in `<![CDATA[` and `]]>`.
     pub cdata: bool,
+    /// Whether strings stand in quotes too, as the values of a style.
+    pub quoted: bool,
 }
 
 /// What stands between a key and its value.
@@ -56,6 +67,8 @@ pub struct Style {
     pub quotes: Vec<Quote>,
     /// Whether the keys of nested objects stand without quotes.
     pub bare_keys: bool,
+    /// Whether white space stands between a key of the arguments and the sign after it: `key = value`.
+    pub keys_apart: bool,
 }
 
 /// What a string stands in.
@@ -71,18 +84,18 @@ pub struct Quote {
 impl Style {
     /// JSON's.
     pub fn json() -> Self {
-        Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false }
+        Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false, keys_apart: false }
     }
 
     /// Python's, in which models write JSON's too.
     pub fn python() -> Self {
         let quote = |mark: &str| Quote { mark: mark.into(), escapes: true };
-        Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false }
+        Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false, keys_apart: false }
     }
 
     /// With quotes of its own, keys without any.
     pub fn quoted_by(mark: impl Into<String>) -> Self {
-        Self { quotes: vec![Quote { mark: mark.into(), escapes: false }], bare_keys: true }
+        Self { quotes: vec![Quote { mark: mark.into(), escapes: false }], bare_keys: true, keys_apart: false }
     }
 }
 

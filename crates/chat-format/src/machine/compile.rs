@@ -5,7 +5,7 @@ use super::names::Names;
 use super::seq::{Atom, Literal, Outcome, Seq};
 use super::state::Before;
 use super::{Begins, Entries, Form, Machine, Markers, Region};
-use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
+use crate::dialect::{Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
 use crate::values::{Reader, ShapeId, Shapes};
 use std::sync::Arc;
@@ -45,7 +45,8 @@ const MOST_WAYS: usize = 200;
 impl Plan<'_> {
     pub(crate) fn compile(self) -> Machine {
         let Self { dialect, tools, strict, .. } = self;
-        let mut seqs = Seqs { recipients: recipients(dialect), strict, ..Seqs::default() };
+        let addressed = dialect.content.mode == ContentMode::Wrapped;
+        let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, ..Seqs::default() };
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
@@ -86,15 +87,19 @@ struct Seqs {
     after: Vec<u16>,
     after_list: Vec<u16>,
     recipients: Vec<String>,
+    /// Whether a mark begins all content, so that what a reply begins with says who it is for.
+    addressed: bool,
     strict: bool,
 }
 
-/// Markers right before a name: what a call begins with, and what else is for somebody.
+/// Texts right before a name: what a call begins with, and what else is for somebody.
 fn recipients(dialect: &Dialect) -> Vec<String> {
     let patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
+    let addressed = dialect.content.mode == ContentMode::Wrapped;
+    let begins = |pattern: &Pattern, head: &str| is_marker(head.as_bytes()) || (addressed && pattern.at_start_only);
     let mut found: Vec<String> = patterns
         .filter_map(|pattern| match &pattern.parts[..] {
-            [Part::Text(head), Part::Name, ..] if is_marker(head.trim().as_bytes()) => Some(head.trim().to_owned()),
+            [Part::Text(head), Part::Name, ..] if begins(pattern, head.trim()) => Some(head.trim().to_owned()),
             _ => None,
         })
         .collect();
@@ -237,6 +242,7 @@ impl Seqs {
         let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(Literal::new(text)));
         let list = |mark: &str| text(mark).filter(|_| calls.list);
         let mut entries = Vec::new();
+        let addressed = self.addressed;
         let has_end = calls.list || !calls.section.end.trim().is_empty() || !calls.between.trim().is_empty();
         for way in ways {
             let form = self.form(&way, strict);
@@ -249,7 +255,8 @@ impl Seqs {
                 if atoms.last() == Some(&Atom::Name) {
                     atoms.push(Atom::Ahead(way.first_bytes()));
                 }
-                let committed = committed_from(&atoms);
+                let told = addressed && way.at_start_only && matches!(atoms[..], [Atom::Text(_), Atom::Name, ..]);
+                let committed = if told { 1 } else { committed_from(&atoms) };
                 seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
             };
             let lead: Vec<Atom> = text(section).into_iter().chain(list("[")).collect();
@@ -288,9 +295,8 @@ impl Seqs {
     }
 
     fn form(&mut self, way: &Written, strict: bool) -> u16 {
-        // All but JSON end with the text after them, which their reader takes.
-        let taken =
-            usize::from(!matches!(way.arguments, Arguments::Json | Arguments::JsonText) && !way.after.is_empty());
+        // All but objects end with the text after them, which their reader takes.
+        let taken = usize::from(!way.arguments.is_object() && !way.after.is_empty());
         let after = way.after.first().filter(|_| taken == 1).and_then(Atom::literal).unwrap_or_default();
         let atoms = way.after[taken..].to_vec();
         let tail = (!atoms.is_empty()).then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver }));
@@ -325,5 +331,11 @@ fn is_label(text: &[u8]) -> bool {
 fn is_marker(text: &[u8]) -> bool {
     text.len() >= 3
         && !text.starts_with(b"\"")
-        && text.iter().any(|byte| b"<>[]{}|=`:".contains(byte) || !byte.is_ascii())
+        && (is_set_off(text) || text.iter().any(|byte| b"<>[]{}|=`:".contains(byte) || !byte.is_ascii()))
+}
+
+/// Whether a word stands between signs, as in `**CALL**`.
+pub(crate) fn is_set_off(text: &[u8]) -> bool {
+    let is_sign = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_punctuation);
+    text.len() >= 5 && !text.starts_with(b"\"") && is_sign(text.first()) && is_sign(text.last())
 }

@@ -1,7 +1,7 @@
 //! The ways to write a call, each as what stands before its arguments and what stands after them.
 
 use super::seq::{Atom, Literal};
-use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern};
+use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern, Style};
 
 /// A way to write a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Written {
     pub(super) fn first_bytes(&self) -> Box<[u8]> {
         let after = self.after.first().and_then(Atom::literal).unwrap_or_default();
         let (key, after) = match &self.arguments {
-            Arguments::Json => ("{", ""),
+            Arguments::Json | Arguments::Literal(_) => ("{", ""),
             Arguments::JsonText => ("\"", ""),
             Arguments::Tagged(keyed) => (keyed.key_start.trim(), &after[..]),
             Arguments::Elements { mark } => (if mark.trim().is_empty() { "<" } else { mark.trim() }, &after[..]),
@@ -131,15 +131,23 @@ fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
     if object.fields.iter().any(|field| !needed(field)) {
         sets.push(object.fields.iter().filter(|field| needed(field)).cloned().collect());
     }
+    // Who reads a dict takes either quotes, as Python does.
+    let quotes: &[char] = match (object.python, strict) {
+        (false, _) => &['"'],
+        (true, true) => &['\''],
+        (true, false) => &['\'', '"'],
+    };
     let mut ways = Ways::new();
     for fields in sets {
         let orders = if fields.len() > 4 { vec![fields] } else { orders(&fields) };
         for (number, order) in orders.into_iter().enumerate() {
-            // Arguments before the name are only written where the template writes them so.
-            if let Some(way) = object_way(object, &order)
-                && (!strict || number == 0 || way.0.contains(&Atom::Name))
-            {
-                ways.push(way);
+            for &quote in quotes {
+                // Arguments before the name are only written where the template writes them so.
+                if let Some(way) = object_way(object, &order, quote)
+                    && (!strict || number == 0 || way.0.contains(&Atom::Name))
+                {
+                    ways.push(way);
+                }
             }
         }
     }
@@ -160,9 +168,12 @@ fn orders(fields: &[Field]) -> Vec<Vec<Field>> {
     all
 }
 
-fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
+fn object_way(object: &ObjectCall, fields: &[Field], quote: char) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
     let (mut before, mut after, mut seen) = (Vec::new(), Vec::new(), false);
-    let is_inner = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
+    let is_inner = |field: &Field| match field {
+        Field::Name(_) | Field::Arguments(_) => true,
+        Field::Id(key) | Field::Constant(key, _) => object.beside.contains(key),
+    };
     let mut open = vec![text("{")];
     let is_outer = |field: &&Field| !object.inside.is_empty() && !is_inner(field);
     let inner: Vec<_> = fields.iter().filter(|field| !is_outer(field)).collect();
@@ -171,11 +182,11 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     let later: Vec<_> = fields[first..].iter().filter(is_outer).collect();
     let blank = |first: bool| if first { "" } else { " " };
     for (number, field) in outer.iter().enumerate() {
-        open.extend(member(field, blank(number == 0)));
+        open.extend(member(field, blank(number == 0), quote));
         open.push(text(","));
     }
     if !object.inside.is_empty() {
-        let key = Atom::Text(Literal::after(blank(outer.is_empty()), &quoted(&object.inside)));
+        let key = Atom::Text(Literal::after(blank(outer.is_empty()), &quoted(&object.inside, quote)));
         open.extend([key, text(":"), apart("{")]);
     }
     before.append(&mut open);
@@ -184,33 +195,38 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
         if number > 0 {
             side.push(text(","));
         }
-        side.extend(member(field, blank(number == 0)));
+        side.extend(member(field, blank(number == 0), quote));
         seen |= matches!(field, Field::Arguments(_));
     }
     after.push(text("}"));
     if !object.inside.is_empty() {
         for field in later {
             after.push(text(","));
-            after.extend(member(field, " "));
+            after.extend(member(field, " ", quote));
         }
         after.push(text("}"));
     }
-    let arguments = if object.text { Arguments::JsonText } else { Arguments::Json };
+    let arguments = match (object.python, object.text) {
+        (true, _) => Arguments::Literal(Style::python()),
+        (false, true) => Arguments::JsonText,
+        (false, false) => Arguments::Json,
+    };
     seen.then_some((before, arguments, after))
 }
 
-/// A field, after this white space.
-fn member(field: &Field, blank: &str) -> Vec<Atom> {
-    let key = |key: &str| Atom::Text(Literal::after(blank, &quoted(key)));
-    let with = |name: &str, value: Atom| vec![key(name), text(":"), apart("\""), value, exactly("\"")];
+/// A field, after this white space, in these quotes.
+fn member(field: &Field, blank: &str, quote: char) -> Vec<Atom> {
+    let key = |key: &str| Atom::Text(Literal::after(blank, &quoted(key, quote)));
+    let mark = quote.to_string();
+    let with = |name: &str, value: Atom| vec![key(name), text(":"), apart(&mark), value, exactly(&mark)];
     match field {
         Field::Name(key) => with(key, Atom::Name),
         Field::Id(key) => with(key, Atom::Id),
-        Field::Constant(name, value) => vec![key(name), text(":"), apart(&quoted(value))],
+        Field::Constant(name, value) => vec![key(name), text(":"), apart(&quoted(value, quote))],
         Field::Arguments(name) => vec![key(name), text(":")],
     }
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+fn quoted(text: &str, quote: char) -> String {
+    if quote == '"' { serde_json::Value::from(text).to_string() } else { format!("{quote}{text}{quote}") }
 }

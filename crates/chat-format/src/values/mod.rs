@@ -30,6 +30,7 @@ pub(crate) use reader::{ArgsState, Reader, Step};
 pub use shapes::ShapeError;
 pub(crate) use shapes::limits::Limits;
 pub(crate) use shapes::{ShapeId, ShapeWarning, Shapes};
+pub(crate) use styles::raw::printed;
 pub(crate) use types::Types;
 
 /// The byte before the text of a control token, in strict use: no UTF-8 has it.

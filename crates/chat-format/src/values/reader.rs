@@ -25,6 +25,7 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there are few readers")]
 enum Kind {
+    /// An object, most often JSON.
     Json(Syntax),
     /// JSON in a JSON string.
     JsonText(Syntax),
@@ -73,6 +74,7 @@ impl Reader {
         let kind = match arguments {
             Arguments::Json => Kind::Json(Syntax::json()),
             Arguments::JsonText => Kind::JsonText(Syntax::json()),
+            Arguments::Literal(style) => Kind::Json(Syntax::of(style)),
             Arguments::Tagged(keyed) => Kind::Tagged(Tagged::new(keyed, after)),
             Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after)),
             Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after)),

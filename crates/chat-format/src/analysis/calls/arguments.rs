@@ -71,13 +71,20 @@ fn keywords(around: &Around) -> Option<Found> {
     if around.to_next.strip_prefix(quote)?.trim() != "," {
         return None;
     }
-    let mut style = Style::python();
-    style.quotes.sort_by_key(|other| other.mark != quote);
+    let mut style = python(quote);
+    style.keys_apart = around.to_value.starts_with(char::is_whitespace);
     let end = around.value_end + quote.len();
     Some(Found { start: around.key_at, end, arguments: Arguments::Keywords(style) })
 }
 
-/// `{key:"value",next:"value"}`, with quotes of its own.
+/// Python's style, these quotes first.
+fn python(quote: &str) -> Style {
+    let mut style = Style::python();
+    style.quotes.sort_by_key(|other| other.mark != quote);
+    style
+}
+
+/// `{key:"value",next:"value"}`, often with quotes of its own.
 fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     let quote = around.to_value.trim().strip_prefix(':')?.trim_start();
     let opened = around.to_key.trim_end().ends_with(['{', '(', '[']);
@@ -85,20 +92,23 @@ fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
         return None;
     }
     let end = around.value_end + around.rest.strip_prefix(quote).map(|_| quote.len())?;
-    let mut style = Style::quoted_by(quote);
+    let mut style = if matches!(quote, "'" | "\"") { python(quote) } else { Style::quoted_by(quote) };
+    style.keys_apart = around.to_value.starts_with(char::is_whitespace);
     nested(probe, shape, &mut style);
     Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(style) })
 }
 
-/// What texts and keys inside of objects stand in, where that is JSON's.
+/// What texts and keys inside of objects stand in, where that is JSON's or Python's.
 fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
     let (key, [inner, value]) = (&probe.needles.keys[0], &probe.needles.values);
     let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: {inner: value}}))]) else { return };
-    let quoted = |needle: &str| text.find(needle).is_some_and(|at| text[..at].ends_with('"'));
-    if quoted(value) && style.quotes.iter().all(|quote| quote.mark != "\"") {
-        style.quotes.extend(Style::json().quotes);
+    let mark = |needle: &str| text.find(needle).and_then(|at| text[..at].chars().next_back()).map(String::from);
+    let quoted = |mark: &Option<String>| matches!(mark.as_deref(), Some("'" | "\""));
+    let of_value = mark(value);
+    if quoted(&of_value) && style.quotes.iter().all(|quote| Some(&quote.mark) != of_value.as_ref()) {
+        style.quotes.extend(if of_value.as_deref() == Some("'") { Style::python() } else { Style::json() }.quotes);
     }
-    style.bare_keys = !quoted(inner);
+    style.bare_keys = !quoted(&mark(inner));
 }
 
 /// `<key>value</key>`.
@@ -115,28 +125,46 @@ fn elements(around: &Around, key: &str) -> Option<Found> {
 }
 
 fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
-    let value_end = common_prefix(around.to_next, around.rest);
+    let mut value_end = common_prefix(around.to_next, around.rest);
     let rest = &around.to_next[value_end.len()..];
     let key_start = common_suffix(around.to_key, rest).trim_start();
-    let mut keyed = Keyed::new(key_start, around.to_value, value_end);
-    let lines = keyed.is_lines() && !around.to_value.contains('\n');
+    let mut to_value = around.to_value;
+    // Quotes that are of texts only belong to them.
+    let quote = value_end.chars().next().filter(|sign| matches!(sign, '"' | '\''));
+    let quote = quote.filter(|quote| to_value.ends_with(*quote) && !is_quoted(probe, shape, *quote));
+    if quote.is_some() {
+        (to_value, value_end) = (&to_value[..to_value.len() - 1], &value_end[1..]);
+    }
+    let mut keyed = Keyed::new(key_start, to_value, value_end);
+    keyed.quoted = quote.is_some();
+    let lines = keyed.is_lines() && !to_value.contains('\n');
     let marked = !key_start.is_empty() && !value_end.trim().is_empty();
-    if !(lines || marked) || around.to_value.trim().is_empty() {
+    let joined = !to_value.trim().is_empty() || (lines && to_value.contains('\t'));
+    if !(lines || marked) || !joined {
         return None;
     }
     rest[..rest.len() - key_start.len()].trim().clone_into(&mut keyed.between);
-    keyed.opened = opened(probe, shape, around.to_value, if lines { "\n" } else { value_end.trim() });
+    keyed.opened = opened(probe, shape, to_value, if lines { "\n" } else { value_end.trim() });
     keyed.cdata = takes_cdata(probe, shape);
-    let end = around.value_end + value_end.len();
+    let end = around.value_end + usize::from(keyed.quoted) + value_end.len();
     Some(Found { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })
 }
+
+/// Whether a number stands in these quotes too.
+fn is_quoted(probe: &Probe, shape: &Shape, quote: char) -> bool {
+    let number = json!(NUMBER);
+    let text = shape.render(probe, vec![probe.call(0, json!({&probe.needles.keys[0]: number}))]);
+    text.is_some_and(|text| text.contains(&format!("{quote}{NUMBER}")))
+}
+
+const NUMBER: u32 = 918_273;
 
 /// What stands between key and value for each type of JSON Schema.
 fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<Opened> {
     let (key, value) = (&probe.needles.keys[0], &probe.needles.values[0]);
     let inner = &probe.needles.values[1];
     let values: [(&str, Value, &[&str]); 6] = [
-        ("integer", json!(918_273), &["918273"]),
+        ("integer", json!(NUMBER), &["918273"]),
         ("number", json!(918.25), &["918.25"]),
         ("boolean", json!(true), &["true", "True"]),
         ("null", Value::Null, &["null", "None"]),

@@ -9,26 +9,47 @@ pub(super) struct Found {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) call: Option<Part>,
+    /// Whether it is a dict as Python prints it.
+    pub(super) python: bool,
 }
 
-/// The outermost JSON object with this value, and what it is.
+/// The outermost JSON object or printed dict with this value, and what it is.
 pub(super) fn find(text: &str, name: &str, key: &str, value: &str, id: &str) -> Option<Found> {
     let upto = text.find(value)?;
     for (start, _) in text[..upto].match_indices('{') {
-        let mut read = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-        let Some(Ok(found)) = read.next() else { continue };
-        let end = start + read.byte_offset();
+        let json = read_json(&text[start..]).map(|found| (found, false));
+        let Some(((found, length), python)) = json.or_else(|| Some((printed(&text[start..])?, true))) else { continue };
+        let end = start + length;
         if end <= upto {
             continue;
         }
         if is_arguments(&found, key) {
-            return Some(Found { start, end, call: None });
+            return Some(Found { start, end, call: None, python });
         }
-        if let Some(call) = call(&found, name, key, id) {
-            return Some(Found { start, end, call: Some(call) });
+        match call(&found, name, key, id) {
+            // Text in a dict is escaped twice: such a template wants no text.
+            Some(Part::Object(object)) if python && object.text => return None,
+            Some(Part::Object(object)) => {
+                return Some(Found { start, end, call: Some(Part::Object(ObjectCall { python, ..object })), python });
+            }
+            Some(call) if !python => return Some(Found { start, end, call: Some(call), python }),
+            _ => {}
         }
     }
     None
+}
+
+/// A JSON value at the beginning of a text, and how long it is.
+fn read_json(text: &str) -> Option<(Value, usize)> {
+    let mut read = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let found = read.next()?.ok()?;
+    Some((found, read.byte_offset()))
+}
+
+/// The same of a dict as Python prints it.
+fn printed(text: &str) -> Option<(Value, usize)> {
+    let (json, length) = crate::values::printed(text.as_bytes())?;
+    Some((serde_json::from_slice(&json).ok()?, length))
 }
 
 fn is_arguments(value: &Value, key: &str) -> bool {
@@ -57,6 +78,7 @@ fn call(value: &Value, name: &str, key: &str, id: &str) -> Option<Part> {
     let all: Vec<(&String, &Value)> = before.chain(inner.into_iter().flatten()).chain(later).collect();
     for (field, value) in all {
         let field = field.clone();
+        let is_beside = !found.inside.is_empty() && inner.is_some_and(|inner| inner.contains_key(&field));
         found.text |= value.is_string() && is_arguments(value, key);
         found.fields.push(match value {
             value if value == name => Field::Name(field),
@@ -66,6 +88,9 @@ fn call(value: &Value, name: &str, key: &str, id: &str) -> Option<Part> {
             Value::String(text) => Field::Constant(field, text.clone()),
             _ => continue,
         });
+        if is_beside && let Some(Field::Id(key) | Field::Constant(key, _)) = found.fields.last() {
+            found.beside.push(key.clone());
+        }
     }
     let has = |wanted: fn(&Field) -> bool| found.fields.iter().any(wanted);
     let whole = has(|field| matches!(field, Field::Name(_))) && has(|field| matches!(field, Field::Arguments(_)));

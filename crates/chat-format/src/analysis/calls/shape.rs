@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub(super) struct Shape {
     /// Arguments as JSON text.
     pub(super) text: bool,
+    /// Whether the template prints arguments as Python does.
+    pub(super) printed: bool,
     pub(super) content: Value,
     /// What results begin with, where the template wants one for each call right after them.
     pub(super) answered: Option<String>,

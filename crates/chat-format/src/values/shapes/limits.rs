@@ -40,11 +40,11 @@ impl Limits {
         match arguments {
             Arguments::Tagged(keyed) if keyed.is_lines() => {
                 let exactly = |text: &str| Finder::new([text.into()]);
-                self.ends.push(exactly("\n"));
+                self.ends.extend((!keyed.quoted).then(|| exactly("\n")));
                 self.key_ends.extend(keyed.opened.iter().map(|opened| exactly(&opened.text)));
             }
             Arguments::Tagged(keyed) => {
-                self.ends.extend(finder(&keyed.value_end));
+                self.ends.extend(finder(&keyed.value_end).filter(|_| !keyed.quoted));
                 let first = |text: &str| finder(text.trim().lines().next().unwrap_or_default());
                 self.key_ends.extend(keyed.opened.iter().filter_map(|opened| first(&opened.text)));
                 self.sections |= keyed.cdata;
@@ -55,7 +55,7 @@ impl Limits {
                 self.ends.extend(finder(&format!("{}</", mark.trim())));
                 self.names = true;
             }
-            Arguments::Json | Arguments::JsonText => {}
+            Arguments::Json | Arguments::JsonText | Arguments::Literal(_) => {}
         }
     }
 

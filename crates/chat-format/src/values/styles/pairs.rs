@@ -18,6 +18,8 @@ pub(crate) struct Pairs {
     syntax: Syntax,
     /// Between key and value.
     joint: u8,
+    /// Whether white space may stand before it in strict use too.
+    keys_apart: bool,
     after: Choices,
     has_after: bool,
 }
@@ -48,6 +50,7 @@ impl Pairs {
         Self {
             syntax: Syntax::of(style),
             joint,
+            keys_apart: style.keys_apart,
             after: Choices::new([after.as_bytes().to_vec()]),
             has_after: !after.is_empty(),
         }
@@ -125,7 +128,7 @@ impl Pairs {
     }
 
     fn key<W: Watch>(&self, state: &mut PairsAt, utf8: Utf8, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
-        if byte == self.joint || (is_blank(byte) && !W::STRICT) {
+        if byte == self.joint || (is_blank(byte) && (!W::STRICT || self.keys_apart)) {
             if !watch.on(Event::TextClose) {
                 return Step::Dead;
             }

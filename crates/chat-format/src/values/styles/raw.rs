@@ -173,6 +173,20 @@ fn literal<W: Watch>(text: &[u8], watch: &mut W) -> Option<Vec<u8>> {
     ends.then_some(json.0)
 }
 
+/// A value as Python prints it, at the beginning of a text: its JSON, and how much of the text it is.
+pub(crate) fn printed(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let syntax = Syntax::both();
+    let (mut at, mut json) = (Literal::new(), QuotedText::default());
+    for (number, &byte) in text.iter().enumerate() {
+        match at.step(&syntax, byte, &mut Lenient, &mut json) {
+            Step::Inside => {}
+            Step::Done => return Some((json.0, number + 1)),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// The type of a JSON text.
 fn type_of(json: &[u8]) -> Types {
     match json.first() {

@@ -3,15 +3,17 @@
 use crate::dialect::Keyed;
 use crate::values::blanks::{Blanks, is_blank};
 use crate::values::escaped::{write, write_byte};
+use crate::values::hold::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder, Finds, Search};
 use crate::values::reader::Step;
 use crate::values::styles::guard::Guard;
+use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
 use crate::values::styles::track::Track;
 use crate::values::syntax::CDATA;
 use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::watch::Event;
+use crate::values::watch::{Event, Lenient};
 use crate::values::{CONTROL, Out, ShapeId};
 
 /// Arguments between tags, ready to be read.
@@ -30,13 +32,16 @@ pub(crate) struct Tagged {
     /// Whether one before the end is not.
     ends_line: bool,
     cdata: Option<Cdata>,
+    /// What ends a value that ended by itself.
+    after: Choices,
+    /// Whether strings stand in quotes, so that all values end by themselves.
+    quoted: bool,
 }
 
 #[derive(Debug)]
 struct Cdata {
     start: Choices,
     end: Finder,
-    after: Choices,
 }
 
 const KEY: usize = 0;
@@ -62,7 +67,9 @@ enum At {
     Begin(Slot, bool, Chosen),
     Value(Slot),
     Cdata(Slot),
-    /// After a CDATA section, before the end of the value.
+    /// A value that ends by itself.
+    Quoted(Literal),
+    /// After a value, before what stands after it.
     Ending(Chosen),
 }
 
@@ -91,11 +98,11 @@ impl Tagged {
             types: keyed.opened.iter().map(|opened| Types::of_names(&opened.types)).collect(),
             begins_line: keyed.opened.iter().map(|opened| has_newline(&opened.text, true)).collect(),
             ends_line: !lines && has_newline(&keyed.value_end, false),
-            cdata: keyed.cdata.then(|| Cdata {
-                start: Choices::new([CDATA.to_vec()]),
-                end: Finder::new([b"]]>".to_vec()]),
-                after: Choices::new([value_end.clone()]),
-            }),
+            cdata: keyed
+                .cdata
+                .then(|| Cdata { start: Choices::new([CDATA.to_vec()]), end: Finder::new([b"]]>".to_vec()]) }),
+            after: Choices::new([value_end.clone()]),
+            quoted: keyed.quoted,
             value_end: Finder::new([value_end]),
         }
     }
@@ -120,6 +127,21 @@ impl Tagged {
                 Slotted::Over => go(state, At::Around(Chosen::default(), false)),
                 Slotted::Dead => Step::Dead,
             },
+            At::Quoted(literal) => {
+                let Guard { shapes, syntax, .. } = *guard;
+                let step = match guard.strict.as_mut() {
+                    Some(strict) => literal.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                    None => literal.step(syntax, byte, &mut Lenient, out),
+                };
+                match step {
+                    Step::Done => go(state, At::Ending(Chosen::default())),
+                    Step::DoneBefore => {
+                        go(state, At::Ending(Chosen::default()));
+                        self.step(state, shape, byte, guard, out)
+                    }
+                    step => step,
+                }
+            }
             At::Cdata(slot) => match (&self.cdata, guard.is_strict() && byte == CONTROL) {
                 (Some(cdata), false) => match slot.step(&cdata.end, false, byte, guard, out) {
                     Slotted::Inside => Step::Inside,
@@ -144,17 +166,13 @@ impl Tagged {
                 }
             }
             &mut At::Begin(slot, newline, chosen) => self.first_byte(state, slot, newline, chosen, byte, guard, out),
-            &mut At::Ending(chosen) => {
-                let Some(cdata) = &self.cdata else { return Step::Dead };
-                if is_blank(byte) && Choices::is_untouched(chosen) {
-                    return blank(state, byte, guard);
-                }
-                match cdata.after.step(chosen, byte, guard.is_strict(), |_| true) {
-                    Chooses::More(chosen) => go(state, At::Ending(chosen)),
-                    Chooses::Is(_) => go(state, At::Around(Chosen::default(), false)),
-                    _ => Step::Dead,
-                }
-            }
+            &mut At::Ending(chosen) => match self.after.step(chosen, byte, guard.is_strict(), |_| true) {
+                Chooses::More(chosen) => go(state, At::Ending(chosen)),
+                Chooses::Is(_) => go(state, At::Around(Chosen::default(), false)),
+                // A newline may be all that ends a value.
+                _ if is_blank(byte) && Choices::is_untouched(chosen) => blank(state, byte, guard),
+                _ => Step::Dead,
+            },
         }
     }
 
@@ -298,6 +316,9 @@ impl Tagged {
         guard: &mut Guard,
         out: &mut impl Out,
     ) -> Step {
+        if self.quoted {
+            return go(state, At::Quoted(Literal::new()));
+        }
         let Some(slot) = Slot::begin(shape, self.types[opened], guard, out) else { return Step::Dead };
         go(state, At::Begin(slot, self.begins_line[opened], Chosen::default()))
     }

@@ -1,7 +1,7 @@
 //! Properties that hold for any schema and any text, on generated ones.
 
 use super::{Was, gemma, keywords, qwen, read, tagged};
-use crate::dialect::Arguments;
+use crate::dialect::{Arguments, Style};
 use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Nobody, Reader, ShapeId, Shapes, Step};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -138,6 +138,13 @@ fn glm() -> Arguments {
     Arguments::Tagged(keyed)
 }
 
+/// With texts in quotes too.
+fn quoted(key_start: &str, opened: &str, value_end: &str) -> Arguments {
+    let Arguments::Tagged(mut keyed) = tagged(key_start, opened, value_end) else { panic!("it is between tags") };
+    keyed.quoted = true;
+    Arguments::Tagged(keyed)
+}
+
 /// All styles, with the text after the arguments.
 fn styles() -> Vec<(Arguments, &'static str)> {
     let mark = || "]<]m[>[".to_owned();
@@ -150,6 +157,10 @@ fn styles() -> Vec<(Arguments, &'static str)> {
         (qwen(), "</function>"),
         (Arguments::Elements { mark: mark() }, "]<]m[>[</invoke>"),
         (Arguments::Elements { mark: String::new() }, "</invoke>"),
+        (Arguments::Literal(Style::python()), ""),
+        (Arguments::Keywords(Style { keys_apart: true, ..Style::python() }), ")"),
+        (quoted("<parameter=", ">", "</parameter>"), "</function>"),
+        (quoted("", ": ", "\n"), "</lines>"),
     ]
 }
 
@@ -294,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..8, parts in texts()) {
+    fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..12, parts in texts()) {
         let (arguments, after) = styles().swap_remove(style);
         let mut shapes = Shapes::new();
         let (shape, _) = shapes.add(&schema).unwrap();
@@ -321,7 +332,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_a_lenient_reader(
-        (schema, _) in top(), style in 0usize..8,
+        (schema, _) in top(), style in 0usize..12,
         parts in texts(),
     ) {
         let (arguments, after) = styles().swap_remove(style);
@@ -352,7 +363,7 @@ proptest! {
 
     #[test]
     fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
-        (schema, _) in top(), style in 0usize..8, choices in prop::collection::vec(any::<u16>(), 0..60),
+        (schema, _) in top(), style in 0usize..12, choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
         let (arguments, after) = styles().swap_remove(style);
         let mut limits = Limits::default();
