@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json};
 use tokentrie::engine::Runtime;
+use tokentrie::run::{Receipt, ReceiptError};
 use tokentrie::spec::{DataOnly, Over};
 
 fn request(value: &Value) -> Result<ChatRequest, String> {
@@ -108,6 +109,42 @@ fn a_whole_chat() -> Result<(), ChatError> {
     assert!(whole["warnings"][0] == "as told" && whole["finish"] == "tool_calls");
     let last: Value = serde_json::from_str(&event_json(heard.0.last().unwrap())).unwrap();
     assert_eq!(last, json!({"kind": "message_ends"}));
+    Ok(())
+}
+
+#[test]
+fn a_receipt_is_of_one_chat() -> Result<(), ChatError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(&path, ModelOptions::default())?;
+    let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
+    let mut context = model.context(ContextOptions::default().with_n_ctx(Some(1024)).with_n_threads(Some(1)))?;
+    let over = Over::vocab(model.vocab());
+    let ready = |own: &Value| {
+        let mut value = json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "receipt": true});
+        value.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+        request(&value).unwrap().over(&over, &DataOnly).unwrap().ready(&format)
+    };
+    let all = [
+        json!({}),
+        json!({"tools": [erase()], "tool_choice": "required"}),
+        json!({"constraint": {"regex": "[0-9]{3}"}}),
+        json!({"constraint": {"regex": "[0-9]{4}"}}),
+        json!({"enable_thinking": false}),
+    ];
+    for (number, own) in all.iter().enumerate() {
+        let asked = ready(own)?;
+        let subject = asked.receipt_subject().unwrap();
+        let reply = asked.reply(&mut Runtime::Alone(&mut context), &mut ())?;
+        let receipt = Receipt::of(&subject, model.vocab(), &reply.trail, Some(b"key"));
+        assert_eq!(receipt.steps.len(), reply.trail.len());
+        let whole: Value = serde_json::from_str(&reply.to_json(&[], Some(&receipt))).unwrap();
+        let read = Receipt::from_json(whole["receipt"].to_string().as_bytes()).unwrap();
+        for (other, own) in all.iter().enumerate() {
+            assert_eq!(ready(own)?.check_receipt(&read, Some(b"key")).is_ok(), other == number, "{number} {other}");
+        }
+        assert!(matches!(ready(own)?.check_receipt(&read, None), Err(ReceiptError::NeedsKey)));
+    }
+    assert!(ready(&json!({"receipt": false}))?.receipt_subject().is_none());
     Ok(())
 }
 
