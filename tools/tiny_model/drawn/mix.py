@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from drawn import calls, corpus, decisions
+from drawn import calls, corpus
 from drawn.corpus import Document
 
 GROWTH = 1_800_000
 DRILL = 600_000
-DECISIONS = 0.3
 
 
 def draw(rng: Random, seen: int, room: int) -> Document:
@@ -49,11 +48,9 @@ def names(rng: Random) -> str:
 
 
 def chat(rng: Random, room: int) -> Document:
-    """Once single words are chosen well: chats with calls, decisions, and enough of everything else to keep it."""
+    """Once single words are chosen well: chats with calls, and enough of everything else to keep it."""
     if room < 200:
         return calls.bare_document(rng, 2) if rng.random() < 0.1 else small(rng, room)
-    if rng.random() < DECISIONS:
-        return decisions.document(rng, 8, 20 if room > 700 and rng.random() < 0.1 else 6)
     kind = rng.random()
     dense = rng.random() < 0.4
     if kind < 0.5:
