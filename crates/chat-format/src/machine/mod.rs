@@ -24,8 +24,8 @@ mod state;
 mod walk;
 
 pub(crate) use crate::values::Nobody;
-pub(crate) use compile::{Plan, is_set_off};
 pub use compile::ToolChoice;
+pub(crate) use compile::{Plan, is_set_off};
 pub(crate) use listener::{Called, Listener};
 pub(crate) use seq::{Outcome, Seq};
 pub(crate) use state::{Region, State};
