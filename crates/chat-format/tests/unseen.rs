@@ -182,6 +182,20 @@ fn a_sign_before_the_name_where_a_mark_begins_content() {
 }
 
 #[test]
+fn a_sign_and_a_name_on_the_line_of_the_header() {
+    let template = "{%- if tools -%}{{ tools | tojson }}{%- endif -%}{%- for m in messages -%}<|{{ m.role }}\
+        {%- if m.tool_calls -%}{%- set f = m.tool_calls[0].function -%}{{ ' @' ~ f.name ~ '\n' }}\
+        {{- f.arguments | tojson }}{%- else -%}{{ '\n' ~ m.content }}{%- endif -%}<|end|>{{ '\n' }}{%- endfor -%}\
+        {%- if add_generation_prompt -%}<|assistant{%- endif -%}";
+    // Its check tries a name that there is not, which must be refused.
+    let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
+    assert_eq!(format.analysis().degraded, None);
+    assert_eq!(format.analysis().dialect.content.start, "\n");
+    means(&format, " @ring\n{\"n\": 2}", "", "", &[("ring", json!({"n": 2}))]);
+    means(&format, "\nSeven @ring.", "Seven @ring.", "", &[]);
+}
+
+#[test]
 fn what_the_prompt_ends_with_begins_the_one_call_or_content() {
     let reply = "{% if m.tool_calls %}{% set f = m.tool_calls[0].function %}>>>{{ f.name ~ '\n' }}{{ f.arguments | \
         tojson }}{% else %}>>>{{ 'all\n' ~ m.content }}{% endif %}";

@@ -30,7 +30,7 @@ pub(crate) use prompt::with_usual_variables;
 pub use prompt::{Continued, PromptOptions};
 pub use tools_in::ToolsIn;
 
-use crate::dialect::{ContentMode, Dialect, ReasoningMode};
+use crate::dialect::{ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use calls::Written;
 use chat_template::{ChatTemplate, TemplateError};
 use frame::{Frame, Taken};
@@ -183,6 +183,9 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     dialect.content = frame.content.clone();
     dialect.turns = frame.turns.clone();
     dialect.turns.end = frame::end_of_turn(&frame);
+    if dialect.content.mode == ContentMode::Plain && is_line_shared(&frame, &dialect) {
+        "\n".clone_into(&mut dialect.content.start);
+    }
     // A marker of its own that ends a turn with calls, where such turns do not go on.
     let end = written.turn_end.trim();
     if dialect.joints.is_empty() && matches!(text::segments(end)[..], [text::Segment::Marker(_)]) {
@@ -231,6 +234,22 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
         shows_tools: capabilities.tools || capabilities::shows_functions(probe),
         dialect,
     }
+}
+
+/// Whether the line of the header goes on with a sign and the name of a call: headers are lines, and the prompt ends in
+/// one.
+fn is_line_shared(frame: &Frame, dialect: &Dialect) -> bool {
+    let is_sign = |pattern: &Pattern| {
+        let parts = &pattern.parts[..];
+        pattern.at_start_only
+            && matches!(parts, [Part::Text(head), Part::Name, ..] if !head.trim().starts_with(char::is_alphanumeric))
+    };
+    let mut patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
+    let prompt = &frame.prompts.thinking;
+    let is_line = !prompt.is_empty() && !prompt.ends_with('\n');
+    is_line
+        && [&dialect.turns.assistant, &dialect.turns.user].iter().any(|turn| turn.ends_with('\n'))
+        && patterns.next().is_some_and(is_sign)
 }
 
 /// What stands between the messages of a reply, where it has several.

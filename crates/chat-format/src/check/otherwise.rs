@@ -3,7 +3,7 @@
 
 use super::{Check, Reply};
 use crate::analysis::text::{floor, length_of_last_marker};
-use crate::dialect::{ContentMode, Part, ReasoningMode};
+use crate::dialect::{Part, ReasoningMode};
 use crate::machine::{ToolChoice, is_set_off};
 use crate::reply::Message;
 use crate::tools::Tools;
@@ -54,13 +54,8 @@ impl Check<'_> {
     fn addressed(&self) -> Option<usize> {
         let dialect = &self.format.analysis().dialect;
         let pattern = dialect.calls.iter().flat_map(|calls| &calls.patterns).next()?;
-        let [Part::Text(head), Part::Name, ..] = &pattern.parts[..] else { return None };
-        // Where headers are lines and the prompt's is not at its end, the rest of it says who a reply is for.
-        let prompt = &self.format.analysis().prompt_thinking;
-        let turns = [&dialect.turns.assistant, &dialect.turns.user];
-        let lined = !prompt.is_empty() && !prompt.ends_with('\n') && turns.iter().any(|turn| turn.ends_with('\n'));
-        let is_sign = pattern.at_start_only && !head.trim().starts_with(char::is_alphanumeric);
-        (dialect.content.mode == ContentMode::Wrapped || (lined && is_sign)).then_some(0)
+        let [Part::Text(_), Part::Name, ..] = &pattern.parts[..] else { return None };
+        dialect.content.is_addressed().then_some(0)
     }
 
     /// Where the marker ends that begins calls.

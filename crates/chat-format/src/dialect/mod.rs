@@ -74,12 +74,20 @@ pub enum ReasoningMode {
 pub struct Content {
     /// Whether it is.
     pub mode: ContentMode,
-    /// What it begins with, where it is marked.
+    /// What it begins with, where it is marked; the end of the line, where that of the header goes on with whom a reply
+    /// is for.
     pub start: String,
     /// What it ends with; may be empty where it runs to the end of the turn.
     pub end: String,
     /// Other texts it may begin with, such as other headers of a message.
     pub other_starts: Vec<String>,
+}
+
+impl Content {
+    /// Whether all content begins so, and what a reply begins with otherwise says who it is for.
+    pub(crate) fn is_addressed(&self) -> bool {
+        self.mode == ContentMode::Wrapped || (self.mode == ContentMode::Plain && !self.start.is_empty())
+    }
 }
 
 /// Whether content is marked.

@@ -45,7 +45,7 @@ const MOST_WAYS: usize = 200;
 impl Plan<'_> {
     pub(crate) fn compile(self) -> Machine {
         let Self { dialect, tools, strict, .. } = self;
-        let addressed = dialect.content.mode == ContentMode::Wrapped;
+        let addressed = dialect.content.is_addressed();
         let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, ..Seqs::default() };
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
@@ -95,7 +95,7 @@ struct Seqs {
 /// Texts right before a name: what a call begins with, and what else is for somebody.
 fn recipients(dialect: &Dialect) -> Vec<String> {
     let patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
-    let addressed = dialect.content.mode == ContentMode::Wrapped;
+    let addressed = dialect.content.is_addressed();
     let begins = |pattern: &Pattern, head: &str| is_marker(head.as_bytes()) || (addressed && pattern.at_start_only);
     let mut found: Vec<String> = patterns
         .filter_map(|pattern| match &pattern.parts[..] {

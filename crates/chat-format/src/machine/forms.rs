@@ -95,9 +95,10 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
                 blanks = &given[given.trim_end().len()..];
             }
             Part::Name => {
-                if strict {
-                    atoms.extend(before.chars().map(|_| Atom::Blank));
-                }
+                // Who reads takes any white space after a word that the template sets apart from the name.
+                let is_word = matches!(atoms.last(), Some(Atom::Text(text)) if text.ends_with_word());
+                let blanks = if strict { before.chars().count() } else { usize::from(is_word && !before.is_empty()) };
+                atoms.extend(std::iter::repeat_n(Atom::Blank, blanks));
                 atoms.push(Atom::Name);
             }
             Part::Id => atoms.push(Atom::Id),

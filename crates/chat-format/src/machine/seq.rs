@@ -79,6 +79,11 @@ impl Literal {
         Self { text: text.trim().as_bytes().into(), blanks: blanks.as_bytes().into() }
     }
 
+    /// Whether the sign at its end is one of a word.
+    pub(crate) fn ends_with_word(&self) -> bool {
+        self.text.last().is_some_and(u8::is_ascii_alphanumeric)
+    }
+
     /// White space counts: it is the text.
     pub(crate) fn exactly(text: &str) -> Self {
         Self { text: text.as_bytes().into(), blanks: Box::default() }

@@ -24,7 +24,7 @@ fn read(format: &ChatFormat, reply: &str) -> Message {
 }
 
 /// What prompts say, as those of models in use do; a call of `ring` as it is meant, and the marker it begins with.
-const TOLD: [(&str, &str, &str, &str); 19] = [
+const TOLD: [(&str, &str, &str, &str); 21] = [
     (
         "an object in tags",
         "Return a json object within <tool_call></tool_call> XML tags:\n<tool_call>\n\
@@ -172,6 +172,18 @@ const TOLD: [(&str, &str, &str, &str); 19] = [
         "[CALLS]",
     ),
     (
+        "lines in tags",
+        "Call so:\n<call>\nNAME\n- THE_KEY: THE VALUE\n</call>\n",
+        "<call>\nring\n- place: here\n- times: 2\n</call>",
+        "<call>",
+    ),
+    (
+        "lines in code",
+        "Call so:\n```call\nNAME\nTHE_KEY=THE VALUE\n```\n",
+        "```call\nring\nplace=here\ntimes=2\n```",
+        "```call",
+    ),
+    (
         "pairs with quotes of their own",
         "Call so:\n<|call>call:NAME{key:<|\"|>value<|\"|>}<call|>\n",
         "<|call>call:ring{place:<|\"|>here<|\"|>,times:2}<call|>",
@@ -235,6 +247,7 @@ fn what_shows_no_call_is_none() {
         // A marker that is named alone does not say what follows it.
         "respond only with <|tool_call|> followed by a JSON list of tools used.",
         "Results stand in <tool_response></tool_response>.",
+        "Results are as follows:\n<result>\nit says: what\n</result>\n<b>\nText\n\nand: more\n</b>",
     ] {
         let format = format(told, &[]);
         assert_eq!(format.analysis().dialect.calls, None, "{told}");
@@ -271,6 +284,7 @@ fn prompts_of_strangers_cost_little() {
         long("<tool-call-id>"),
         long("```json\n{\"a\": 1}\n"),
         long("<arg_key>a</arg_key><arg_value>"),
+        long("<a>b\nc: d\n"),
     ] {
         let started = std::time::Instant::now();
         let format = format(&told, &[]);

@@ -3,6 +3,7 @@
 use crate::analysis::probe::Probe;
 use crate::analysis::text::{CLOSING, Segment, segments};
 use crate::dialect::Part;
+use crate::machine::is_set_off;
 
 /// Stands for a tool's name.
 pub(super) const NAME: char = '\u{E000}';
@@ -100,6 +101,8 @@ pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
     {
         let word =
             text.rsplit(|sign| CLOSING.contains(&sign) || matches!(sign, ' ' | '\n' | '"')).next().unwrap_or_default();
+        // A marker that is a word between signs is no part of the id.
+        let word = if is_set_off(word.trim().as_bytes()) { "" } else { word };
         let tag = &text[..text.len() - word.len()];
         let pieces = [tag, word].map(|text| Part::Text(text.to_owned()));
         let pieces: Vec<Part> = pieces.into_iter().filter(|part| *part != Part::Text(String::new())).collect();

@@ -7,6 +7,7 @@
 //! ```
 
 mod cores;
+mod lines;
 mod words;
 
 use super::ends::{FENCE, ends, opened};

@@ -60,7 +60,8 @@ impl<'a> Told<'a> {
         let elements = numbers().filter_map(|number| self.element(number));
         let pairs = braces().filter_map(|at| self.pairs(at));
         let keywords = brackets().filter_map(|at| self.keywords(at));
-        objects.chain(keyed).chain(named).chain(tagged).chain(elements).chain(pairs).chain(keywords)
+        let all = objects.chain(keyed).chain(named).chain(tagged).chain(elements).chain(pairs).chain(keywords);
+        all.chain(self.lines())
     }
 
     /// The fields of the object that begins here, and where it ends. Values may be words for what stands there.
