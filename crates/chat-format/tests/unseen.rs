@@ -176,8 +176,9 @@ fn a_sign_before_the_name_where_a_mark_begins_content() {
     let calls = "{% for c in m.tool_calls %}@{{ c.function.name }}<|says|>{{ c.function.arguments | tojson }}\
         {% endfor %}{% if not m.tool_calls %}<|says|>{{ m.content }}{% endif %}";
     // Its check tries a name that there is not, which must be refused.
-    let format = template(calls, END, "");
+    let format = template(&format!("{}{calls}", THINKS.replace("think>", "@think>").replace("</@", "<@/")), END, "");
     means(&format, "@ring<|says|>{\"n\": 2}", "", "", &[("ring", json!({"n": 2}))]);
+    means(&format, "<@think>Well.<@/think><|says|>Seven.", "Seven.", "Well.", &[]);
     means(&format, "<|says|>Seven @ 2.", "Seven @ 2.", "", &[]);
 }
 

@@ -78,6 +78,8 @@ impl Markers {
                 let count = if dfa.is_match(at) { dfa.match_len(at) } else { 0 };
                 let found = (0..count).map(|n| dfa.match_pattern(at, n).as_usize());
                 let longest = found.max_by_key(|&found| self.texts[found].len());
+                // What stands inside of a marker that is begun before it is part of that: `@` in `<@think>`.
+                let longest = longest.filter(|&found| self.texts[found].len() >= length as usize);
                 let of = match longest {
                     Some(found) => Begun { marker: found as u32, length: self.texts[found].len() as u32, whole: true },
                     None => Begun { marker: number, length, whole: false },
@@ -151,6 +153,22 @@ mod tests {
                 .last(),
             Some(Found::Marker(1, 7))
         );
+    }
+
+    #[test]
+    fn what_begins_first_is_found() {
+        let markers = Markers::new(vec![b"@".to_vec(), b"<@think>".to_vec()]);
+        let found = |text: &str| {
+            let mut seen = Seen::default();
+            text.bytes().find_map(|byte| match markers.step(seen, byte) {
+                Found::Text(next) => {
+                    seen = next;
+                    None
+                }
+                Found::Marker(marker, length) => Some((marker, length)),
+            })
+        };
+        assert_eq!((found("<@think>"), found("<@t @"), found("< @")), (Some((1, 8)), Some((0, 1)), Some((0, 1))));
     }
 
     #[test]
