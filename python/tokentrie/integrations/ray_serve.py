@@ -72,8 +72,9 @@ def application(
         OptionError: a number is out of range.
 
     Example:
+        >>> import ray.serve
         >>> from tokentrie.integrations.ray_serve import application
-        >>> app = application(num_replicas=2, sets=None)  # for ray.serve.run(app)
+        >>> app = application(num_replicas=2)  # for ray.serve.run(app)
         >>> type(app).__name__
         'Application'
     """
