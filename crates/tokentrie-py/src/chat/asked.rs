@@ -110,7 +110,7 @@ impl ChatFormat {
     #[pyo3(signature = (
         receipt, messages, tools, tool_choice, *, vocab, key, parallel_tool_calls, tools_in, enable_thinking,
         thinking_budget, constraint, continue_final_message, template_variables
-    ))]
+    ), text_signature = "($self, receipt, messages, tools, tool_choice, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _verify_receipt<'py>(
         &self,
