@@ -87,7 +87,7 @@ def pick(client: Client, numbers: Iterator[int] = itertools.count()) -> None:  #
 
 
 def decide(client: Client) -> None:
-    """One decision; of a server that has none, one word of three by a grammar."""
+    """One decision among three."""
     said = json.loads(client.post("/v1/decisions", {"model": "any", "input": STATE, "questions": [CHOICE]}).read())
     (answer,) = said["answers"]
     if answer["choice"] not in NAMES or abs(sum(one["probability"] for one in answer["probabilities"]) - 1) > 1e-6:

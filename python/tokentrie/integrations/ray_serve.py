@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import tokentrie
+from tokentrie.cli.serving.serve import TINY
 from tokentrie.integrations._shared.require import required
 from tokentrie.integrations.ray import assigned_cpus
 
-TINY = "tokentrie-tiny"
-"""The name of the model in the package."""
 ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
 """Of Ray 2.60 and later."""
 
@@ -87,16 +86,17 @@ def application(
         raise tokentrie.OptionError("models is empty: give a file, or files by name")
 
     def build() -> Any:
+        from tokentrie.serve import Settings, create_app
+        from tokentrie.serve.models import Calls, Served
+
+        calls = Calls(slots, max_queue, precise)
         # In the replica: here Ray knows how many CPUs it has.
-        return _app(
-            {name: None if path is None else Path(path) for name, path in files.items()},
-            {"slots": slots, "max_queue": max_queue, "n_gpu_layers": n_gpu_layers, "precise": precise},
-            n_ctx,
-            n_threads,
-            timeout,
-            receipt_key,
-            {"keys": keys, "cors": cors, "max_body": max_body, "sets": None if sets is None else Path(sets)},
-        )
+        cpus = assigned_cpus() if n_threads is None else n_threads
+        paths = [(name, None if path is None else Path(path)) for name, path in files.items()]
+        opened = [(name, calls.open(path, n_ctx, n_gpu_layers, cpus)) for name, path in paths]
+        served = [Served(name, model, timeout, receipt_key=receipt_key) for name, model in opened]
+        folder = None if sets is None else Path(sets)
+        return create_app(served, Settings(keys, max_body, cors, calls.threads(len(served)), folder, fixed_sets=True))
 
     if sticky:
         required(ROUTER.rpartition(".")[0], "ray-serve")
@@ -108,32 +108,3 @@ def application(
     elif "num_replicas" not in options:
         options["num_replicas"] = 1
     return serve.deployment(**options)(serve.ingress(build)()).bind()
-
-
-def _app(
-    files: dict[str, Path | None],
-    engine: dict[str, Any],
-    n_ctx: int | None,
-    n_threads: int | None,
-    timeout: float | None,
-    receipt_key: bytes | None,
-    settings: dict[str, Any],
-) -> Any:
-    from tokentrie.serve import Settings, create_app
-    from tokentrie.serve.models import Served
-
-    slots = engine["slots"]
-    # One slot that is fixed has a queue; a model without an engine lets everybody wait.
-    batching: Any = "fixed" if engine["precise"] or slots == 1 else "free"
-    cpus = n_threads if n_threads is not None else assigned_cpus()
-    served = [
-        Served(
-            name,
-            tokentrie.Model(path, n_ctx, n_threads=cpus, batching=batching, **engine),
-            timeout,
-            receipt_key=receipt_key,
-        )
-        for name, path in files.items()
-    ]
-    threads = len(served) * (slots + engine["max_queue"]) + 8
-    return create_app(served, Settings(threads=threads, fixed_sets=True, **settings))

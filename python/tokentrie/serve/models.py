@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
@@ -16,6 +17,33 @@ from tokentrie.streaming import in_background
 
 T = TypeVar("T")
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How many calls of a model run and wait, and whether their bits are always the same."""
+
+    slots: int
+    max_queue: int
+    precise: bool
+
+    def open(self, path: Path | None, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None) -> Model:
+        """The model of a file, or the tiny one. Raises as `Model`."""
+        return Model(
+            path,
+            n_ctx,
+            n_gpu_layers,
+            n_threads,
+            precise=self.precise,
+            slots=self.slots,
+            max_queue=self.max_queue,
+            # One slot that is fixed has a queue; a model without an engine lets everybody wait.
+            batching="fixed" if self.precise or self.slots == 1 else "free",
+        )
+
+    def threads(self, models: int) -> int:
+        """What a server of so many models needs: each call has one, and there are some for what is short."""
+        return models * (self.slots + self.max_queue) + 8
 
 
 @dataclass(frozen=True)

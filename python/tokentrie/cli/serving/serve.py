@@ -92,7 +92,7 @@ def run(
         import uvicorn
 
         from tokentrie.serve.app import Settings, create_app
-        from tokentrie.serve.models import Served
+        from tokentrie.serve.models import Calls, Served
         from tokentrie.serve.store import Quota
     except ImportError as error:
         raise tokentrie.OptionError(f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})") from None
@@ -102,10 +102,12 @@ def run(
             f"two models are named {again[0]!r}: give names, as in NAME=PATH", param_hint="--model"
         )
     listening = _listening(host, port)
-    served = [
-        Served(name, _open(path, limits, hardware), limits.timeout, receipt_key=receipt_key) for name, path in models
+    calls = Calls(limits.slots, limits.max_queue, limits.precise)
+    opened = [
+        (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
     ]
-    threads = len(served) * (limits.slots + limits.max_queue) + 8
+    served = [Served(name, model, limits.timeout, receipt_key=receipt_key) for name, model in opened]
+    threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
     app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota))
 
@@ -155,17 +157,3 @@ def _listening(host: str, port: int) -> socket.socket:
         return listening
     except OSError as error:
         raise OSError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-
-
-def _open(path: Path | None, limits: Limits, hardware: Hardware) -> tokentrie.Model:
-    return tokentrie.Model(
-        path,
-        hardware.n_ctx,
-        hardware.n_gpu_layers,
-        hardware.n_threads,
-        precise=limits.precise,
-        slots=limits.slots,
-        max_queue=limits.max_queue,
-        # One slot that is fixed has a queue; a model without an engine lets everybody wait.
-        batching="fixed" if limits.precise or limits.slots == 1 else "free",
-    )
