@@ -195,7 +195,7 @@ impl ReadyChat {
                 for generate in each {
                     let mut reading = read.clone().by(&mut *watch, &end);
                     let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
-                    let reply = end.of(&generated, reading);
+                    let reply = end.of(generated, reading);
                     let is_cancelled = reply.finish == ChatFinish::Cancelled;
                     all.push(reply);
                     if is_cancelled {
@@ -213,7 +213,7 @@ impl ReadyChat {
                     let (vocab, host) = (engine.vocab(), engine.host());
                     let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
                     let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
-                        let reply = done.map(|(generated, reading)| end.of(&generated, reading));
+                        let reply = done.map(|(generated, reading)| end.of(generated, reading));
                         // Who does not listen any more has stopped it.
                         let _ = tell.send(Said::Done(reply));
                     };
@@ -263,7 +263,7 @@ struct End {
 }
 
 impl End {
-    fn of<W: ChatWatch>(&self, generated: &Generated, reading: Reading<W>) -> ChatReply {
+    fn of<W: ChatWatch>(&self, generated: Generated, reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish == Finish::Stopped && !reading.is_over();
         let content_is_whole = !self.is_held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
@@ -289,6 +289,6 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        ChatReply { message, shares, logprobs, trail: generated.trail.clone(), content_is_whole, finish, stats }
+        ChatReply { message, shares, logprobs, trail: generated.trail, content_is_whole, finish, stats }
     }
 }

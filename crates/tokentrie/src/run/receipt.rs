@@ -12,8 +12,7 @@ use trie_core::{After, Scratch, Span, SpanRules, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
 /// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
-/// what the model made of it. [`Receipt::check_seal`] and
-/// [`Receipt::check_steps`] check it without the model.
+/// what the model made of it. [`Receipt::check_seal`] and [`Receipt::check_steps`] check it without the model.
 ///
 /// All of it is chained by SHA-256: `seal` is the last of the chain, or an HMAC of it where there is a key. Without a
 /// key everybody can seal another receipt; the tokens and masks of it must still be those of the constraint.
