@@ -125,20 +125,56 @@ fn argmax_except(row: &[f32], except: Except<'_>) -> Option<Pick> {
     best
 }
 
-/// As [`argmax`] over the bits of a mask. Words are compared as wholes where all of their bits are set.
+/// Words of a mask that are compared before their lanes are.
+const WORDS: usize = 16;
+/// Up to so many bits of a word are compared one by one.
+const FEW_BITS: u32 = 3;
+
+/// As [`argmax`] over the bits of a mask: in blocks of words, and only the winning block is searched for the label.
 fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
-    let start = Pick { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
-    let words = row.chunks(32).zip(mask.words()).zip(0u32..);
-    Some(words.fold(start, |best, ((logits, &word), at)| {
-        if word == u32::MAX && logits.iter().copied().fold(f32::NEG_INFINITY, greater) <= best.logit {
-            return best;
+    let mut best = Pick { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
+    let mut winner = 0;
+    let blocks = || row.chunks(32 * WORDS).zip(mask.words().chunks(WORDS)).enumerate();
+    for (block, (logits, words)) in blocks() {
+        let high = words_max(logits, words);
+        if high > best.logit {
+            (best.logit, winner) = (high, block);
         }
-        let bits = logits.iter().enumerate().filter(|&(bit, _)| word >> bit & 1 == 1);
-        bits.fold(best, |best, (bit, &logit)| match TokenId::new(at * 32 + bit as u32) {
-            Some(token) if logit > best.logit => Pick { token, logit },
-            _ => best,
-        })
-    }))
+    }
+    if best.logit > f32::NEG_INFINITY
+        && let Some((block, (logits, words))) = blocks().nth(winner)
+    {
+        let is_best = |&at: &usize| logits[at] == best.logit && words[at / 32] >> (at % 32) & 1 == 1;
+        let first = (0..logits.len().min(32 * words.len())).find(is_best)?;
+        best.token = TokenId::new((block * 32 * WORDS + first) as u32)?;
+    }
+    Some(best)
+}
+
+/// The highest logit whose bit is set, or −inf.
+fn words_max(logits: &[f32], words: &[u32]) -> f32 {
+    let mut high = [f32::NEG_INFINITY; 32];
+    let (whole, rest) = logits.as_chunks::<32>();
+    for (chunk, &word) in whole.iter().zip(words) {
+        if word.count_ones() <= FEW_BITS {
+            let mut left = word;
+            while left != 0 {
+                let lane = left.trailing_zeros() as usize;
+                high[lane] = greater(high[lane], chunk[lane]);
+                left &= left - 1;
+            }
+            continue;
+        }
+        for lane in 0..32 {
+            let logit = if word >> lane & 1 == 1 { chunk[lane] } else { f32::NEG_INFINITY };
+            high[lane] = greater(high[lane], logit);
+        }
+    }
+    let last = words.get(whole.len()).copied().unwrap_or(0);
+    for (lane, &logit) in rest.iter().enumerate().filter(|(lane, _)| last >> lane & 1 == 1) {
+        high[lane] = greater(high[lane], logit);
+    }
+    high.into_iter().fold(f32::NEG_INFINITY, greater)
 }
 
 /// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits: weights are not added here.
