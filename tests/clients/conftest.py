@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,8 @@ def pytest_runtest_makereport(
     if OUTCOMES and report.when == "call" and not report.skipped and "base" in getattr(item, "fixturenames", ()):
         crash = getattr(report.longrepr, "reprcrash", None)
         why = None if report.passed else crash.message if crash else str(report.longrepr)
-        within: dict[str, str | None] = dict(report.user_properties).get("programs", {})
+        told: dict[str, Any] = dict(report.user_properties)
+        within: dict[str, str | None] = told.get("programs", {})
         note({f"{item.nodeid}::{name}": one for name, one in within.items()} or {item.nodeid: why})
     return report
 
