@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,17 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", [path.stem.removesuffix(".test") for path in sorted(HERE.glob("*.test.ts"))])
-def test_client(base: str, key: str, name: str) -> None:
+def test_client(base: str, key: str, name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     assert BUN is not None
     told = {"TOKENTRIE_CLIENTS_URL": base, "TOKENTRIE_CLIENTS_KEY": key}
-    done = subprocess.run([BUN, "test", f"./{name}.test.ts"], cwd=HERE, env={**os.environ, **told}, timeout=300)
+    report = tmp_path / "report.xml"
+    command = [BUN, "test", f"./{name}.test.ts", "--timeout=60000", "--reporter=junit", f"--reporter-outfile={report}"]
+    done = subprocess.run(command, cwd=HERE, env={**os.environ, **told}, timeout=300)
+    # A file holds several programs.
+    ends: dict[str, str | None] = {}
+    for case in ET.parse(report).iter("testcase"):
+        failure = case.find("failure")
+        within = f"{group}: " if (group := case.get("classname")) else ""
+        ends[within + case.attrib["name"]] = None if failure is None else failure.get("message", "failed")
+    record_property("programs", ends)
     assert done.returncode == 0
