@@ -235,8 +235,8 @@ impl<'a> Check<'a> {
         if !conversation.tools {
             return None;
         }
-        if let Some(at) = self.refused(&reply, &ToolChoice::Auto) {
-            return Some(format!("the constraint refuses it at byte {at} of {}", reply.shown()));
+        if let Some(how) = self.refused(&reply, &ToolChoice::Auto) {
+            return Some(how);
         }
         self.otherwise(&got, &reply, &tools)
     }
@@ -270,18 +270,19 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Where the constraint does not let the reply go on.
-    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<usize> {
+    /// Why the constraint does not let the reply go on, and where.
+    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<String> {
+        let at_byte = |at: usize| format!("the constraint refuses it at byte {at} of {}", reply.shown());
         let machine = match self.format.machine(Some(&self.tools), choice, true, true) {
             Ok(made) => made.machine,
-            Err(_) => return Some(0),
+            Err(error) => return Some(format!("there is no constraint: {error}")),
         };
         let mut state = after(&machine, &reply.prompt, self.format.known(&reply.prompt));
         for (at, byte) in reply.text.bytes().enumerate() {
             if machine.step(&mut state, byte, false, &mut Nobody).is_err() {
-                return Some(at);
+                return Some(at_byte(at));
             }
         }
-        (!machine.is_end(&state)).then_some(reply.text.len())
+        (!machine.is_end(&state)).then(|| at_byte(reply.text.len()))
     }
 }
