@@ -139,6 +139,11 @@ pub(super) fn all(id: &dyn Fn(usize, &str) -> String) -> Vec<Probe> {
     ]
 }
 
+/// The name of the tool that is called.
+pub(super) fn name_of(call: &Value) -> &str {
+    call["function"]["name"].as_str().unwrap_or_default()
+}
+
 /// What of a message did not come back as it was.
 pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<String> {
     let text = |key: &str| message[key].as_str().filter(|text| rendered.contains(text.trim())).unwrap_or_default();
