@@ -120,7 +120,10 @@ impl<'a> Check<'a> {
 
     fn render(&self, conversation: Conversation, reply: Option<&Value>, prompt: bool) -> Option<String> {
         let mut messages = vec![json!({"role": "user", "content": probes::ASKED})];
-        messages.extend(reply.map(|reply| self.format.analysis().shaped(reply)));
+        let analysis = self.format.analysis();
+        // Calls that are only told of become content when they are shaped.
+        let as_is = |reply: &Value| analysis.told.is_some() && reply["tool_calls"].is_array();
+        messages.extend(reply.map(|reply| if as_is(reply) { reply.clone() } else { analysis.shaped(reply) }));
         let key = format!("{conversation:?} {prompt} {}", Value::Array(messages.clone()));
         if let Some(known) = lock(self.seen).get(&key) {
             return known.clone();
@@ -162,9 +165,13 @@ impl<'a> Check<'a> {
     /// The reply of a conversation, if the template renders it; calls that it only tells of, as its example has them.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         let calls = message["tool_calls"].as_array().filter(|calls| !calls.is_empty());
-        let Some((example, calls)) = self.format.analysis().told.as_ref().zip(calls) else {
-            return self.rendered(conversation, message, turn_end);
-        };
+        let rendered = || self.rendered(conversation, message, turn_end);
+        let Some((example, calls)) = self.format.analysis().told.as_ref().zip(calls) else { return rendered() };
+        // What the template writes itself counts, not what it tells.
+        let written = |reply: &Reply| calls.iter().all(|call| reply.text.contains(probes::name_of(call)));
+        if let Some(reply) = rendered().filter(written) {
+            return Some(reply);
+        }
         let mut said = message.clone();
         said.as_object_mut()?.shift_remove("tool_calls");
         let mut reply = self.rendered(conversation, &said, turn_end)?;
@@ -235,8 +242,8 @@ impl<'a> Check<'a> {
         if !conversation.tools {
             return None;
         }
-        if let Some(at) = self.refused(&reply, &ToolChoice::Auto) {
-            return Some(format!("the constraint refuses it at byte {at} of {}", reply.shown()));
+        if let Some(how) = self.refused(&reply, &ToolChoice::Auto) {
+            return Some(how);
         }
         self.otherwise(&got, &reply, &tools)
     }
@@ -270,18 +277,19 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Where the constraint does not let the reply go on.
-    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<usize> {
+    /// Why the constraint does not let the reply go on, and where.
+    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<String> {
+        let at_byte = |at: usize| format!("the constraint refuses it at byte {at} of {}", reply.shown());
         let machine = match self.format.machine(Some(&self.tools), choice, true, true) {
             Ok(made) => made.machine,
-            Err(_) => return Some(0),
+            Err(error) => return Some(format!("there is no constraint: {error}")),
         };
         let mut state = after(&machine, &reply.prompt, self.format.known(&reply.prompt));
         for (at, byte) in reply.text.bytes().enumerate() {
             if machine.step(&mut state, byte, false, &mut Nobody).is_err() {
-                return Some(at);
+                return Some(at_byte(at));
             }
         }
-        (!machine.is_end(&state)).then_some(reply.text.len())
+        (!machine.is_end(&state)).then(|| at_byte(reply.text.len()))
     }
 }

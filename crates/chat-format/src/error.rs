@@ -19,7 +19,10 @@ pub enum FormatError {
         error: ShapeError,
     },
     /// A name that this format cannot write.
-    #[error("tool {tool:?} cannot be called in this format: its name holds {text:?}, which ends names there")]
+    #[error(
+        "tool {tool:?} cannot be called in this format: its name holds {text:?}, which ends names there; give the tool \
+         a name without it"
+    )]
     Name {
         /// The tool.
         tool: String,

@@ -228,7 +228,9 @@ fn check_named(check: &mut Check, analysis: &Analysis, known: &Value, pieces: &P
             let cdata = known["cdata_values"].as_bool().unwrap_or_default();
             check.same("cdata", &keyed.cdata.to_string(), &cdata.to_string());
         }
-        Some(Arguments::Elements { mark }) => check.alike("mark", &format!("{mark}<"), text_of(known, "arg_prefix")),
+        Some(Arguments::Elements { mark, .. }) => {
+            check.alike("mark", &format!("{mark}<"), text_of(known, "arg_prefix"));
+        }
         Some(Arguments::Pairs(style)) => check.same("quote", &style.quotes[0].mark, text_of(known, "string_quote")),
         _ => {}
     }

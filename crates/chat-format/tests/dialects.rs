@@ -76,7 +76,7 @@ fn shown_pattern(pattern: &Pattern) -> String {
         }
         Part::Arguments(Arguments::Keywords(style)) => format!("keywords{}", style.quotes[0].mark),
         Part::Arguments(Arguments::Pairs(style)) => format!("pairs{}", style.quotes[0].mark),
-        Part::Arguments(Arguments::Elements { mark }) => format!("elements{mark:?}"),
+        Part::Arguments(Arguments::Elements { mark, .. }) => format!("elements{mark:?}"),
         Part::Arguments(_) => "json".into(),
         Part::Name => "NAME".into(),
         other => format!("{other:?}").to_uppercase(),

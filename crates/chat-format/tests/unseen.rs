@@ -216,6 +216,15 @@ fn arguments_that_the_template_prints() {
 }
 
 #[test]
+fn json_in_elements() {
+    let calls = "{% for c in m.tool_calls %}<call name=\"{{ c.function.name }}\">{% for k, v in c.function.arguments\
+        .items() %}<{{ k }}>{{ v | tojson }}</{{ k }}>\n{% endfor %}</call>{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    let call = "<call name=\"ring\"><n>\"a</n>\"</n>\n<m>[2]</m>\n</call>";
+    means(&format, call, "", "", &[("ring", json!({"n": "a</n>", "m": [2]}))]);
+}
+
+#[test]
 fn arguments_before_the_name() {
     let call = "<call>{\"input\": {{ c.function.arguments | tojson }}, \"tool\": \"{{ c.function.name }}\"}</call>";
     let format = template(&format!("{SAYS}{{% for c in m.tool_calls %}}{call}{{% endfor %}}"), END, "");

@@ -126,7 +126,7 @@ fn of_arguments(arguments: &Arguments) -> Value {
         }
         Arguments::Keywords(style) => json!({"keywords": of_style(style)}),
         Arguments::Pairs(style) => json!({"pairs": of_style(style)}),
-        Arguments::Elements { mark } => json!({"elements": {"mark": mark}}),
+        Arguments::Elements { mark, quoted } => json!({"elements": {"mark": mark, "quoted": quoted}}),
     }
 }
 

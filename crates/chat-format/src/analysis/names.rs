@@ -140,7 +140,7 @@ pub(super) fn preserved<'a>(dialect: &'a Dialect, around: [&'a str; 3]) -> Vec<S
                     texts.extend(keyed.opened.iter().map(|opened| opened.text.as_str()));
                     texts.push(&keyed.value_end);
                 }
-                Part::Arguments(Arguments::Elements { mark }) => words.push(mark),
+                Part::Arguments(Arguments::Elements { mark, .. }) => words.push(mark),
                 Part::Arguments(Arguments::Pairs(style)) => {
                     texts.extend(style.quotes.iter().map(|quote| quote.mark.as_str()));
                 }

@@ -77,11 +77,8 @@ impl Check<'_> {
             return None;
         };
         let spaced = Reply { prompt: reply.prompt.clone(), text: other };
-        if let Some(at) = self.refused(&spaced, &ToolChoice::Auto) {
-            return Some(format!(
-                "with other white space the constraint refuses it at byte {at} of {}",
-                spaced.shown()
-            ));
+        if let Some(how) = self.refused(&spaced, &ToolChoice::Auto) {
+            return Some(format!("with other white space {how}"));
         }
         let read = self.read(tools, &spaced, false).ok()?;
         let same = read.content.trim() == got.content.trim() && read.tool_calls == got.tool_calls;

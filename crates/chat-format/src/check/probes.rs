@@ -112,6 +112,7 @@ pub(super) fn all(id: &dyn Fn(usize, &str) -> String) -> Vec<Probe> {
     };
     let says = |probe: Probe| Probe { content: Some(ANSWER), witnesses: vec![ANSWER], ..probe };
     let thinks = |probe: Probe| Probe { reasoning: Some(THOUGHT), ..probe };
+    let both = |probe: Probe| Probe { witnesses: vec![ANSWER, HARBOUR], ..probe };
     let calls = |probe: Probe, calls: Vec<Value>| Probe { calls, witnesses: vec![HARBOUR], ..probe };
     let typed = json!({"place": HARBOUR, "guests": 12, "price": -3.75, "outside": true,
         "days": ["Monday", "next \"one\""], "more": {"list": [1, 2.5, null], "inner": {"of": "it", "no": false}}});
@@ -124,16 +125,23 @@ pub(super) fn all(id: &dyn Fn(usize, &str) -> String) -> Vec<Probe> {
         says(probe("content, with thinking on", false, true)),
         says(thinks(probe("reasoning and content", false, true))),
         says(probe("content beside tools", true, true)),
+        says(thinks(probe("reasoning and content beside tools", true, true))),
         calls(probe("a call", true, false), vec![song()]),
         calls(probe("a call, with thinking on", true, true), vec![song()]),
         calls(thinks(probe("reasoning and a call", true, true)), vec![song()]),
         calls(says(probe("content and a call", true, false)), vec![song()]),
+        both(calls(says(thinks(probe("reasoning, content and a call", true, true))), vec![song()])),
         calls(probe("a call with values of all types", true, false), vec![call(0, "book_table", typed)]),
         calls(probe("a call with texts that look like values", true, false), vec![call(0, "book_table", alike)]),
         calls(probe("a call with signs in its texts", true, false), vec![call(0, "book_table", awkward)]),
         // A template that writes one of them has no place for two.
         Probe { witnesses: vec![HARBOUR, "there", "book_table"], ..two },
     ]
+}
+
+/// The name of the tool that is called.
+pub(super) fn name_of(call: &Value) -> &str {
+    call["function"]["name"].as_str().unwrap_or_default()
 }
 
 /// What of a message did not come back as it was.

@@ -21,6 +21,8 @@ pub enum Arguments {
     Elements {
         /// Written before every tag, opening and closing; may be empty.
         mark: String,
+        /// Whether every value is JSON, strings in their quotes, and none has elements inside.
+        quoted: bool,
     },
 }
 

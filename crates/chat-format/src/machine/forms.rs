@@ -38,7 +38,7 @@ impl Written {
             Arguments::Json | Arguments::Literal(_) => ("{", ""),
             Arguments::JsonText => ("\"", ""),
             Arguments::Tagged(keyed) => (keyed.key_start.trim(), &after[..]),
-            Arguments::Elements { mark } => (if mark.trim().is_empty() { "<" } else { mark.trim() }, &after[..]),
+            Arguments::Elements { mark, .. } => (if mark.trim().is_empty() { "<" } else { mark.trim() }, &after[..]),
             // Keys without quotes go on from a name.
             Arguments::Keywords(_) | Arguments::Pairs(_) => ("", ""),
         };

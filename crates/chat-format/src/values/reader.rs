@@ -78,7 +78,7 @@ impl Reader {
             Arguments::Tagged(keyed) => Kind::Tagged(Tagged::new(keyed, after)),
             Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after)),
             Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after)),
-            Arguments::Elements { mark } => Kind::Elements(Elements::new(mark, after)),
+            Arguments::Elements { mark, quoted } => Kind::Elements(Elements::new(mark, *quoted, after)),
         };
         Self { strict, kind, both: Syntax::both() }
     }

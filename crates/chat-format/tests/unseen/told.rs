@@ -272,6 +272,16 @@ fn a_vocabulary_may_say_it() {
 }
 
 #[test]
+fn what_a_template_writes_counts_and_not_what_it_tells() {
+    let template = "{% if tools %}{{ tools | tojson }}\n<call>{\"name\": \"x\", \"arguments\": {\"a\": 1}}</call>\n\
+        {% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}(I ring \
+        {{ c.function.name }}: {% for k, v in c.function.arguments.items() %}{{ v }} as {{ k }};{% endfor %})\
+        {% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
+    let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
+    assert!(format.analysis().degraded.is_some(), "{}", format.analysis().to_json());
+}
+
+#[test]
 fn prompts_of_strangers_cost_little() {
     let long = |piece: &str| piece.repeat(100_000 / piece.len());
     for told in [

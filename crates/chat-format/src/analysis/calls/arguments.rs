@@ -51,7 +51,7 @@ pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> O
     };
     keywords(&around)
         .or_else(|| pairs(probe, shape, &around))
-        .or_else(|| elements(&around, key))
+        .or_else(|| elements(probe, shape, &around))
         .or_else(|| tagged(probe, shape, &around))
 }
 
@@ -111,17 +111,21 @@ fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
     style.bare_keys = !quoted(&mark(inner));
 }
 
-/// `<key>value</key>`.
-fn elements(around: &Around, key: &str) -> Option<Found> {
+/// `<key>value</key>`, the value perhaps as JSON: `<key>"value"</key>`.
+fn elements(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
+    let key = &probe.needles.keys[0];
+    let quote = if around.to_value.ends_with('"') && !is_quoted(probe, shape, '"') { "\"" } else { "" };
+    let to_value = around.to_value.strip_suffix(quote)?;
     let closing = &around.rest[..around.rest.find(key)?];
-    let mark = closing.strip_suffix("</")?;
+    let mark = closing.strip_prefix(quote)?.strip_suffix("</")?;
     let opening = format!("{mark}<");
-    if !around.to_key.ends_with(&opening) || !around.rest[closing.len() + key.len()..].starts_with(around.to_value) {
+    if !around.to_key.ends_with(&opening) || !around.rest[closing.len() + key.len()..].starts_with(to_value) {
         return None;
     }
     let start = around.key_at - opening.len();
-    let end = around.value_end + closing.len() + key.len() + around.to_value.len();
-    Some(Found { start, end, arguments: Arguments::Elements { mark: mark.to_owned() } })
+    let end = around.value_end + closing.len() + key.len() + to_value.len();
+    let arguments = Arguments::Elements { mark: mark.to_owned(), quoted: !quote.is_empty() };
+    Some(Found { start, end, arguments })
 }
 
 fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {

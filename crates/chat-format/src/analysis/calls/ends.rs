@@ -1,6 +1,7 @@
 //! What ends calls, and what ends the turn after them: told apart by what was opened before.
 
 use crate::analysis::text::{CLOSING, Segment, closes, segments};
+use crate::machine::is_set_off;
 
 /// Divides what stands after the arguments of calls. All up to the last marker that closes one of those before belongs
 /// to the calls; what comes after it is the end of the turn. Nothing where none is closed.
@@ -8,7 +9,7 @@ pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a s
     let mut open = opened(before);
     let (mut at, mut end) = (0, 0);
     for segment in segments(after) {
-        let closed = match segment {
+        let closed = match marked(segment) {
             Segment::Marker(marker) => {
                 open.iter().rposition(|tag| ends(tag, marker)).map(|closed| (closed, marker.len()))
             }
@@ -30,7 +31,7 @@ pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a s
 pub(super) fn opened(text: &str) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     for segment in segments(text) {
-        match segment {
+        match marked(segment) {
             Segment::Marker(marker) => match open.iter().rposition(|tag| ends(tag, marker)) {
                 Some(closed) => open.truncate(closed),
                 None => open.push(marker),
@@ -42,6 +43,16 @@ pub(super) fn opened(text: &str) -> Vec<&str> {
         }
     }
     open
+}
+
+/// A word between signs, `__x__`, is a marker where it stands alone.
+fn marked(segment: Segment<'_>) -> Segment<'_> {
+    match segment {
+        Segment::Text(text) if is_set_off(text.trim().as_bytes()) && !text.contains(['<', '[', '`']) => {
+            Segment::Marker(text)
+        }
+        segment => segment,
+    }
 }
 
 /// What code stands between.
@@ -76,6 +87,7 @@ mod tests {
             ("<calls><call_0>", "<call_1></calls><|eom|>", "<call_1></calls>", "<|eom|>"),
             ("[CALL]", "[END_CALL]", "[END_CALL]", ""),
             ("<<call>>", "<</call>>\n<|eom|>", "<</call>>", "\n<|eom|>"),
+            ("__calls__<fn=>", "</fn>__end_calls__<|eom|>", "</fn>__end_calls__", "<|eom|>"),
             ("```code\n", "\n```<|eom|>", "\n```", "<|eom|>"),
             ("<call><name>x</name><arguments>", "</arguments></call>", "</arguments></call>", ""),
         ] {

@@ -51,8 +51,8 @@ impl Limits {
             }
             Arguments::Keywords(style) => self.pairs(style, b'='),
             Arguments::Pairs(style) => self.pairs(style, b':'),
-            Arguments::Elements { mark } => {
-                self.ends.extend(finder(&format!("{}</", mark.trim())));
+            Arguments::Elements { mark, quoted } => {
+                self.ends.extend(finder(&format!("{}</", mark.trim())).filter(|_| !quoted));
                 self.names = true;
             }
             Arguments::Json | Arguments::JsonText | Arguments::Literal(_) => {}

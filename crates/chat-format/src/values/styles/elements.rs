@@ -2,14 +2,16 @@
 
 use crate::values::blanks::{Blanks, is_blank};
 use crate::values::escaped::write;
+use crate::values::hold::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder};
 use crate::values::reader::Step;
 use crate::values::styles::guard::Guard;
+use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
 use crate::values::styles::track::Track;
 use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::watch::Event;
+use crate::values::watch::{Event, Lenient};
 use crate::values::{CONTROL, Out, ShapeId};
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ pub(crate) struct Elements {
     /// What may come in an element: [`KEY`], or what closes one.
     inner: Choices,
     has_after: bool,
+    /// Whether all values end by themselves: they are JSON.
+    quoted: bool,
 }
 
 const KEY: usize = 0;
@@ -56,6 +60,8 @@ enum Kind {
     Open,
     Object,
     List,
+    /// Its value was read, which ended by itself.
+    Over,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -68,6 +74,8 @@ enum At {
     Close(u16),
     /// In a value that is text.
     Value(Slot, Ending),
+    /// In a value that ends by itself.
+    Quoted(Literal),
 }
 
 /// What ends a value. It follows from the name of its element.
@@ -95,7 +103,7 @@ impl ElementsAt {
 }
 
 impl Elements {
-    pub(crate) fn new(mark: &str, after: &str) -> Self {
+    pub(crate) fn new(mark: &str, quoted: bool, after: &str) -> Self {
         let open = format!("{}<", mark.trim()).into_bytes();
         let close = format!("{}</", mark.trim()).into_bytes();
         let after = after.trim();
@@ -104,6 +112,7 @@ impl Elements {
             inner: Choices::new([open.clone(), close]),
             open,
             has_after: !after.is_empty(),
+            quoted,
         }
     }
 
@@ -122,6 +131,21 @@ impl Elements {
                 }
                 Slotted::Dead => Step::Dead,
             },
+            At::Quoted(literal) => {
+                let Guard { shapes, syntax, .. } = *guard;
+                let step = match guard.strict.as_mut() {
+                    Some(strict) => literal.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                    None => literal.step(syntax, byte, &mut Lenient, out),
+                };
+                match (step, state.open.last_mut()) {
+                    (step @ (Step::Done | Step::DoneBefore), Some(level)) => {
+                        level.kind = Kind::Over;
+                        go(state, At::Around(Chosen::default()));
+                        if step == Step::Done { Step::Inside } else { self.step(state, byte, guard, out) }
+                    }
+                    (step, _) => step,
+                }
+            }
             &mut At::Around(chosen) => self.around(state, chosen, byte, guard, out),
             At::Name(..) => self.name(state, byte, guard, out),
             &mut At::Close(read) => {
@@ -157,6 +181,7 @@ impl Elements {
         let Some(level) = state.open.last() else { return Step::Dead };
         let may = |what: usize| match what {
             KEY => levels <= MOST_LEVELS && may_open(level, guard),
+            _ if level.kind == Kind::Over => true,
             _ => level.kind == Kind::Open && may_be_empty(level, guard) || guard.may(&[Event::Close]),
         };
         let choices = if at_top { &self.top } else { &self.inner };
@@ -211,6 +236,7 @@ impl Elements {
                 || match level.kind {
                     Kind::List => ITEM.starts_with(name),
                     Kind::Object => guard.on(Event::Text(byte)),
+                    Kind::Over => false,
                     Kind::Open => (ITEM.starts_with(name) && may_be_list(level, guard)) || may_be_object(name, guard),
                 };
             return if fits { Step::Inside } else { Step::Dead };
@@ -253,7 +279,7 @@ impl Elements {
             level.children = 1;
             track.shape(guard.shapes)
         };
-        let nested = guard.shapes.types(shape).meets(Types::OBJECT.or(Types::ARRAY));
+        let nested = !self.quoted && guard.shapes.types(shape).meets(Types::OBJECT.or(Types::ARRAY));
         state.open.push(Level { name: Arc::clone(&name), shape, kind: Kind::Open, children: 0 });
         if nested { go(state, At::Around(Chosen::default())) } else { self.value(state, shape, &name, guard, out) }
     }
@@ -266,6 +292,9 @@ impl Elements {
         guard: &mut Guard,
         out: &mut impl Out,
     ) -> Step {
+        if self.quoted {
+            return go(state, At::Quoted(Literal::new()));
+        }
         let closing = [&self.open[..], b"/", name, b">"].concat();
         let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
         go(state, At::Value(slot, Ending(Arc::new(Finder::new([closing])))))
@@ -280,6 +309,7 @@ fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
         Kind::Open => true,
         Kind::List => guard.on(Event::Comma),
         Kind::Object => (level.children == 0 || guard.on(Event::Comma)) && guard.on(Event::TextOpen),
+        Kind::Over => false,
     };
     if !fits || levels > MOST_LEVELS {
         return Step::Dead;
@@ -295,6 +325,7 @@ fn may_open(level: &Level, guard: &Guard) -> bool {
         (Kind::Object, _) => guard.may(&[Event::Comma, Event::TextOpen]),
         (Kind::List, _) => guard.may(&[Event::Comma]),
         (Kind::Open, _) => may_be_list(level, guard) || may_be_object(b"", guard),
+        (Kind::Over, _) => false,
     }
 }
 
@@ -337,6 +368,7 @@ fn close(state: &mut ElementsAt, guard: &mut Guard, out: &mut impl Out) -> Step 
     let (events, json): (&[Event], &[u8]) = match level.kind {
         Kind::List => (&[Event::Close], b"]"),
         Kind::Object => (&[Event::Close], b"}"),
+        Kind::Over => (&[], b""),
         Kind::Open => {
             let events = empty(&level, guard);
             let json: &[u8] = match events[0] {

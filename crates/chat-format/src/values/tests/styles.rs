@@ -253,7 +253,8 @@ fn elements_inside_each_other() {
         "limit": {"oneOf": [{"type": "integer"}, {"type": "object", "properties": {"max": {"type": "integer"}}}]},
         "rows": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, "any": {},
     }));
-    let case = Case::new(&Arguments::Elements { mark: mark.into() }, &format!("{mark}</invoke>"), &schema);
+    let arguments = Arguments::Elements { mark: mark.into(), quoted: false };
+    let case = Case::new(&arguments, &format!("{mark}</invoke>"), &schema);
     let check = |text: &str, expected: Value, strict: bool| {
         let text = format!("{text}@</invoke>").replace('@', mark);
         assert_eq!(case.json(&text, strict), expected, "{text}");
@@ -285,4 +286,19 @@ fn elements_inside_each_other() {
     );
     check("@<any>@<a>1@</a>@<b>@<item>x@</item>@</b>@</any>", json!({"any": {"a": 1, "b": ["x"]}}), true);
     check("@<any>@</any>", json!({"any": ""}), true);
+}
+
+#[test]
+fn elements_with_json_inside() {
+    let schema = properties(json!({
+        "city": {"type": "string"}, "days": {"type": "integer"},
+        "more": {"type": "object", "properties": {"deep": {"type": "boolean"}}},
+    }));
+    let case = Case::new(&Arguments::Elements { mark: String::new(), quoted: true }, "</invoke>", &schema);
+    let check = |text: &str, expected: Value| {
+        assert_eq!(case.json(text, true), expected, "{text}");
+    };
+    check("</invoke>", json!({}));
+    check("<city>\"</city> \\\"x\\\"\"</city>\n  <days>3</days></invoke>", json!({"city": "</city> \"x\"", "days": 3}));
+    check("<more>{\"deep\": true}\n</more></invoke>", json!({"more": {"deep": true}}));
 }
