@@ -399,19 +399,18 @@ def test_what_does_not_go_with_forms(model: Model) -> None:
     assert json.loads(model.generate(PROMPT, MAIL).text)
 
 
-def test_without_a_tokenizer_only_literals_before_rules_are_spelled() -> None:
-    vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<end>"], eog=[256])
+def test_without_a_tokenizer_texts_are_spelled_in_the_fewest_tokens() -> None:
+    pieces = [bytes([byte]) for byte in range(256)] + [b"<end>", b", b", b"b=", b", b="]
+    vocab = tokentrie.Vocab.from_tokens(pieces, eog=[256])
     digit = Slot("a", tokentrie.Integer(0, 9))
-    for parts, text in [
-        (("a=", digit, "; "), "; "),
-        (("a=", digit, ", b=", Slot("b", ["x"])), ", b="),
-        (("a=", digit, ", b=", Text("b", stop=".")), ", b="),
-    ]:
-        with pytest.raises(tokentrie.TokenTrieError, match=f'cannot spell "{text}"'):
-            tokentrie.Sampler(vocab, Form(*parts))
-    sampler = tokentrie.Sampler(vocab, Form("a=", digit, ", b=", Slot("b", tokentrie.Integer(0, 9))), after="stop")
-    sampler.accept(list(b"a=3, b=4"))
-    assert sampler.state == "complete"
+    number = Slot("b", tokentrie.Integer(0, 9))
+    for last, written in [(Slot("b", ["x", "y"]), "y"), (Text("b", stop="."), "no."), (number, "4")]:
+        sampler = tokentrie.Sampler(vocab, Form("a=", digit, ", b=", last, "!"), after="stop")
+        sampler.accept([*b"a=3", 259, *f"{written}!".encode()])
+        assert sampler.state == "complete", written
+    few = tokentrie.Vocab.from_tokens([b"a=", b"3", b";", b"<end>"], eog=[3])
+    with pytest.raises(tokentrie.TokenTrieError, match='cannot spell "; "'):
+        tokentrie.Sampler(few, Form("a=", Slot("a", tokentrie.Regex("3")), "; "))
 
 
 @pytest.mark.model

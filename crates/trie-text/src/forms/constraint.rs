@@ -2,7 +2,7 @@
 
 use super::options::{FormOptions, Listing, Overshoot};
 use super::state::{At, FormState, LastToken};
-use super::{Form, FormError, Part, SlotValues};
+use super::{Form, FormError, Part};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
@@ -130,20 +130,15 @@ impl FormConstraint {
     }
 }
 
-/// A vocabulary without a tokenizer spells literals in front of rules alone: others would be a dead end.
+/// A vocabulary without a tokenizer may lack what a literal is spelled with: others would be a dead end.
 fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
-    if vocab.tokenize("", false, false).is_ok() {
-        return Ok(());
+    let literals =
+        form.parts().iter().filter_map(|part| if let Part::Literal(text) = part { Some(text) } else { None });
+    let unspellable = |text: &&String| !vocab.can_tokenize() && vocab.tokenize_inside(text).is_none();
+    match literals.into_iter().find(unspellable) {
+        Some(text) => Err(FormError::Unspellable { what: "literal".to_owned(), text: text.clone() }),
+        None => Ok(()),
     }
-    let is_rule = |part: &Part| matches!(part, Part::Slot { values: SlotValues::Rule(_), .. });
-    for (at, part) in form.parts().iter().enumerate() {
-        if let Part::Literal(text) = part
-            && !form.parts().get(at + 1).is_some_and(is_rule)
-        {
-            return Err(FormError::Unspellable { what: "literal".to_owned(), text: text.clone() });
-        }
-    }
-    Ok(())
 }
 
 /// The constraint of a slot or text, and where it is.

@@ -138,7 +138,7 @@ impl<'t> Texts<'t> {
         stop: &dyn Fn() -> bool,
     ) -> Result<TextTrie, TextError> {
         let mut report = TextReport { values: values.len(), ..TextReport::default() };
-        if self.tokenization == Tokenization::All && !vocab.can_tokenize() && !self.heal {
+        if self.tokenization == Tokenization::All && !vocab.can_tokenize() && (!self.heal || self.prefix.is_empty()) {
             let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());
             let trie = every_tokenization(vocab, values, &whole.map(|text| (text, None)).collect::<Vec<_>>(), stop)?;
             return Ok(TextTrie { trie, report });

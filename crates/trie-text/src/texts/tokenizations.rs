@@ -55,14 +55,14 @@ fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError>
         }
         _ => None,
     };
-    Ok(written.or_else(|| fewest(vocab, text)))
+    Ok(written.or_else(|| vocab.fewest(text)))
 }
 
 /// What [`Trie::all_tokenizations`] asks.
 fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<TokenId>>, VocabError> {
     let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
     if !vocab.can_tokenize() {
-        return Ok(values.iter().map(|text| fewest(vocab, text.as_bytes())?.first().copied()).collect());
+        return Ok(values.iter().map(|text| vocab.fewest(text.as_bytes())?.first().copied()).collect());
     }
     // Some tokenizers put a space before a text, which is not wanted here: then it goes before a line break.
     let before = if vocab.split_points().is_some_and(SplitPoints::own_space) { "\n" } else { "" };
@@ -72,30 +72,4 @@ fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<To
         None => Ok(alone(vocab, text.as_bytes())?.and_then(|tokens| tokens.first().copied())),
     };
     tokenized.iter().zip(&values).map(first).collect()
-}
-
-/// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
-fn fewest(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
-    // From each byte: how many tokens it takes to the end, and the first of them with its length.
-    let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
-    let count = |best: &[Option<(usize, TokenId, usize)>], at: usize| {
-        if at == text.len() { Some(0) } else { best[at].map(|(count, ..)| count) }
-    };
-    for at in (0..text.len()).rev() {
-        for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
-            if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
-                && best[at].is_none_or(|(least, ..)| more < least)
-            {
-                best[at] = Some((more + 1, token, length));
-            }
-        }
-    }
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let (_, token, length) = best[at]?;
-        tokens.push(token);
-        at += length;
-    }
-    Some(tokens)
 }

@@ -70,9 +70,9 @@ impl Vocab {
     }
 
     /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if
-    /// there are none, as with a tokenizer that normalises.
+    /// there are none, as with a tokenizer that normalises. Without a tokenizer, the fewest tokens that spell it.
     pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
-        self.inside(text, false)
+        if self.can_tokenize() { self.inside(text, false) } else { self.fewest(text.as_bytes()) }
     }
 
     /// As [`Vocab::tokenize_inside`] for a text that may name control tokens, such as a marker of a chat template.
@@ -91,6 +91,32 @@ impl Vocab {
         // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
         let tokens = self.tokenize(&format!("\n{text}"), false, parse_special).ok()?;
         self.ending(&tokens, text).map(<[_]>::to_vec)
+    }
+
+    /// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
+    pub(crate) fn fewest(&self, text: &[u8]) -> Option<Vec<TokenId>> {
+        // From each byte: how many tokens it takes to the end, and the first of them with its length.
+        let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
+        let count = |best: &[Option<(usize, TokenId, usize)>], at: usize| {
+            if at == text.len() { Some(0) } else { best[at].map(|(count, ..)| count) }
+        };
+        for at in (0..text.len()).rev() {
+            for (length, tokens) in self.by_bytes().prefixes(&text[at..]) {
+                if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
+                    && best[at].is_none_or(|(least, ..)| more < least)
+                {
+                    best[at] = Some((more + 1, token, length));
+                }
+            }
+        }
+        let mut tokens = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let (_, token, length) = best[at]?;
+            tokens.push(token);
+            at += length;
+        }
+        Some(tokens)
     }
 
     /// Those of these tokens at the end that spell this text, if any do.
