@@ -575,22 +575,13 @@ def test_one_iterator_shared_by_threads(model: Model) -> None:
 
 
 def test_a_greedy_walk_misses_the_most_probable_value() -> None:
-    """What begins with `show` is more probable than `delete`, but no single value of it is."""
-    tools = {
-        "delete_meeting": "Delete the meeting.",
-        "show_window": "Show the window.",
-        "show_event": "Show the event.",
-        "show_car": "Show the car.",
-    }
-    messages = [
-        {"role": "system", "content": "Answer with one name."},
-        {"role": "user", "content": "the meeting"},
-    ]
+    """What begins with `send` is more probable than `open`, but no single value of it is."""
+    names = ["open_door", "send_flight", "send_car", "send_event"]
+    messages = [{"role": "system", "content": "Answer with one name."}, {"role": "user", "content": "do it"}]
     for model in (Model(n_ctx=512, n_threads=1), precise_model("trained")):
-        listed = [{"name": name, "description": text} for name, text in tools.items()]
-        prompt = model.chat_prompt(messages, tools=listed)
-        choice = model.choose(prompt, list(tools))
-        assert choice.name == "delete_meeting"
-        # 0.43 against 0.57: the walk goes the other way, and ends in the window (0.30) or in the car (0.27).
-        assert model.generate(prompt, list(tools)).text.startswith("show_")
-        assert choice.probabilities == pytest.approx([0.43, 0.30, 0, 0.27], abs=0.03)
+        prompt = model.chat_prompt(messages)
+        choice = model.choose(prompt, names)
+        assert choice.name == "open_door"
+        # 0.42 against 0.58: the walk goes the other way, and ends in the flight.
+        assert model.generate(prompt, names).text == "send_flight"
+        assert choice.probabilities == pytest.approx([0.42, 0.29, 0.17, 0.12], abs=0.03)

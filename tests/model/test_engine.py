@@ -55,9 +55,9 @@ def call(model: tokentrie.Model, number: int) -> Any:
             return model.generate(prompt, form).values
         case 4:
             messages = [{"role": "user", "content": " ".join(words)}]
-            return model.chat(messages, [TOOL], "required", max_tokens=60).to_dict()["tool_calls"][0]["function"][
-                "name"
-            ]
+            # One that was stopped has no call.
+            calls = model.chat(messages, [TOOL], "required", max_tokens=60).to_dict().get("tool_calls", [])
+            return [call["function"]["name"] for call in calls]
         case _:
             heard: list[str] = []
             out = model.generate(prompt, max_tokens=12, on_step=lambda step: heard.append(step.text))

@@ -183,9 +183,12 @@ def test_after_a_reset(options: dict[str, Any]) -> None:
 def test_after_a_rollback(ends: bool) -> None:
     model = precise_model("trained")
     trie = Trie.from_strings(model.vocab, VALUES)
-    prompt = model.vocab.tokenize(PROMPTS[1])
-    sampler = Sampler(model.vocab, trie, after="stop", end_tokens=model.vocab.eog if ends else None)
-    taken = loop(model, sampler, prompt)
+    ends_of = model.vocab.eog if ends else None
+    # From here on, as long a value as a model writes after one of these prompts.
+    prompts = [model.vocab.tokenize(prompt) for prompt in PROMPTS]
+    samplers = [Sampler(model.vocab, trie, after="stop", end_tokens=ends_of) for _ in prompts]
+    walks = [loop(model, sampler, prompt) for sampler, prompt in zip(samplers, prompts, strict=True)]
+    taken, sampler, prompt = max(zip(walks, samplers, prompts, strict=True), key=lambda one: len(one[0]))
     assert len(taken) > 3
     for n in range(1, len(taken) + 1):
         sampler.rollback(n)

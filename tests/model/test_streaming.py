@@ -21,6 +21,7 @@ from tokentrie import (
     Generated,
     Model,
     OptionError,
+    Regex,
     Sequence,
     Slot,
     Step,
@@ -32,7 +33,7 @@ from tokentrie import (
 )
 
 pytestmark = pytest.mark.model
-LONG = {"max_tokens": 900}
+LONG = {"constraint": Regex("[a-z ]{2000}"), "max_tokens": 900}
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,8 @@ class Look:
 class Branch:
     """One question after the head, the answer that training predicts, and what in it is copied.
 
-    `name` stands in the list, `value` in the question; either may be empty.
+    `name` stands in the list, `value` in the question; either may be empty. `lines` are those of a list in the prompt:
+    where what may be answered begins, and where the line ends.
     """
 
     prompt: str
@@ -65,6 +66,7 @@ class Branch:
     value: str = ""
     copies: tuple[Copy, ...] = ()
     looks: tuple[Look, ...] = ()
+    lines: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
@@ -281,17 +283,23 @@ def fact_document(rng: Random, branches: int, held_out: bool = False) -> Documen
     return doc
 
 
+def review(rng: Random, held_out: bool) -> tuple[str, str]:
+    """A short review, and its label."""
+    label = rng.choice(LABELS)
+    first, second = rng.sample(SENTIMENT_WORDS[label], 2)
+    text = rng.choice(templates.REVIEWS.pick(held_out)).format(
+        s=rng.choice(REVIEW_SUBJECTS), a=first, b=second, c=rng.choice(SENTIMENT_CLAUSES[label])
+    )
+    return text[0].upper() + text[1:], label
+
+
 def review_document(rng: Random, branches: int, held_out: bool = False) -> Document:
     """Short reviews, each with one of three labels."""
     order = LABELS if held_out else rng.sample(LABELS, 3)
     doc = Document(chat.system([], f"Label the review: {order[0]}, {order[1]} or {order[2]}."), [])
     for _ in range(branches):
-        label = rng.choice(LABELS)
-        first, second = rng.sample(SENTIMENT_WORDS[label], 2)
-        text = rng.choice(templates.REVIEWS.pick(held_out)).format(
-            s=rng.choice(REVIEW_SUBJECTS), a=first, b=second, c=rng.choice(SENTIMENT_CLAUSES[label])
-        )
-        doc.branches.append(Branch(chat.user(text[0].upper() + text[1:]), label + chat.IM_END))
+        text, label = review(rng, held_out)
+        doc.branches.append(Branch(chat.user(text), label + chat.IM_END))
     return doc
 
 

@@ -182,6 +182,25 @@ soft, hard
 locked, missing
 """)
 
+# Rows that go from little to much.
+GRADES = _table("""
+tiny, small, big, huge
+cold, warm, hot
+free, cheap, expensive
+slow, fast
+quiet, loud
+light, heavy
+""")
+
+# Levels for negative, neutral and positive.
+SENTIMENT_LEVELS = _table("""
+negative, neutral, positive
+bad, average, good
+unhappy, indifferent, happy
+angry, calm, delighted
+terrible, okay, great
+""")
+
 REVIEW_SUBJECTS = words("""
 movie hotel food service phone book game room staff coffee music story trip laptop camera restaurant dress concert
 app course pizza car sound screen battery chair show park museum bread
@@ -212,6 +231,12 @@ SENTIMENT_CLAUSES = {
                 "neither good nor bad", "it was as expected", "I feel nothing about it", "it exists"],
 }
 # fmt: on
+
+SENTIMENT_MEANINGS = {
+    "positive": ["the customer is happy", "praise", "they liked it"],
+    "negative": ["the customer is unhappy", "a complaint", "they did not like it"],
+    "neutral": ["neither happy nor unhappy", "no strong feeling", "they do not care"],
+}
 
 # What a value may be, with the phrases that introduce it in a request. The key is the argument's name.
 VALUE_PHRASES: dict[str, list[str]] = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from drawn import calls, corpus
+from drawn import calls, corpus, decisions
 from drawn.corpus import Document
 
 GROWTH = 1_800_000
 DRILL = 600_000
+DECISIONS = 0.25
 
 
 def draw(rng: Random, seen: int, room: int) -> Document:
@@ -48,20 +49,22 @@ def names(rng: Random) -> str:
 
 
 def chat(rng: Random, room: int) -> Document:
-    """Once single words are chosen well: chats with calls, and enough of everything else to keep it."""
+    """Once single words are chosen well: chats with calls, decisions, and enough of everything else to keep it."""
     if room < 200:
         return calls.bare_document(rng, 2) if rng.random() < 0.1 else small(rng, room)
+    if rng.random() < DECISIONS:
+        return decisions.document(rng, 8, 20 if room > 700 and rng.random() < 0.1 else 6)
     kind = rng.random()
-    dense = rng.random() < 0.4
-    if kind < 0.5:
+    dense = rng.random() < 0.7
+    if kind < 0.42:
         most = min(10, (room - 150) // 26)
         if most < 2:
             return small(rng, room)
         return calls.call_document(rng, rng.randint(1 if rng.random() < 0.1 else 2, most), 10, dense=dense)
     count = rng.randint(3, max(3, min(60 if rng.random() < 0.04 else 20, (room - 60) // 14)))
-    if kind < 0.54:
+    if kind < 0.46:
         return small(rng, room)
-    if kind < 0.57:
+    if kind < 0.49:
         return corpus.word_document(rng, count, 12)
     mode = "call" if kind > 0.95 else "name"
     return corpus.tool_document(rng, count, 12, kind=names(rng), dense=dense, mode=mode)

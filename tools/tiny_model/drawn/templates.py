@@ -102,3 +102,50 @@ REVIEWS = Split(
         "{c}: a {a} and {b} {s}.",
     ],
 )
+
+# Questions of decisions; {s} subject, {q} value, {v} verb, {o} object with article
+ASKED = {
+    "positive": Split(
+        train=["Is the review positive?", "positive", "Is the customer happy?", "Did they like it?", "happy",
+               "Is this praise?"],
+        held_out=["Is this review positive?", "Is the customer happy with it?"],
+    ),
+    "negative": Split(
+        train=["Is the review negative?", "negative", "Is the customer unhappy?", "Is this a complaint?", "unhappy",
+               "Should we say sorry?"],
+        held_out=["Is this review negative?", "Is the customer unhappy with it?"],
+    ),
+    "neutral": Split(
+        train=["Is the review neutral?", "neutral", "Is it neither good nor bad?"],
+        held_out=["Is this review neutral?", "Is the review neither good nor bad?"],
+    ),
+    "sentiment": Split(
+        train=["What is the sentiment?", "sentiment", "Which label fits?", "Label the review.", "label",
+               "What does it say?", "The sentiment of the review"],
+        held_out=["What is the sentiment of the review?", "Which sentiment is it?"],
+    ),
+    "how good": Split(
+        train=["How good is it?", "mood", "How does the customer feel?", "Rate the review.", "rating",
+               "How happy are they?"],
+        held_out=["How happy is the customer?", "How good is the review?"],
+    ),
+    "how much": Split(
+        train=["How {q} is it?", "How {q} is the {s}?", "{s}", "Rate the {s}.", "the level of the {s}"],
+        held_out=["How {q} would you say the {s} is?", "Say how {q} the {s} is."],
+    ),
+    "what": Split(
+        train=["What is the {s}?", "{s}", "How is the {s}?", "Which word fits the {s}?", "the {s}",
+               "What do we know of the {s}?"],
+        held_out=["What is said of the {s}?", "Which of these is the {s}?"],
+    ),
+    "wants": Split(
+        train=["Does the user want to {v} {o}?", "Is this a request to {v} {o}?", "{v} {o}", "Should we {v} {o}?",
+               "Do they want to {v} {o}?"],
+        held_out=["Does the customer want to {v} {o}?", "Is the user asking to {v} {o}?"],
+    ),
+    "which": Split(
+        train=["Which tool fits?", "tool", "What does the user want?", "Which one?", "action", "Who can help?", "team",
+               "Which of these is it?", "What should we do?"],
+        held_out=["Which tool does the user need?", "What is the request?"],
+    ),
+}

@@ -6,7 +6,8 @@ heads are told: their softmax gets its own cross-entropy against the source toke
 gradient. The weights are ordinary llama weights, and nothing of this is left at inference.
 
 For the keys of a call two heads of the layer after are told: one looks at the key in the list, the other at where
-the request gives its value.
+the request gives its value. Where a name stands before what it means, the end of its line is what matches, and two
+heads of the layer before are told to look from there at the name.
 """
 
 from __future__ import annotations

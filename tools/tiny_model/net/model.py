@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-GUIDED_LAYERS, GUIDED_HEADS = (2, 3), 2  # the heads that training tells where to look
+GUIDED_LAYERS, GUIDED_HEADS = (2, 3, 1), 2  # the heads that training tells where to look, by kind of guide
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class TinyLlama(nn.Module):
         x = self.token_embd(tokens)
         angle = positions[:, None, :, None].float() * self.frequency
         cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        scores = []
+        scores = {}
         for number, block in enumerate(self.blk):
             if number in GUIDED_LAYERS:
-                scores.append(block.scores(x, cosine, sine, GUIDED_HEADS))
+                scores[number] = block.scores(x, cosine, sine, GUIDED_HEADS)
             x = block(x, cosine, sine, mask)
-        return self.output_norm(x), scores
+        return self.output_norm(x), [scores[number] for number in GUIDED_LAYERS]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Scores over the vocabulary for the given hidden states."""

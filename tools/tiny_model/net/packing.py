@@ -20,7 +20,8 @@ from drawn.chat import TOOL
 from drawn.corpus import Branch, Copy, Document
 
 PREDICTIONS = 512
-Guide = tuple[int, tuple[int, bool], tuple[int, bool]]
+Guide = tuple[int, int, tuple[int, bool], tuple[int, bool]]
+COPIED, KEYED, LISTED = range(3)
 
 
 @dataclass
@@ -58,10 +59,10 @@ class Row:
                 break
             room -= len(prompt) + len(answer)
             here = len(self.tokens)
-            for token, first, second in guides:
+            for kind, token, first, second in guides:
                 query = here + len(prompt) + token - 1
                 sources = [(origin if in_head else here) + at for at, in_head in (first, second)]
-                self.guides.append((int(first != second), query, *sources))
+                self.guides.append((kind, query, *sources))
             # The first token of a branch has no place from which to predict it.
             weights = [0.0, *[head_weight] * (len(prompt) - 1)][: len(prompt)] + [1.0] * len(answer)
             self._extend(prompt + answer, start + gap, number, index, weights)
@@ -72,8 +73,9 @@ class Row:
 class EncodedDocument:
     """A document's token ids, part by part; a guide says where two heads must look for a token of the answer.
 
-    It holds the token's number in the answer and two sources (number in the head or the prompt, whether in the head):
-    twice the same where the token is copied from there, two different ones for a key.
+    It holds its kind, the token's number in the answer and two sources (number in the head or the prompt, whether in
+    the head): twice the same where the token is copied from there, two different ones for a key. The end of a line of
+    a list, a token before the answer, looks at what the line is known by.
     """
 
     head: list[int]
@@ -110,14 +112,18 @@ def _guides(document: Document, branch: Branch, head: Encoding, prompt: Encoding
     guides: list[Guide] = []
     for one in _copies(document, branch):
         pairs = _copied(one.length, answer, one.at, head if one.in_head else prompt, one.start)
-        guides += [(token, (source, one.in_head), (source, one.in_head)) for token, source in pairs]
+        guides += [(COPIED, token, (source, one.in_head), (source, one.in_head)) for token, source in pairs]
+    for start, end in branch.lines:
+        source, at = prompt.char_to_token(start), prompt.char_to_token(end)
+        if source is not None and at is not None:
+            guides.append((LISTED, at - len(prompt.ids) + 1, (source, False), (source, False)))
     for look in branch.looks:
         value = prompt.char_to_token(look.value)
         for token, (begin, end) in enumerate(answer.offsets):
             if begin < end and look.decision <= begin < look.at + look.length:
                 key = head.char_to_token(look.key + max(0, begin - look.at))
                 if key is not None and value is not None:
-                    guides.append((token, (key, True), (value, False)))
+                    guides.append((KEYED, token, (key, True), (value, False)))
     return guides
 
 
