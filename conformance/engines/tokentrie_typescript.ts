@@ -1,0 +1,122 @@
+/** tokentrie, from TypeScript: run by bun, on the library that TOKENTRIE_LIB names. */
+import { createInterface } from "node:readline";
+import { constraint, Sampler, type Spec, Vocab } from "../../hosts/typescript/src/index.js";
+import { version } from "../../hosts/typescript/package.json";
+
+/** The neutral notation of the cases. */
+interface Language {
+  text?: string;
+  chars?: [number, number][];
+  seq?: Language[];
+  or?: Language[];
+  repeat?: Language;
+  min?: number;
+  max?: number | null;
+  rule?: string;
+}
+
+const quoted = (text: string): string =>
+  `"${text.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t").replace(/\r/g, "\\r")}"`;
+const member = (point: number): string => {
+  const one = String.fromCodePoint(point);
+  return '\\]^-["'.includes(one) ? `\\x${point.toString(16).toUpperCase().padStart(2, "0")}` : one;
+};
+
+/** A language in GBNF. */
+function gbnf(part: Language): string {
+  if (part.text !== undefined) return quoted(part.text);
+  if (part.chars) return `[${part.chars.map(([low, high]) => `${member(low)}-${member(high)}`).join("")}]`;
+  if (part.seq) return part.seq.map((inner) => (inner.or ? `(${gbnf(inner)})` : gbnf(inner))).join(" ");
+  if (part.or) return part.or.map(gbnf).join(" | ");
+  if (part.repeat) return `(${gbnf(part.repeat)}){${part.min},${part.max ?? ""}}`;
+  return part.rule ?? "";
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what comes over the protocol
+function spec(kind: string, given: any): Spec {
+  if (kind === "set") return { one_of: given.values };
+  if (kind === "regex") return { regex: given.pattern };
+  if (kind === "schema") return { json_schema: given.schema, whitespace: false };
+  if (kind === "grammar") {
+    const rules = Object.entries(given.rules as Record<string, Language>);
+    return { gbnf: [["root", given.start] as const, ...rules].map(([name, body]) => `${name} ::= ${gbnf(body)}\n`).join("") };
+  }
+  if (kind === "gate") {
+    const values = given.body.or.map((part: Language) => part.text);
+    return { form: [{ text: "before", stop: given.trigger }, { slot: "body", value: { one_of: values } }, given.end] };
+  }
+  throw new Refused(`no constraints of kind ${kind}`);
+}
+
+class Refused extends Error {}
+
+let vocab: Vocab;
+let eog: number[] = [];
+let followed: ReturnType<typeof constraint>;
+let sampler: Sampler | undefined;
+
+function begin(): void {
+  sampler?.free();
+  sampler = Sampler.create(vocab, followed, { endTokens: eog });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what comes over the protocol
+function answer(asked: any): object {
+  switch (asked.do) {
+    case "hello":
+      return { engine: "tokentrie, TypeScript", version, settings: "JSON without white space" };
+    case "vocabulary": {
+      eog = asked.eog;
+      const pieces: Uint8Array[] = asked.tokens.map((token: string) => Uint8Array.from(Buffer.from(token, "hex")));
+      const control = [...pieces.keys()].filter((token) => pieces[token]?.length === 0 && !eog.includes(token));
+      vocab = Vocab.fromPieces(pieces, { endOfGeneration: eog, control });
+      return {};
+    }
+    case "compile": {
+      const began = performance.now();
+      try {
+        followed = constraint(spec(asked.kind, asked.constraint), vocab);
+        begin();
+      } catch (error) {
+        throw new Refused(String(error));
+      }
+      return { us: (performance.now() - began) * 1000 };
+    }
+    case "begin":
+      begin();
+      return {};
+    case "mask": {
+      const words = new Uint32Array(Math.ceil(vocab.size / 32));
+      const began = performance.now();
+      const isActive = sampler?.state === "active";
+      if (isActive) sampler?.fillBitmask(words);
+      const us = (performance.now() - began) * 1000;
+      const told = { bits: Buffer.from(words.buffer).toString("base64"), us };
+      return sampler?.state === "complete" ? { ...told, end: true } : told;
+    }
+    case "advance":
+      for (const [at, token] of asked.tokens.entries()) {
+        try {
+          sampler?.accept(token);
+        } catch {
+          return { refused_at: at };
+        }
+      }
+      return {};
+    case "rollback":
+      sampler?.rollback(asked.tokens);
+      return {};
+    default:
+      throw new Refused(`no answers to ${asked.do}`);
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let said: object;
+  try {
+    said = answer(JSON.parse(line));
+  } catch (error) {
+    said = error instanceof Refused ? { refused: error.message } : { error: String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(said)}\n`);
+}

@@ -1,0 +1,63 @@
+"""transformers: its own logits processor, with the function over tokenised values that its users write."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+import torch
+from loop import Clock, Engine, RefusedError, bits, serve
+from transformers import PrefixConstrainedLogitsProcessor
+
+from oracle.masks import Tokens
+
+
+class Transformers(Engine):
+    name = "transformers"
+    version = metadata.version("transformers")
+    settings = "PrefixConstrainedLogitsProcessor over a tree of the values in their longest tokens: no other spelling"
+
+    def vocabulary(self, pieces: list[bytes], eog: list[int]) -> None:
+        self._tokens, self._eog, self._size = Tokens(pieces, others=eog), eog, len(pieces)
+
+    def compile(self, kind: str, constraint: dict[str, Any]) -> None:
+        if kind != "set" or not constraint["values"]:
+            raise RefusedError(f"no constraints of kind {kind}")
+        self._tree: dict[int, Any] = {}
+        for value in constraint["values"]:
+            spelled = self._tokens.spelled(value.encode())
+            if spelled is None:
+                raise RefusedError(f"no tokens spell {value!r}")
+            node = self._tree
+            for token in [*spelled, self._eog[0]]:
+                node = node.setdefault(token, {})
+        self._processor = PrefixConstrainedLogitsProcessor(self._following, num_beams=1)
+        self.begin()
+
+    def _following(self, _: int, ids: torch.Tensor) -> list[int]:
+        node = self._tree
+        for token in ids.tolist()[1:]:
+            node = node[token]
+        return list(node)
+
+    def begin(self) -> None:
+        self._written = [0]  # A prompt has one token at least.
+
+    def mask(self) -> tuple[bytes, float]:
+        row = torch.zeros((1, self._size))
+        with Clock() as clock:
+            scores = self._processor(torch.tensor([self._written]), row)
+        return bits(torch.nonzero(scores[0] == 0).flatten().tolist(), self._size), clock.us
+
+    def advance(self, token: int) -> bool:
+        if token not in self._following(0, torch.tensor(self._written)):
+            return False
+        self._written.append(token)
+        return True
+
+    def rollback(self, count: int) -> None:
+        del self._written[-count:]
+
+
+if __name__ == "__main__":
+    serve(Transformers())

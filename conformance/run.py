@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Runs engines through the cases and writes what came of it: `python conformance/run.py CASES --engine NAME [...]`.
+
+An engine is one of `engines/*`, or any program that speaks the protocol: `--engine "name=command and arguments"`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from report import matrix, page, worse
+from runner import CrashedError, Process, run
+
+
+def command_of(name: str, python: str) -> list[str]:
+    """How an engine is started."""
+    if "=" in name:
+        return shlex.split(name.partition("=")[2])
+    if (program := HERE / "engines" / f"{name}.ts").is_file():
+        return [os.environ.get("TOKENTRIE_BUN", "bun"), str(program)]
+    program = HERE / "engines" / f"{name}.py"
+    if not program.is_file():
+        raise SystemExit(f"run.py: there is no engine {name!r}; there are {', '.join(engines())}")
+    return [sys.executable if name.startswith("tokentrie") else python, str(program)]
+
+
+def engines() -> list[str]:
+    """The adapters that are here."""
+    own = {path.stem for path in (HERE / "engines").glob("*.*s") if path.stem != "loop"}
+    return sorted(own | {path.stem for path in (HERE / "engines").glob("*.py") if path.stem not in ("__init__", "loop")})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path, help="a file of cases, or a folder of them")
+    parser.add_argument("--engine", action="append", help="which one; may come several times (default: all)")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the other engines (default: this one)")
+    parser.add_argument("--gguf", type=Path, nargs="*", default=[], help="vocabularies that cases name by their hash")
+    parser.add_argument("--seconds", type=float, default=10, help="for one answer (default 10)")
+    parser.add_argument("--out", type=Path, help="a folder for results.json, matrix.md and index.html")
+    parser.add_argument("--ratchet", type=Path, help="earlier results.json of the same cases: what was right must be")
+    options = parser.parse_args()
+    files = sorted(options.cases.glob("*.jsonl")) if options.cases.is_dir() else [options.cases]
+    if not files or not files[0].is_file():
+        raise SystemExit(f"run.py: there are no cases at {options.cases}; generate.py writes them")
+    vocabularies = {path.stem.removeprefix("ggml-vocab-"): path for path in options.gguf}
+    before = json.loads(options.ratchet.read_text("utf-8")) if options.ratchet else {}
+    results: dict[str, Any] = {}
+    for name in options.engine or engines():
+        process = Process(command_of(name, options.python), options.seconds, {"PYTHONPATH": f"{HERE}:{HERE / 'engines'}"})
+        try:
+            found = run(process, files, vocabularies)
+        except CrashedError as error:
+            print(f"run.py: {name} does not start: {error}", file=sys.stderr)
+            continue
+        about = {"date": f"{datetime.date.today()}", "machine": f"{platform.system()} {platform.machine()}"}
+        results[name.partition("=")[0]] = {**found, **about}
+        print(f"{name}: {found['engine']} {found['version']}", file=sys.stderr, flush=True)
+        if options.out:
+            keep(options.out, results)
+    print(matrix(results))
+    if lost := worse(before, results):
+        raise SystemExit("run.py: what was right is not any more:\n" + "\n".join(lost))
+    if not results:
+        raise SystemExit("run.py: no engine started")
+
+
+def keep(folder: Path, results: dict[str, Any]) -> None:
+    """Writes results in all forms."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    (folder / "matrix.md").write_text(matrix(results), "utf-8")
+    (folder / "index.html").write_text(page(results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
