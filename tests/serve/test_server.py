@@ -262,9 +262,9 @@ def test_precise_answers_have_the_same_bits_whatever_runs_beside_them() -> None:
 
 def test_term_lets_running_calls_end_and_takes_no_new_ones() -> None:
     with serving("--slots", "2", "--drain", "30") as server:
-        values = [f"value number {number} of many" for number in range(2000)]
+        values = [f"value number {number} of many" for number in range(500)]
         replies: list[int] = []
-        asks = {"prompt": "Which? ", "values": values, "top": 2000}
+        asks = {"prompt": "Which? ", "values": values, "top": 500}
         running = threading.Thread(target=lambda: replies.append(server.ask("POST", "/v1/choose", asks).status))
         running.start()
         while b"tokentrie_requests_running 2" not in server.ask("GET", "/metrics").body:
@@ -276,6 +276,27 @@ def test_term_lets_running_calls_end_and_takes_no_new_ones() -> None:
                 server.ask("POST", "/v1/decisions", ASKS, timeout=5)
         running.join()
         assert replies == [200]
+        assert server.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/choose", "/v1/completions", "/v1/chat/completions", "/v1/responses"])
+def test_a_call_that_runs_longer_than_the_time_to_drain_may_be_asked_again(path: str) -> None:
+    endless = {"constraint": {"regex": "([a-z]{1,8} )*[A-Z]{9}"}}
+    asks: dict[str, Any] = {
+        "/v1/choose": {"prompt": "Which? ", "values": [f"value number {one}" for one in range(2000)], "top": 2000},
+        "/v1/completions": {"prompt": "Once", **endless},
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}], **endless},
+        "/v1/responses": {"input": "Hi", **endless},
+    }[path]
+    with serving("--drain", "0", "--ctx", "8192") as server, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(server.ask, "POST", path, asks)
+        while b"tokentrie_requests_running 2" not in server.ask("GET", "/metrics").body:
+            assert not running.done()
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        reply = running.result(30)
+        if reply.status != 200:
+            assert (reply.status, reply.headers["retry-after"], reply.json()["error"]["code"]) == (503, "1", "stopping")
         assert server.process.wait(30) == 0
 
 

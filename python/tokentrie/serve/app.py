@@ -80,12 +80,16 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
         said = {404: f"there is no {request.url.path}", 405: f"{request.url.path} takes no {request.method}"}
+        said[400] = "the body is no JSON in UTF-8, or nested too deeply"
         headers = dict(error.headers or {})
         told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
         return told.response(request.url.path)
 
+    bodies = (chatting.ChatRequest, completing.CompletionRequest, responding.ResponsesRequest, choosing.ChooseRequest)
+    fields = frozenset(name for body in bodies for name in body.model_fields)
+
     async def failed(request: Request, error: Exception) -> Response:
-        return of_library(error).response(request.url.path)
+        return of_library(error, fields).response(request.url.path)
 
     for kind in REFUSALS:
         app.add_exception_handler(kind, failed)
