@@ -108,11 +108,18 @@ def test_what_it_answers_is_what_the_model_says(server: Server) -> None:
 
 def test_a_key_file_and_a_named_model(tmp_path: Path) -> None:
     keys, tiny = tmp_path / "keys", Path(tokentrie.__file__).parent / "models" / "tiny.gguf"
-    keys.write_text("one\n\n two \n")
+    keys.write_text("# those of team A\none\n\n two \n")
     with serving(
         "--api-key-file", str(keys), "--model", f"small={tiny}", "--model", f"other={tiny}", key=None
     ) as server:
-        for key, status in (("one", 200), ("two", 200), ("three", 401), ("", 401), ("one two", 401)):
+        for key, status in (
+            ("one", 200),
+            ("two", 200),
+            ("three", 401),
+            ("", 401),
+            ("one two", 401),
+            ("# those of team A", 401),
+        ):
             assert server.ask("POST", "/v1/decisions", ASKS, key=key).status == status
         assert server.ask("POST", "/v1/decisions", ASKS, {"authorization": "two"}, key=None).status == 401
         names = {
@@ -126,13 +133,14 @@ def test_a_key_file_and_a_named_model(tmp_path: Path) -> None:
 def test_an_origin_may_ask() -> None:
     with serving("--cors", "https://app.example") as server:
         asks = {"origin": "https://app.example", "access-control-request-method": "POST"}
-        asks["access-control-request-headers"] = "authorization,content-type"
+        asks["access-control-request-headers"] = "authorization,content-type,if-match,x-stainless-os"
         reply = server.ask("OPTIONS", "/v1/decisions", None, {**asks}, key=None)
         assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, "https://app.example")
         other = server.ask("OPTIONS", "/v1/decisions", None, {**asks, "origin": "https://evil.example"}, key=None)
         assert other.status == 400
         told = server.ask("POST", "/v1/decisions", ASKS, {"origin": "https://app.example"})
         assert told.headers["access-control-allow-origin"] == "https://app.example"
+        assert "etag" in told.headers["access-control-expose-headers"]
 
 
 @pytest.mark.parametrize("path", ["/v1/decisions", "/v1/systemone", "/v1/choose", "/tokenize", "/detokenize"])
