@@ -206,6 +206,33 @@ def test_control_tokens_of_users_are_text(server: Server) -> None:
     assert tokens.count(end) == 1, "the end of the user's turn alone"
 
 
+def test_control_tokens_are_text_wherever_a_chat_has_text(server: Server) -> None:
+    def asked(mark: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {mark: {"enum": [mark]}}}
+        function = {"name": "a", "description": mark, "parameters": schema}
+        call = {"id": mark, "type": "function", "function": {"name": "a", "arguments": json.dumps({mark: mark})}}
+        said = [
+            {"role": "system", "content": mark},
+            {"role": "user", "content": [{"type": "text", "text": mark}], "name": mark},
+            {"role": "assistant", "content": mark, "reasoning_content": mark, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": mark, "content": mark},
+            {"role": "user", "content": mark},
+        ]
+        tools = [{"type": "function", "function": function}]
+        return {"messages": said, "tools": tools, "max_tokens": 2, "return_prompt": True}
+
+    with tokentrie.Model() as model:
+        control = {*model.vocab.control}
+        marks = [model.vocab[token].decode() for token in control if model.vocab[token]]
+    kinds = []
+    for mark in ("plain", *marks):
+        reply = server.ask("POST", "/v1/chat/completions", asked(mark))
+        assert reply.status == 200, reply.body
+        kinds.append([token for token in reply.json()["prompt_token_ids"] if token in control])
+    assert kinds[0]
+    assert all(kind == kinds[0] for kind in kinds)
+
+
 def test_a_full_queue_is_429_and_a_client_that_goes_ends_its_call() -> None:
     with serving("--slots", "1", "--max-queue", "1", "--ctx", "4096") as server:
         values = [f"value number {number} of many" for number in range(3000)]
