@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import Terminal, run
@@ -36,6 +37,7 @@ COMMANDS = (
     "decide",
     "calibrate",
     "serve",
+    "verify",
 )
 ENCODINGS = {
     "utf-8": b"",
@@ -163,6 +165,12 @@ class TestHelp:
         (tmp_path / "known.csv").write_text("text,lit\n" + "It is on,yes\nIt is off,no\n" * 6)
         (tmp_path / "questions.json").write_text(json.dumps({"questions": {"on": {"type": "predicate"}}}))
         monkeypatch.chdir(tmp_path)
+        with tokentrie.Model() as model:
+            asked = {"messages": [{"role": "user", "content": "Delete a.txt."}], "tools": [ERASE]}
+            reply = model.chat(asked["messages"], asked["tools"], "required", max_tokens=60, receipt=True)
+            door = model.generate("The door is ", ["open", "closed"], receipt=True)
+        for name, told in {"request": asked, "reply": reply.receipt, "receipt": door.receipt}.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(told))
         for name in ("names", "more"):
             assert run("build", f"{name}.txt", "-o", f"{name}.ttrie").code == 0
         return tmp_path

@@ -124,6 +124,7 @@ def sealed(receipt: dict[str, Any], key: bytes | None) -> str:
             for share in (branch["mass"], branch["probability"], branch["runner_up"]):
                 said += struct.pack("<Q", round(share * 1e9))
             said += branch["mask"].encode()
+        said += b"\1" if step.get("dropped") else b""
         link = hashlib.sha256(said).digest()
     return link.hex() if key is None else hmac.new(key, link, "sha256").hexdigest()
 
@@ -269,8 +270,79 @@ def test_what_does_not_fit_is_said(model: Model) -> None:
         model.generate("A", SKIES, receipt=b"")
     with pytest.raises(TypeError, match="key must be bytes"):
         verify_receipt(receipt, SKIES, vocab=model.vocab, key="key")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="a receipt is not for forms"):
-        model.generate("A", tokentrie.Form("a", tokentrie.Slot("b", SKIES)), receipt=True)
+    form = tokentrie.Form("a", tokentrie.Slot("b", SKIES))
+    for options in ({"mode": "exact"}, {"probabilities": True}):
+        with pytest.raises(OptionError, match="the receipt of a form is of its tokens"):
+            model.generate("A", form, receipt=True, **options)
+
+
+def forms(model: Model) -> list[Any]:
+    slot, text, sky = tokentrie.Slot, tokentrie.Text, tokentrie.Trie.from_strings(model.vocab, SKIES)
+    word, number, person = tokentrie.Regex(" ?[a-z]{1,5}"), tokentrie.Integer(), tokentrie.JsonSchema(PERSON)
+    pattern = tokentrie.Regex("[a-z ]*")
+    data = ["a ", {"slot": "b", "value": {"choice": ["red", "blue"]}}, {"text": "c", "stop": ["e"], "max_tokens": 5}]
+    return [
+        tokentrie.Form("Sky: ", slot("sky", SKIES), ". Why: ", text("why", stop=[".", "\n"], max_tokens=8), " End."),
+        tokentrie.Form('{"a": "', text("a", stop='"', max_tokens=6), '", "b": ', slot("b", number), "}"),
+        tokentrie.Form(slot("t", sky), "! ", text("r", stop="the", max_tokens=9)),
+        {"form": data},
+        {"sequence": [{"form": data}]},
+        tokentrie.Form(slot("n", tokentrie.Integer(0, 999)), " and", slot("w", word), slot("x", ["a", "ab"])),
+        tokentrie.Form("(", slot("e", ["", "so"]), slot("f", ["", "it is"]), ") some", slot("p", person)),
+        tokentrie.Form(text("q", stop="?", max_tokens=7, pattern=pattern), "x", slot("y", ["1", "12"])),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_what_was_filled_into_a_form_holds(model: Model, number: int) -> None:
+    draw, form = random.Random(number), forms(model)[number]
+    dropped = 0
+    for _ in range(cases(300)):
+        prompt, key = draw.choice(PROMPTS), draw.choice([None, b"key"])
+        options: dict[str, Any] = {
+            "mode": "sampled",
+            "seed": draw.randrange(1000),
+            "temperature": draw.choice([1.0, 4.0]),
+        }
+        plain = model.generate(prompt, form, **options)
+        out = model.generate(prompt, form, receipt=key or True, **options)
+        assert (plain.receipt, plain.text, plain.tokens) == (None, out.text, out.tokens), "it changes nothing"
+        assert out.receipt is not None
+        assert out.receipt["seal"] == sealed(out.receipt, key)
+        assert [step["token"] for step in out.receipt["steps"] if not step.get("dropped")] == out.tokens
+        dropped += sum(step.get("dropped", False) for step in out.receipt["steps"])
+        verify_receipt(out.receipt, form, vocab=model.vocab, key=key)
+        verify_receipt(json.dumps(out.receipt), form, vocab=model.vocab, key=key)
+        for _ in range(3):
+            other = altered_form(draw, out.receipt)
+            other["seal"] = sealed(other, key)
+            if other != out.receipt:
+                with pytest.raises(ReceiptError):
+                    verify_receipt(other, form, vocab=model.vocab, key=key)
+    assert dropped > 0 or number > 3
+
+
+def altered_form(draw: random.Random, receipt: dict[str, Any]) -> dict[str, Any]:
+    """Another receipt, of which somebody sealed what cannot be: one token is told otherwise."""
+    other = copy.deepcopy(receipt)
+    steps = other["steps"]
+    at = draw.randrange(len(steps))
+    branches = [step for step in steps if "branch" in step]
+    match draw.randrange(4):
+        case 0:
+            steps[at] = {**steps[at], "dropped": not steps[at].get("dropped", False)}
+        case 1:
+            branch = {"mass": 1, "probability": 1, "runner_up": 0, "mask": "0"}
+            steps.insert(at, {"token": steps[at]["token"], "branch": branch})
+        case 2 if branches:
+            draw.choice(branches)["branch"]["mask"] = "0" * 64
+        case _:
+            # Behind the end of the form nothing comes, and a token of free text has a branch.
+            steps.append({"token": draw.randrange(2000)})
+    for step in steps:
+        if not step.get("dropped", True):
+            del step["dropped"]
+    return other
 
 
 RING = {"name": "ring", "parameters": {"type": "object", "properties": {"times": {"type": "integer"}}}}

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.model
 
 SECRET = b"what only the server knows"
 COLOURS = {"choice": ["red", "blue"]}
+FORM = {"form": ["a ", {"slot": "b", "value": COLOURS}, {"text": "c", "stop": ["e"], "max_tokens": 5}, "."]}
 ASKS: dict[str, Any] = {"prompt": "The sky is ", "max_tokens": 20, "receipt": True}
 
 
@@ -42,7 +43,7 @@ def chat_format() -> tokentrie.ChatFormat:
         return model.chat_format
 
 
-@pytest.mark.parametrize("constraint", [COLOURS, {"integer": {"min": 0, "max": 99}}, {"regex": "[a-c]{3}"}, None])
+@pytest.mark.parametrize("constraint", [COLOURS, {"integer": {"min": 0, "max": 99}}, {"regex": "[a-c]{3}"}, FORM, None])
 def test_completions_have_receipts(server: Server, vocab: tokentrie.Vocab, constraint: Any) -> None:
     body = {**ASKS, "n": 2, "seed": 1} | ({"constraint": constraint} if constraint else {})
     whole = server.ask("POST", "/v1/completions", body).json()["choices"]
@@ -90,9 +91,7 @@ def test_responses_have_receipts(server: Server, chat_format: tokentrie.ChatForm
 
 
 def test_what_has_none_says_so(server: Server) -> None:
-    form = {"form": ["a ", {"slot": "b", "value": COLOURS}]}
     for path, body, part in (
-        ("/v1/completions", {**ASKS, "constraint": form}, "not for forms"),
         ("/v1/chat/completions", {"messages": MESSAGES, "receipt": "no"}, "receipt"),
         ("/v1/responses", {"input": "Hi", "receipt": []}, "receipt"),
         ("/v1/completions", {**ASKS, "receipt": 3}, "receipt"),

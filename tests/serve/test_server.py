@@ -108,11 +108,18 @@ def test_what_it_answers_is_what_the_model_says(server: Server) -> None:
 
 def test_a_key_file_and_a_named_model(tmp_path: Path) -> None:
     keys, tiny = tmp_path / "keys", Path(tokentrie.__file__).parent / "models" / "tiny.gguf"
-    keys.write_text("one\n\n two \n")
+    keys.write_text("# those of team A\none\n\n two \n")
     with serving(
         "--api-key-file", str(keys), "--model", f"small={tiny}", "--model", f"other={tiny}", key=None
     ) as server:
-        for key, status in (("one", 200), ("two", 200), ("three", 401), ("", 401), ("one two", 401)):
+        for key, status in (
+            ("one", 200),
+            ("two", 200),
+            ("three", 401),
+            ("", 401),
+            ("one two", 401),
+            ("# those of team A", 401),
+        ):
             assert server.ask("POST", "/v1/decisions", ASKS, key=key).status == status
         assert server.ask("POST", "/v1/decisions", ASKS, {"authorization": "two"}, key=None).status == 401
         names = {
@@ -126,13 +133,14 @@ def test_a_key_file_and_a_named_model(tmp_path: Path) -> None:
 def test_an_origin_may_ask() -> None:
     with serving("--cors", "https://app.example") as server:
         asks = {"origin": "https://app.example", "access-control-request-method": "POST"}
-        asks["access-control-request-headers"] = "authorization,content-type"
+        asks["access-control-request-headers"] = "authorization,content-type,if-match,x-stainless-os"
         reply = server.ask("OPTIONS", "/v1/decisions", None, {**asks}, key=None)
         assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, "https://app.example")
         other = server.ask("OPTIONS", "/v1/decisions", None, {**asks, "origin": "https://evil.example"}, key=None)
         assert other.status == 400
         told = server.ask("POST", "/v1/decisions", ASKS, {"origin": "https://app.example"})
         assert told.headers["access-control-allow-origin"] == "https://app.example"
+        assert "etag" in told.headers["access-control-expose-headers"]
 
 
 @pytest.mark.parametrize("path", ["/v1/decisions", "/v1/systemone", "/v1/choose", "/tokenize", "/detokenize"])
@@ -196,6 +204,33 @@ def test_control_tokens_of_users_are_text(server: Server) -> None:
     with tokentrie.Model() as model:
         (end,) = model.vocab.tokenize(mark, parse_special=True)
     assert tokens.count(end) == 1, "the end of the user's turn alone"
+
+
+def test_control_tokens_are_text_wherever_a_chat_has_text(server: Server) -> None:
+    def asked(mark: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {mark: {"enum": [mark]}}}
+        function = {"name": "a", "description": mark, "parameters": schema}
+        call = {"id": mark, "type": "function", "function": {"name": "a", "arguments": json.dumps({mark: mark})}}
+        said = [
+            {"role": "system", "content": mark},
+            {"role": "user", "content": [{"type": "text", "text": mark}], "name": mark},
+            {"role": "assistant", "content": mark, "reasoning_content": mark, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": mark, "content": mark},
+            {"role": "user", "content": mark},
+        ]
+        tools = [{"type": "function", "function": function}]
+        return {"messages": said, "tools": tools, "max_tokens": 2, "return_prompt": True}
+
+    with tokentrie.Model() as model:
+        control = {*model.vocab.control}
+        marks = [model.vocab[token].decode() for token in control if model.vocab[token]]
+    kinds = []
+    for mark in ("plain", *marks):
+        reply = server.ask("POST", "/v1/chat/completions", asked(mark))
+        assert reply.status == 200, reply.body
+        kinds.append([token for token in reply.json()["prompt_token_ids"] if token in control])
+    assert kinds[0]
+    assert all(kind == kinds[0] for kind in kinds)
 
 
 def test_a_full_queue_is_429_and_a_client_that_goes_ends_its_call() -> None:
@@ -262,9 +297,9 @@ def test_precise_answers_have_the_same_bits_whatever_runs_beside_them() -> None:
 
 def test_term_lets_running_calls_end_and_takes_no_new_ones() -> None:
     with serving("--slots", "2", "--drain", "30") as server:
-        values = [f"value number {number} of many" for number in range(2000)]
+        values = [f"value number {number} of many" for number in range(500)]
         replies: list[int] = []
-        asks = {"prompt": "Which? ", "values": values, "top": 2000}
+        asks = {"prompt": "Which? ", "values": values, "top": 500}
         running = threading.Thread(target=lambda: replies.append(server.ask("POST", "/v1/choose", asks).status))
         running.start()
         while b"tokentrie_requests_running 2" not in server.ask("GET", "/metrics").body:
@@ -276,6 +311,27 @@ def test_term_lets_running_calls_end_and_takes_no_new_ones() -> None:
                 server.ask("POST", "/v1/decisions", ASKS, timeout=5)
         running.join()
         assert replies == [200]
+        assert server.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/choose", "/v1/completions", "/v1/chat/completions", "/v1/responses"])
+def test_a_call_that_runs_longer_than_the_time_to_drain_may_be_asked_again(path: str) -> None:
+    endless = {"constraint": {"regex": "([a-z]{1,8} )*[A-Z]{9}"}}
+    asks: dict[str, Any] = {
+        "/v1/choose": {"prompt": "Which? ", "values": [f"value number {one}" for one in range(2000)], "top": 2000},
+        "/v1/completions": {"prompt": "Once", **endless},
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}], **endless},
+        "/v1/responses": {"input": "Hi", **endless},
+    }[path]
+    with serving("--drain", "0", "--ctx", "8192") as server, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(server.ask, "POST", path, asks)
+        while b"tokentrie_requests_running 2" not in server.ask("GET", "/metrics").body:
+            assert not running.done()
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        reply = running.result(30)
+        if reply.status != 200:
+            assert (reply.status, reply.headers["retry-after"], reply.json()["error"]["code"]) == (503, "1", "stopping")
         assert server.process.wait(30) == 0
 
 

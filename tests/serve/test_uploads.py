@@ -266,6 +266,8 @@ def test_damaged_files_and_those_of_other_models_are_refused(server: Server, nam
         # A bit between the sections is told of, or means nothing.
         reply = put(server, name, damaged, BYTES)
         assert reply.status == 400 or chosen(server, name)["choice"].startswith("value ")
+    said = put(server, name, b"nothing of a file" * 99, BYTES).json()["error"]["message"]
+    assert said.startswith("the body: not a .ttrie file")
     own = tokentrie.Vocab.from_tokens([b"a", b"b", b"c"])
     other = tokentrie.Trie.from_sequences([[0, 1]]).to_bytes(own)
     reply = put(server, f"{name}.other", other, BYTES)

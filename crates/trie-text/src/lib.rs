@@ -39,8 +39,8 @@ mod vocab;
 
 pub use control_text::ControlTextGuard;
 pub use forms::{
-    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Listing, Overshoot, Part, SlotSet,
-    SlotValues, Written,
+    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing, Overshoot,
+    Part, SlotSet, SlotValues, Written,
 };
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};

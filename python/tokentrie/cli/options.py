@@ -48,6 +48,14 @@ SPEC = typer.Option(
     help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
 )
 SEED = typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time.")
+TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="What is to be called.")
+TOOLS_IN = typer.Option(
+    "--tools-in",
+    metavar="template|system|messages",
+    help="Where the model is told of tools; system for a template that shows none or writes no calls.",
+)
+NO_THINKING = typer.Option("--no-thinking", help="Ask the template for no reasoning.")
+THINKING_BUDGET = typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")
 GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 

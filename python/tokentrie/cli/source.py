@@ -113,6 +113,12 @@ class Source:
             raise tokentrie.VocabularyError("two values have the same tokens in this vocabulary")
         return trie
 
+    def texts(self, content: bytes | tokentrie.Rule | tokentrie.Spec) -> list[str] | None:
+        """The legal values, where they were given as texts; `content` is that of the file."""
+        if self.payload or self.set_file or not isinstance(content, bytes):
+            return None
+        return self._values(content)
+
     def _values(self, content: bytes) -> list[str]:
         if self.choice:
             if not all(self.choice):

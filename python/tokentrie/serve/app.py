@@ -39,6 +39,8 @@ class Settings:
     """The folder of constraints that are put; None: in memory."""
     max_upload: int = 256 << 20
     quota: Quota = field(default_factory=Quota)
+    log: bool = False
+    """Whether each answer is told on standard error."""
     fixed_sets: bool = False
     """Whether several servers read that folder, and none writes."""
 
@@ -80,12 +82,16 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
         said = {404: f"there is no {request.url.path}", 405: f"{request.url.path} takes no {request.method}"}
+        said[400] = "the body is no JSON in UTF-8, or nested too deeply"
         headers = dict(error.headers or {})
         told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
         return told.response(request.url.path)
 
+    bodies = (chatting.ChatRequest, completing.CompletionRequest, responding.ResponsesRequest, choosing.ChooseRequest)
+    fields = frozenset(name for body in bodies for name in body.model_fields)
+
     async def failed(request: Request, error: Exception) -> Response:
-        return of_library(error).response(request.url.path)
+        return of_library(error, fields).response(request.url.path)
 
     for kind in REFUSALS:
         app.add_exception_handler(kind, failed)
@@ -152,12 +158,14 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     app.include_router(router(store, models))
     show_page(app)
     limits = {"max_body": settings.max_body, "max_upload": settings.max_upload}
-    app.add_middleware(Guards, keys=settings.keys, metrics=metrics, **limits)
+    app.add_middleware(Guards, keys=settings.keys, metrics=metrics, log=settings.log, **limits)
     if settings.cors is not None:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=[settings.cors],
             allow_methods=["*"],
-            allow_headers=["authorization", "content-type"],
+            # Clients send headers of their own, and cookies mean nothing here.
+            allow_headers=["*"],
+            expose_headers=["etag", "retry-after", "x-request-id"],
         )
     return app

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -13,6 +14,10 @@ import tokentrie
 REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
 RETRY_AFTER = "1"
+#: How pydantic says which type of several a value was read as: no step on the way to it.
+MEMBER = re.compile(r"(str|int|float|bool|dict|list)(\[.*\])?")
+#: Where the library says first which option is wrong.
+PLACE = re.compile(r"(([a-z_]+)(?:\[\d+\])*)(?:: | is | has )")
 
 
 class WireError(Exception):
@@ -56,15 +61,35 @@ class WireError(Exception):
 
 def of_validation(problems: Sequence[Any], path: str) -> JSONResponse:
     """The answer where a body is not what the format says; problems are those of pydantic."""
-    first = problems[0]
-    place = [str(step) for step in first["loc"] if step != "body"]
-    message = f"{'.'.join(place) or 'the body'}: {first['msg']}"
+    place, message = _told(problems)
     detail = [{"loc": list(one["loc"]), "msg": one["msg"], "type": one["type"]} for one in problems]
-    return WireError(message, param=".".join(place) or None).response(path, detail)
+    return WireError(message, param=place).response(path, detail)
 
 
-def of_library(error: Exception) -> WireError:
-    """What the library raised: what the request asks for cannot be, or the server cannot do it now."""
+def _told(problems: Sequence[Any]) -> tuple[str | None, str]:
+    """The field that is wrong, and what is wrong with it."""
+
+    first = problems[0]
+    if first["type"] == "json_invalid":
+        return None, f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+    # Of a value that may have several types, each says what it is not; the one that was read furthest is meant.
+    own = [(_place(one), one["msg"]) for one in problems if one["loc"][:2] == first["loc"][:2]]
+    place = max((steps for steps, _ in own), key=lambda steps: (len(steps), [int(s) for s in steps if s.isdecimal()]))
+    said = list(dict.fromkeys(message for steps, message in own if steps == place))
+    ways = " or ".join([said[0], *(message.removeprefix("Input should be ") for message in said[1:])])
+    param = ".".join(place)
+    return param or None, f"{param or 'the body'}: {ways}"
+
+
+def _place(problem: Any) -> list[str]:
+    return [str(step) for step in problem["loc"][1:] if not MEMBER.fullmatch(str(step))]
+
+
+def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
+    """What the library raised: what the request asks for cannot be, or the server cannot do it now.
+
+    `fields` are those that a request may have: it is told which of them is wrong.
+    """
     if isinstance(error, tokentrie.QueueFullError):
         return WireError(str(error), status=429, code="queue_full", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.TimedOutError):
@@ -74,5 +99,11 @@ def of_library(error: Exception) -> WireError:
     if isinstance(error, tokentrie.CancelledError):
         return WireError(str(error), status=503, code="cancelled", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.ModelError):
+        # Models are closed where the time to drain is over.
+        if str(error).endswith("is closed"):
+            return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})
         return WireError(str(error), status=500)
-    return WireError(str(error))
+    if isinstance(error, UnicodeEncodeError):
+        return WireError("half a surrogate pair is no text")
+    place = PLACE.match(str(error))
+    return WireError(str(error), param=place[1] if place and place[2] in fields else None)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
 import functools
 import hmac
+import json
+import sys
 import time
 import uuid
 import zlib
@@ -32,9 +36,11 @@ SMALL = 1 << 16
 class Guards:
     """Wraps an app. Errors here have the form of those of its routes."""
 
-    def __init__(self, app: ASGIApp, *, keys: Sequence[str], max_body: int, max_upload: int, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, keys: Sequence[str], max_body: int, max_upload: int, metrics: Metrics, log: bool
+    ) -> None:
         self._app, self._keys, self._metrics = app, [key.encode() for key in keys], metrics
-        self._max_body, self._max_upload = max_body, max_upload
+        self._max_body, self._max_upload, self._log = max_body, max_upload, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,7 +70,11 @@ class Guards:
             # The route, and not the path: names are those of clients.
             known = getattr(scope.get("route"), "path", "other")
             self._metrics.requests.labels(known, str(status)).inc()
-            self._metrics.seconds.labels(known).observe(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._metrics.seconds.labels(known).observe(seconds)
+            if self._log:
+                said = {"request": request_id, "method": scope["method"], "route": known, "status": status}
+                _write({"time": _now(), **said, "seconds": round(seconds, 6)})
 
     def _check(self, scope: Scope) -> None:
         is_known = scope["path"] in OPEN or scope["path"].startswith(OPEN_FOLDER)
@@ -115,6 +125,17 @@ class Guards:
             return {"type": "http.request", "body": plain, "more_body": False}
 
         return again
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _write(said: dict[str, object]) -> None:
+    """A line of the log, as a whole; nothing where nobody can read it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(json.dumps(said) + "\n")
+        sys.stderr.flush()
 
 
 async def _read(receive: Receive, limit: int) -> bytes:

@@ -4,10 +4,10 @@ use super::options::Generate;
 use super::stops::Stopping;
 use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
-use llama_sampler::{Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch};
+use llama_sampler::{Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, TokenId};
-use trie_text::{Prompt, ValueSets, Vocab, VocabError};
+use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
 
 /// Why a generation cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +39,8 @@ pub enum GenerateError {
     /// A value that is taken as a whole is no choice of tokens.
     #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
     LogprobsOfExact,
-    /// The tokens of a form are taken back and written anew where its parts meet.
-    #[error("a receipt is not for forms, which write tokens anew where their parts meet: give the parts one by one")]
+    /// A form whose values are weighed as wholes, or whose tokens are not taken back.
+    #[error("the receipt of a form is of its tokens: leave out mode \"exact\", probabilities and skip_ahead")]
     ReceiptOfForm,
     /// What has no slots.
     #[error("{0} for forms: use `choose` for a set")]
@@ -74,7 +74,7 @@ impl Generate {
             if !self.stop.is_empty() {
                 return Err(GenerateError::StopOfForm);
             }
-            if self.receipt {
+            if self.receipt && (self.exact || self.probabilities) {
                 return Err(GenerateError::ReceiptOfForm);
             }
             if self.exact && self.logprobs.is_some() {
@@ -93,6 +93,9 @@ impl Generate {
         };
         let placed = built.after(prompt, sets)?;
         let rules = Arc::new(self.rules(placed.spans, vocab)?);
+        if self.receipt && !self.skip_ahead && form_of(&rules).is_some() {
+            return Err(GenerateError::ReceiptOfForm);
+        }
         Ok(ReadyGeneration { prompt: placed.prompt, healed_bytes: placed.healed_bytes, inside: Inside::Rules(rules) })
     }
 
@@ -147,7 +150,12 @@ impl ReadyGeneration {
 
     /// Whether it fills a form.
     pub fn is_form(&self) -> bool {
-        matches!(self.inside, Inside::Form(_))
+        self.form().is_some()
+    }
+
+    /// The form that it fills.
+    pub fn form(&self) -> Option<&Arc<Form>> {
+        if let Inside::Form(form) = &self.inside { Some(form) } else { None }
     }
 
     /// Whether it follows anything.

@@ -6,6 +6,7 @@
 //! | `generate.rs` | a generation: made ready, then run on a context |
 //! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
 //! | `receipt.rs` | what a generation was allowed, for others to check without the model |
+//! | `retraced.rs` | its tokens, walked again |
 //! | `call.rs` | handles and times that end a call |
 //! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
 //! | `turns.rs` | one call at a time |
@@ -19,6 +20,8 @@ mod options;
 mod receipt;
 #[cfg(feature = "llama")]
 mod request;
+#[cfg(feature = "llama")]
+mod retraced;
 #[cfg(feature = "llama")]
 mod stops;
 mod turns;

@@ -129,7 +129,7 @@ impl Generate {
         option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
         option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
         LOGPROBS,
-        option("receipt", "false", "true or false", "tell what each token was chosen among, chained; not for forms"),
+        option("receipt", "false", "true or false", "tell what each token was chosen among, chained"),
         TIMEOUT,
         PRIORITY,
     ];

@@ -7,8 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use llama_sampler::TrailStep;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
-use trie_core::{After, Scratch, Span, SpanRules, TokenId};
+use trie_core::{After, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
 /// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
@@ -87,7 +86,7 @@ fn numbers(tokens: &[TokenId]) -> Vec<u32> {
 
 /// # Errors
 /// [`ReceiptError::Token`] for a token outside the vocabulary.
-fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
+pub(super) fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
     let known = TokenId::new(token).filter(|known| known.index() < vocab.len());
     known.ok_or(ReceiptError::Token { step, token })
 }
@@ -101,6 +100,9 @@ pub struct ReceiptStep {
     /// What it was chosen among; missing where its text had to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<ReceiptBranch>,
+    /// Whether it says more than a part of a form holds, and is no part of the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 /// Where several tokens could come. Shares have nine digits.
@@ -175,6 +177,12 @@ pub enum ReceiptError {
     /// Other tokens could come than the receipt says.
     #[error("steps[{step}]: what could come here is not what the receipt says")]
     Mask {
+        /// Which token.
+        step: usize,
+    },
+    /// A token stays that is said to be taken back, or the other way round.
+    #[error("steps[{step}]: whether the token stays in the text is not what the receipt says")]
+    Dropped {
         /// Which token.
         step: usize,
     },
@@ -271,7 +279,7 @@ impl Receipt {
         let options = Generate {
             after: Some(if self.free { After::Free } else { After::Stop }),
             end_tokens: self.end_tokens.as_deref().map(all).transpose()?,
-            // Forms are refused, as they were.
+            // What has no receipt is refused, as it was.
             receipt: true,
             ..Generate::default()
         };
@@ -279,35 +287,11 @@ impl Receipt {
             ReceiptPrompt::Text(text) => Prompt::Text(text.clone()),
             ReceiptPrompt::Tokens(ids) => Prompt::Tokens(all(ids)?),
         };
-        self.check_inside(options.after(prompt, built, sets)?.rules(), vocab)
-    }
-
-    /// That each token was allowed by rules; nothing for free text.
-    pub(crate) fn check_inside(&self, rules: Option<&Arc<SpanRules>>, vocab: &Vocab) -> Result<(), ReceiptError> {
-        let mut span = rules.map(|rules| Span::new(Arc::clone(rules)));
-        let mut scratch = Scratch::default();
-        for (step, of) in self.steps.iter().enumerate() {
-            let token = known(vocab, step, of.token)?;
-            let allowed = span.as_ref().map_or(trie_core::Allowed::All, |span| span.allowed(&mut scratch));
-            if !allowed.contains(token) {
-                return Err(ReceiptError::Token { step, token: of.token });
-            }
-            let only = allowed.only();
-            let fits = if let Some(branch) = &of.branch {
-                only.is_none() && branch.mask == hexadecimal(&vocab.mask_digest(allowed))
-            } else {
-                // Or text that must come, in the tokenizer's own tokens.
-                let mut forced = || span.as_ref().and_then(|span| span.forced_token(&mut scratch));
-                only.is_some() || forced() == Some(token)
-            };
-            if !fits {
-                return Err(ReceiptError::Mask { step });
-            }
-            if let Some(span) = &mut span {
-                span.accept(token).map_err(|_| ReceiptError::Token { step, token: of.token })?;
-            }
+        let ready = options.after(prompt, built, sets)?;
+        match ready.form() {
+            Some(form) => self.check_filled(form, vocab),
+            None => self.check_inside(ready.rules(), vocab),
         }
-        Ok(())
     }
 
     /// That shares are shares, in the digits that are sealed.
@@ -359,6 +343,9 @@ impl Receipt {
                 }
                 link.update(branch.mask.as_bytes());
             }
+            if step.dropped {
+                link.update([1]);
+            }
             chain = link.finalize();
         }
         let Some(key) = key else { return hexadecimal(&chain) };
@@ -378,7 +365,7 @@ impl ReceiptStep {
             runner_up: digits(branch.runner_up),
             mask: hexadecimal(&branch.mask),
         });
-        Self { token: step.token.get(), branch }
+        Self { token: step.token.get(), branch, dropped: step.dropped }
     }
 }
 

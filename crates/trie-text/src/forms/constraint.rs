@@ -7,7 +7,7 @@ use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, LeafId, Next, NotListed, Problem, Role, Scratch,
-    Special, TokenId, Tokens, Trie,
+    SpanRules, Special, TokenId, Tokens, Trie,
 };
 
 /// A form over a vocabulary: a [`Constraint`] like any other. Literals are forced, slots and texts are walked where
@@ -77,6 +77,15 @@ impl FormConstraint {
         let mut made = Self { form, vocab: Arc::clone(vocab), options, start: unset };
         made.start = made.begun(begun)?;
         Ok(made)
+    }
+
+    /// The rules by which a generation fills a form: tokens that say more than a part holds are taken back.
+    ///
+    /// # Errors
+    /// As [`FormConstraint::new`].
+    pub fn filled(form: Arc<Form>, vocab: &Arc<Vocab>, listed: Listing) -> Result<SpanRules<Self>, FormError> {
+        let walk = FormOptions::default().with_overshoot(Overshoot::TakenBack).with_listed(listed);
+        Ok(SpanRules::new(vec![(String::new(), Self::new(form, vocab, walk)?)], vocab.len())?)
     }
 
     /// The form.

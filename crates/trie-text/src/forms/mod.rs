@@ -16,7 +16,7 @@ pub use error::FormError;
 
 pub use options::{FormOptions, Listing, Overshoot};
 pub use slot_set::{SlotSet, Written};
-pub use state::{FilledField, FormState, LastToken};
+pub use state::{FilledField, FormState, KeptTokens, LastToken};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};

@@ -72,6 +72,29 @@ pub enum LastToken {
     Dropped,
 }
 
+/// Which of the tokens that a walk took stay in the text.
+#[derive(Debug, Clone, Default)]
+pub struct KeptTokens {
+    took: usize,
+    kept: Vec<usize>,
+}
+
+impl KeptTokens {
+    /// A token was taken, and led to this state.
+    pub fn took(&mut self, state: &FormState) {
+        if state.last_token() == LastToken::Written {
+            self.kept.push(self.took);
+        }
+        self.kept.truncate(state.written());
+        self.took += 1;
+    }
+
+    /// Whether the token with this number stays, as far as it was walked. `O(log tokens)`.
+    pub fn contains(&self, token: usize) -> bool {
+        self.kept.binary_search(&token).is_ok()
+    }
+}
+
 impl PartialEq for FormState {
     /// Where a walk is follows from what was written.
     fn eq(&self, other: &Self) -> bool {

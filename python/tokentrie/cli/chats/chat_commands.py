@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, MOST, SEED, THREADS, examples
+from tokentrie.cli.options import (
+    CTX,
+    GPU_LAYERS,
+    JSON,
+    MODEL,
+    MOST,
+    NO_THINKING,
+    SEED,
+    THINKING_BUDGET,
+    THREADS,
+    TOOL_CHOICE,
+    TOOLS_IN,
+    examples,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -66,21 +79,10 @@ def chat(
     run_tools: Annotated[
         bool, typer.Option("--run", help="Execute the Python file of --tools, and the functions that are called.")
     ] = False,
-    tool_choice: Annotated[
-        str, typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="What is to be called.")
-    ] = "auto",
-    tools_in: Annotated[
-        str,
-        typer.Option(
-            "--tools-in",
-            metavar="template|system|messages",
-            help="Where the model is told of tools; system for a template that shows none or writes no calls.",
-        ),
-    ] = "template",
-    no_thinking: Annotated[bool, typer.Option("--no-thinking", help="Ask the template for no reasoning.")] = False,
-    thinking_budget: Annotated[
-        int | None, typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")
-    ] = None,
+    tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
+    tools_in: Annotated[str, TOOLS_IN] = "template",
+    no_thinking: Annotated[bool, NO_THINKING] = False,
+    thinking_budget: Annotated[int | None, THINKING_BUDGET] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="The most tokens of a reply; without it what has room.")
     ] = None,

@@ -39,6 +39,34 @@ class Limits:
     max_sets_bytes: int
 
 
+@dataclass(frozen=True)
+class Tls:
+    """The files of a certificate and of its key."""
+
+    certificate: Path | None
+    key: Path | None
+
+    @classmethod
+    def of(cls, certificate: Path | None, key: Path | None) -> Tls:
+        """What was given, once it is known to be that: before a model is loaded.
+
+        Raises:
+            TokenTrieError: there is no certificate, or no key that is its own. OSError where it cannot be read.
+        """
+        for path in filter(None, (certificate, key)):
+            console.read(path)
+        if certificate is not None:
+            import ssl
+
+            try:
+                # A key that wants a password is none: nobody may be there to type it.
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+            except ssl.SSLError as error:
+                problem = "no certificate in PEM with its key"
+                raise tokentrie.TokenTrieError(f"{certificate}: {problem}: {error.reason or error}") from None
+        return cls(certificate, key)
+
+
 def named(given: str) -> tuple[str, Path | None]:
     """A model under its name: NAME=PATH, a path, or `tiny`, which is in the package."""
     if given == TINY:
@@ -53,7 +81,8 @@ def keys_of(path: Path | None) -> list[str]:
     """The keys of a file, one a line."""
     if path is None:
         return []
-    keys = [line.strip() for line in as_text(console.read(path), path).splitlines() if line.strip()]
+    lines = [line.strip() for line in as_text(console.read(path), path).splitlines()]
+    keys = [line for line in lines if line and not line.startswith("#")]
     if not keys:
         raise typer.BadParameter(f"{path} has no key", param_hint="--api-key-file")
     return keys
@@ -86,6 +115,8 @@ def run(
     receipt_key: bytes | None,
     limits: Limits,
     hardware: Hardware,
+    tls: Tls,
+    log: bool,
 ) -> None:
     """Serves until it is told to stop."""
     try:
@@ -109,7 +140,7 @@ def run(
     served = [Served(name, model, limits.timeout, receipt_key=receipt_key) for name, model in opened]
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
-    app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota))
+    app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log))
 
     class Server(uvicorn.Server):
         """Says where it listens, and ends by itself at the signals that end it."""
@@ -117,7 +148,9 @@ def run(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             shown = f"[{host}]" if ":" in host else host
-            print(f"listening on http://{shown}:{listening.getsockname()[1]}", flush=True)
+            print(
+                f"listening on http{'s' if tls.certificate else ''}://{shown}:{listening.getsockname()[1]}", flush=True
+            )
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Streams that still run then end with an error that says why.
@@ -144,6 +177,8 @@ def run(
         server_header=False,
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 << 10,
+        ssl_certfile=tls.certificate,
+        ssl_keyfile=tls.key,
     )
     Server(config).run(sockets=[listening])
 

@@ -47,6 +47,13 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Receipts are sealed with what this holds.")
     ] = None,
     cors: Annotated[str | None, typer.Option(metavar="ORIGIN", help="A page that may ask.")] = None,
+    log: Annotated[
+        bool, typer.Option("--log", help="A line of JSON for each answer, on standard error, without its text.")
+    ] = False,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE.pem", help="Serve https with this certificate.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE.pem", help="Its key, if that is elsewhere.")] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
@@ -67,4 +74,7 @@ def serve(
         raise typer.BadParameter(problem, param_hint="--host")
     limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain, max_upload, max_sets, max_sets_bytes)
     secret = command.secret_of(receipt_key)
-    command.run(named, host, port, keys, cors, sets, secret, limits, Hardware(ctx, threads, gpu_layers))
+    if tls_key is not None and tls_cert is None:
+        raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")
+    tls, hardware = command.Tls.of(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
+    command.run(named, host, port, keys, cors, sets, secret, limits, hardware, tls, log)

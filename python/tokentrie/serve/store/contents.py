@@ -128,7 +128,12 @@ def of_module(data: bytes) -> tuple[Content, bytes]:
 
 def of_trie(data: bytes, models: Sequence[Model]) -> Content:
     """A `.ttrie` file; raises what is wrong with it, or that it is for none of the models."""
-    return _trie(Trie.from_bytes(data), data, models)
+    try:
+        trie = Trie.from_bytes(data)
+    except tokentrie.TokenTrieError as error:
+        # Its place would be a path.
+        raise type(error)(f"the body{error}") from None
+    return _trie(trie, data, models)
 
 
 def of_file(path: Path, models: Sequence[Model]) -> Content:

@@ -19,7 +19,9 @@ from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
+    Count,
     Draws,
+    Positive,
     StreamOptions,
     call_id,
     event,
@@ -44,16 +46,16 @@ class ChatRequest(Draws, Holds):
     tool_choice: str | dict[str, Any] | None = None
     tools_in: str | None = None
     parallel_tool_calls: bool | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Positive | None = None
+    max_completion_tokens: Positive | None = None
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    n_probs: Annotated[int, Field(ge=0)] | None = None
+    n_probs: Count | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    thinking_budget: Annotated[int, Field(ge=0)] | None = None
+    thinking_budget: Count | None = None
     continue_final_message: bool | None = None
     return_prompt: bool = False
     return_details: bool = False

@@ -14,7 +14,7 @@ from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import Said, repeated
 from tokentrie.serve.wire.chatting import prompt_of, template_options
-from tokentrie.serve.wire.generating import new_id
+from tokentrie.serve.wire.generating import Positive, new_id
 
 #: Of a set of more values only the best are told.
 MOST_TOLD = 10_000
@@ -31,7 +31,7 @@ class ChooseRequest(Said):
     messages: list[dict[str, Any]] | None = None
     values: Annotated[list[str], Field(min_length=1)] | None = None
     set: str | None = None
-    top: Annotated[int, Field(ge=1)] | None = None
+    top: Positive | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     return_prompt: bool = False
 

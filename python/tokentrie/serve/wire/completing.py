@@ -19,7 +19,9 @@ from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Draws,
+    Positive,
     StreamOptions,
+    Whole,
     event,
     finite,
     new_id,
@@ -43,10 +45,10 @@ class CompletionRequest(Draws, Holds):
 
     model: str | None = None
     prompt: str | list[int] | list[str] | list[list[int]]
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    n_predict: int | None = None
+    max_tokens: Positive | None = None
+    n_predict: Whole | None = None
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
-    best_of: int | None = None
+    best_of: Whole | None = None
     suffix: str | None = None
     echo: bool | None = None
     logprobs: Annotated[int, Field(ge=0, le=100)] | None = None

@@ -22,6 +22,11 @@ MOST_CHOICES = 128
 NEVER = -9999.0
 
 Share = Annotated[float, Field(ge=0, le=1)]
+#: What the library counts with.
+MOST = 2**31 - 1
+Whole = Annotated[int, Field(ge=-MOST, le=MOST)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Positive = Annotated[int, Field(ge=1, le=MOST)]
 
 
 class Draws(BaseModel):
@@ -31,7 +36,7 @@ class Draws(BaseModel):
 
     temperature: Annotated[float, Field(ge=0)] | None = None
     top_p: Share | None = None
-    top_k: int | None = None
+    top_k: Whole | None = None
     min_p: Share | None = None
     typical_p: Share | None = None
     seed: int | None = None
@@ -39,9 +44,9 @@ class Draws(BaseModel):
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None
     repetition_penalty: float | None = None
-    repeat_last_n: int | None = None
+    repeat_last_n: Whole | None = None
     stop: str | list[str] | None = None
-    priority: int = 0
+    priority: Whole = 0
 
     def sampling(self, nth: int = 0) -> Sampling:
         """The draw of a choice: each has the seed after that of the one before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,11 +15,13 @@ from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Constraint, Store
 
+#: How alike a name is to one that is meant.
+MEANT = 0.85
 #: Fields of other servers that ask for a constraint, or once did.
 REFUSED = (
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_decoding_backend",
     "guided_whitespace_pattern", "guided_json_object", "grammar_lazy", "structural_tag", "regex", "ebnf", "json_object",
-    "choice", "functions", "function_call",
+    "choice", "functions", "function_call", "format", "schema", "response_schema",
 )  # fmt: skip
 STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
 #: What only says how JSON may be written.
@@ -46,6 +49,9 @@ class Holds(BaseModel):
         for name in REFUSED:
             if (self.model_extra or {}).get(name) not in (None, False):
                 raise WireError(f"{name} is not read by this server: use `constraint`", param=name)
+        for name in self.model_extra or {}:
+            if meant := difflib.get_close_matches(name, READ, 1, MEANT):
+                raise WireError(f"{name} is not read by this server: is {meant[0]} meant?", param=name)
         given = [name for name in READ if getattr(self, name) is not None]
         if (self.response_format or {}).get("type") == "text" and len(given) > 1:
             given.remove("response_format")

@@ -16,7 +16,7 @@ from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import as_text
 from tokentrie.serve.wire.chatting import Asked, ChatRequest, asked
-from tokentrie.serve.wire.generating import Draws, event, new_id, now, streaming, told
+from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_id, now, streaming, told
 from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
 
@@ -37,14 +37,14 @@ class ResponsesRequest(Draws, Holds):
     parallel_tool_calls: bool | None = None
     text: dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None
-    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_output_tokens: Positive | None = None
     include: list[str] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: dict[str, Any] | None = None
     truncation: str | None = None
     stream: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    thinking_budget: int | None = None
+    thinking_budget: Count | None = None
     return_prompt: bool = False
     receipt: bool = False
 

@@ -3,6 +3,7 @@
 
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::likely::Likely;
+use super::trail::Trail;
 use super::{Generation, Output, chain};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
@@ -14,13 +15,12 @@ use trie_core::{
     After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
     SamplerOptions, Scoring, Scratch, SpanError, SpanRules, SpanState, TokenId, Want,
 };
-use trie_text::{
-    Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Listing, Overshoot, SlotSet, Vocab,
-};
+use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToken, Listing, SlotSet, Vocab};
 
 /// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
 /// as the model would write it. Elsewhere it is walked as any constraint.
-pub(super) fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
+#[must_use]
+pub fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
     let [(_, constraint)] = rules.constraints() else { return None };
     let alone = rules.after() == After::Stop && rules.end_tokens().is_empty();
     constraint.downcast_ref::<FormConstraint>().filter(|_| alone).map(FormConstraint::form)
@@ -39,6 +39,8 @@ pub(super) struct Filler<W> {
     carried: Option<TokenId>,
     /// The probabilities of the values of slots, by the number of the field.
     scores: BTreeMap<usize, Vec<f64>>,
+    /// Of every token that was taken, and which of them stay.
+    trail: Option<(Trail, KeptTokens)>,
     asking: Asking,
     scratch: Scratch,
 }
@@ -70,14 +72,12 @@ impl<W: Watch> Filler<W> {
         }
         let seed = chain::seed_of(&options.sampling);
         generation.stats.seed = if options.sampling.mode == Mode::Sampled { seed } else { 0 };
-        let walk = FormOptions::default().with_overshoot(Overshoot::TakenBack);
-        let walk = walk.with_listed(match (options.exact, options.probabilities) {
+        let listed = match (options.exact, options.probabilities) {
             (true, _) => Listing::Always,
             (false, true) => Listing::WhereFew,
             (false, false) => Listing::Never,
-        });
-        let constraint = FormConstraint::new(Arc::clone(form), &generation.vocab, walk)?;
-        let rules = SpanRules::new(vec![(String::new(), constraint)], generation.vocab.len())?;
+        };
+        let rules = FormConstraint::filled(Arc::clone(form), &generation.vocab, listed)?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
         Ok(Self {
             at: rules.start(),
@@ -88,6 +88,7 @@ impl<W: Watch> Filler<W> {
             seed,
             carried: None,
             scores: BTreeMap::new(),
+            trail: options.trail.then(Default::default),
             asking: Asking::Nothing,
             scratch: Scratch::default(),
         })
@@ -95,12 +96,13 @@ impl<W: Watch> Filler<W> {
 
     /// What was filled; what there is, where it was stopped.
     pub(super) fn finish(self, stopped: bool) -> Result<(Generated, W), RuntimeError> {
-        let Self { at, mut generation, chooser, mut scores, .. } = self;
+        let Self { at, mut generation, chooser, mut scores, trail, .. } = self;
         let filled = at.position();
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
             && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens());
-        let Output { tokens, text, logprobs, trail, stats, watch } = generation.finish()?;
+        let trail = trail.map(|(trail, kept)| trail.finish_filled(&kept)).unwrap_or_default();
+        let Output { tokens, text, logprobs, stats, watch, .. } = generation.finish()?;
         let text = if stopped { text } else { filled.text()[stats.healed_bytes..].to_owned() };
         let field = |(number, field): (usize, &trie_text::FilledField)| Field {
             name: field.name.clone(),
@@ -205,6 +207,9 @@ impl<W: Watch> Filler<W> {
         let allowed = self.rules.allowed(&self.at, &mut self.scratch);
         let shown = if self.at.position().is_free() { Allowed::All } else { allowed };
         self.generation.consider(row, &shown);
+        if let Some((trail, _)) = &mut self.trail {
+            trail.consider(row, &allowed, &self.generation.vocab);
+        }
         let started = Instant::now();
         self.chooser.1.wrote_all(self.generation.tokens());
         let row = row.get(..self.rules.n_vocab()).ok_or(RuntimeError::NoLogits)?;
@@ -223,8 +228,12 @@ impl<W: Watch> Filler<W> {
     }
 
     fn advance(&mut self, token: TokenId) -> Result<(), RuntimeError> {
-        let role = self.rules.advance(&mut self.at, token);
-        role.map(|_| ()).ok_or(RuntimeError::DamagedSet)
+        self.rules.advance(&mut self.at, token).ok_or(RuntimeError::DamagedSet)?;
+        if let Some((trail, kept)) = &mut self.trail {
+            trail.write(token);
+            kept.took(self.at.position());
+        }
+        Ok(())
     }
 
     /// Why nothing may come.

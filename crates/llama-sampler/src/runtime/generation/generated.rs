@@ -162,6 +162,8 @@ pub struct TrailStep {
     pub token: TokenId,
     /// `None` where its text had to come.
     pub branch: Option<Branch>,
+    /// Whether it says more than a part of a form holds, and is no part of the output.
+    pub dropped: bool,
 }
 
 /// A row of logits where several tokens could come.

@@ -11,6 +11,7 @@ mod task;
 mod trail;
 mod walk;
 
+pub use fill::form_of;
 pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
 pub use task::{GenerateTask, Inside};
 
@@ -173,7 +174,7 @@ impl<W: Watch> Generation<W> {
         }
         let logprob = self.likely.as_mut().map(|likely| likely.write(token, kept));
         if let Some(trail) = &mut self.trail {
-            trail.write(token, kept);
+            trail.write(token);
         }
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
@@ -203,9 +204,6 @@ impl<W: Watch> Generation<W> {
         self.report.take_back(n);
         if let Some(likely) = &mut self.likely {
             likely.take_back(n);
-        }
-        if let Some(trail) = &mut self.trail {
-            trail.take_back(n);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::generated::{Branch, TrailStep};
 use trie_core::{Allowed, TokenId, log_probability, log_sum_exp, mask_row};
-use trie_text::Vocab;
+use trie_text::{KeptTokens, Vocab};
 
 /// What could come at the last row, and what was written.
 #[derive(Debug, Default)]
@@ -10,8 +10,6 @@ pub(super) struct Trail {
     /// `None` where only one token could come.
     row: Option<Row>,
     written: Vec<TrailStep>,
-    /// How many were written with each token of the output: one that only ends it is none of it.
-    kept: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -55,24 +53,19 @@ impl Trail {
         self.row = None;
     }
 
-    pub(super) fn write(&mut self, token: TokenId, kept: bool) {
+    pub(super) fn write(&mut self, token: TokenId) {
         let branch = self.row.take().map(|row| row.branch(token));
-        self.written.push(TrailStep { token, branch });
-        if kept {
-            self.kept.push(self.written.len());
-        }
-    }
-
-    /// Takes back all but the first `n` tokens of the output.
-    pub(super) fn take_back(&mut self, n: usize) {
-        if n < self.kept.len() {
-            self.written.truncate(n.checked_sub(1).map_or(0, |last| self.kept[last]));
-            self.kept.truncate(n);
-        }
+        self.written.push(TrailStep { token, branch, dropped: false });
     }
 
     pub(super) fn finish(self) -> Vec<TrailStep> {
         self.written
+    }
+
+    /// Of a form, where these tokens stay.
+    pub(super) fn finish_filled(self, kept: &KeptTokens) -> Vec<TrailStep> {
+        let written = self.written.into_iter().enumerate();
+        written.map(|(at, step)| TrailStep { dropped: !kept.contains(at), ..step }).collect()
     }
 }
 
@@ -110,7 +103,7 @@ mod tests {
         let vocab = Vocab::new(pieces, Vec::new(), None).unwrap();
         let mut trail = Trail::default();
         trail.consider(row, allowed, &vocab);
-        trail.write(token(of), true);
+        trail.write(token(of));
         trail.finish()[0].branch
     }
 
@@ -138,17 +131,5 @@ mod tests {
         }
         let forced = Allowed::Only { tokens: Tokens::Ids(&ids[..1]), ends: &[] };
         assert_eq!(branch(&[0.0; 4], &forced, 0), None);
-    }
-
-    #[test]
-    fn what_is_taken_back() {
-        let mut trail = Trail::default();
-        for id in 0..4 {
-            trail.only();
-            trail.write(token(id), id != 1);
-        }
-        trail.take_back(3);
-        trail.take_back(2);
-        assert_eq!(trail.finish().iter().map(|step| step.token.get()).collect::<Vec<_>>(), [0, 1, 2]);
     }
 }

@@ -49,7 +49,7 @@ export interface Receipt {
   readonly prompt: string | readonly number[];
   readonly free: boolean;
   readonly end_tokens: readonly number[] | null;
-  readonly steps: readonly { readonly token: number; readonly branch?: ReceiptBranch }[];
+  readonly steps: readonly { readonly token: number; readonly branch?: ReceiptBranch; readonly dropped?: boolean }[];
   readonly keyed: boolean;
   readonly seal: string;
 }

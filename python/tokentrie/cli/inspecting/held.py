@@ -1,0 +1,104 @@
+"""What a receipt is checked with, as options say it: a constraint, or a chat."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import tokentrie
+from tokentrie.chat import verify_chat_receipt
+from tokentrie.cli import console
+from tokentrie.cli.chats import chat_tools
+from tokentrie.cli.loading import open_vocab, packaged_model
+from tokentrie.cli.source import Source
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A conversation up to the reply, and what said what the reply may be."""
+
+    messages: list[Any]
+    tools: tokentrie.Tools | None
+    options: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        messages: Path | None,
+        tools: Path | None,
+        tool_choice: str,
+        tools_in: str,
+        no_thinking: bool,
+        thinking_budget: int | None,
+    ) -> Chat | None:
+        """What was given; None where it is no chat.
+
+        Raises:
+            BadParameter: options of a chat without one.
+            TokenTrieError: a file has no messages, or no tools.
+        """
+        if messages is None:
+            chosen = tool_choice != "auto" or tools_in != "template" or no_thinking or thinking_budget is not None
+            if tools is not None or chosen:
+                raise typer.BadParameter("what a chat was given goes with --messages", param_hint="--messages")
+            return None
+        told = {"enable_thinking": not no_thinking, "thinking_budget": thinking_budget, "tools_in": tools_in}
+        made = chat_tools.definitions(tools) if tools else None
+        return cls(_messages(messages), made, {"tool_choice": tool_choice, **told})
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """A receipt as JSON has it; what else is in it is checked later."""
+    try:
+        told = json.loads(console.read(path))
+    except (ValueError, RecursionError) as error:
+        raise tokentrie.ReceiptError(f"{path}: no receipt: {error}") from error
+    if not isinstance(told, dict):
+        raise tokentrie.ReceiptError(f"{path}: no receipt: it is no object")
+    return told
+
+
+def check(
+    told: dict[str, Any], model: Path | None, source: Source | None, chat: Chat | None, key: bytes | None
+) -> None:
+    """Checks it, without the model.
+
+    Raises:
+        ReceiptError: it does not hold.
+    """
+    content = source.read() if source else None
+    if chat is None:
+        vocab = open_vocab(model)
+        tokentrie.verify_receipt(told, _constraint(told, vocab, source, content), vocab=vocab, key=key)
+        return
+    path = model or packaged_model()
+    with console.working(f"reading the vocabulary of {path.name}"):
+        form = tokentrie.ChatFormat.from_gguf(path)
+    assert form.vocab is not None
+    constraint = _constraint(told, form.vocab, source, content)
+    verify_chat_receipt(told, form, chat.messages, chat.tools, key=key, constraint=constraint, **chat.options)
+
+
+def _constraint(told: dict[str, Any], vocab: tokentrie.Vocab, source: Source | None, content: Any) -> Any:
+    """A set of texts as data where the receipt has a fingerprint of it, as over HTTP; else as `generate` makes it."""
+    if source is None:
+        return None
+    texts = source.texts(content)
+    return source.constraint(vocab, content) if texts is None or told.get("constraint") is None else texts
+
+
+def _messages(path: Path) -> list[Any]:
+    try:
+        found = json.loads(console.read(path))
+    except (ValueError, RecursionError) as error:
+        raise tokentrie.TokenTrieError(f"{path}: no JSON: {error}") from error
+    if isinstance(found, dict):
+        found = found.get("messages")
+    if not isinstance(found, list):
+        problem = 'no list of messages: [{"role": ..., "content": ...}] or {"messages": [...]}'
+        raise tokentrie.TokenTrieError(f"{path}: {problem}")
+    return found
