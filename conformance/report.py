@@ -17,7 +17,8 @@ SHORT = {
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --right: #2a93; --refused: #8883; --wrong: #d443; }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-table { border-collapse: collapse; font-size: 0.9rem; } td, th { border: 1px solid var(--line); padding: 0.3rem 0.6rem; text-align: left; }
+table { border-collapse: collapse; font-size: 0.9rem; }
+td, th { border: 1px solid var(--line); padding: 0.3rem 0.6rem; text-align: left; }
 td.right { background: var(--right); } td.refused { background: var(--refused); } td.wrong { background: var(--wrong); }
 summary { cursor: pointer; } code { font-size: 0.85rem; }
 """
@@ -64,18 +65,21 @@ def page(results: dict[str, Any]) -> str:
     rows, details = [], []
     for found in results.values():
         name = html.escape(f"{found['engine']} {found['version']}")
-        cells = "".join(f"<td class={_class(found, kind)}>{cell(found['kinds'].get(kind)).replace('**', '')}</td>" for kind in kinds)
+        cells = "".join(
+            f"<td class={_class(found, kind)}>{cell(found['kinds'].get(kind)).replace('**', '')}</td>" for kind in kinds
+        )
         rows.append(f"<tr><th>{name}</th>{cells}<td>{median(found)}</td></tr>")
         wrong = [(case, *told) for case, told in found["cases"].items() if told[0] != "refused"][:20]
         shown = "".join(
-            f"<li>{html.escape(case)}: {outcome} <code>{html.escape(detail)}</code></li>" for case, outcome, detail in wrong
+            f"<li>{html.escape(case)}: {outcome} <code>{html.escape(detail)}</code></li>"
+            for case, outcome, detail in wrong
         )
         about = f"{html.escape(found['settings'])}; {found['date']}, {html.escape(found['machine'])}"
         details.append(f"<details><summary>{name}</summary><p>{about}</p><ul>{shown}</ul></details>")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Constrained decoding: who holds what</title>'
-        f"<style>{STYLE}</style><h1>Constrained decoding: who holds what</h1><p>Of how many cases each engine was right. "
-        f"Refusals are honest answers; strict and loose are wrong masks.</p><table><tr><th>engine</th>{head}"
+        f"<style>{STYLE}</style><h1>Constrained decoding: who holds what</h1><p>Of how many cases each engine was "
+        f"right. Refusals are honest answers; strict and loose are wrong masks.</p><table><tr><th>engine</th>{head}"
         f"<th>µs a mask</th></tr>{''.join(rows)}</table><h2>How they were asked</h2>{''.join(details)}</html>\n"
     )
 

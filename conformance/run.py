@@ -16,11 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from report import matrix, page, worse
 from runner import CrashedError, Process, run
+
+HERE = Path(__file__).parent
 
 
 def command_of(name: str, python: str) -> list[str]:
@@ -38,14 +39,18 @@ def command_of(name: str, python: str) -> list[str]:
 def engines() -> list[str]:
     """The adapters that are here."""
     own = {path.stem for path in (HERE / "engines").glob("*.*s") if path.stem != "loop"}
-    return sorted(own | {path.stem for path in (HERE / "engines").glob("*.py") if path.stem not in ("__init__", "loop")})
+    return sorted(
+        own | {path.stem for path in (HERE / "engines").glob("*.py") if path.stem not in ("__init__", "loop")}
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path, help="a file of cases, or a folder of them")
     parser.add_argument("--engine", action="append", help="which one; may come several times (default: all)")
-    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the other engines (default: this one)")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the interpreter that has the other engines (default: this one)"
+    )
     parser.add_argument("--gguf", type=Path, nargs="*", default=[], help="vocabularies that cases name by their hash")
     parser.add_argument("--seconds", type=float, default=10, help="for one answer (default 10)")
     parser.add_argument("--out", type=Path, help="a folder for results.json, matrix.md and index.html")
@@ -58,7 +63,9 @@ def main() -> None:
     before = json.loads(options.ratchet.read_text("utf-8")) if options.ratchet else {}
     results: dict[str, Any] = {}
     for name in options.engine or engines():
-        process = Process(command_of(name, options.python), options.seconds, {"PYTHONPATH": f"{HERE}:{HERE / 'engines'}"})
+        process = Process(
+            command_of(name, options.python), options.seconds, {"PYTHONPATH": f"{HERE}:{HERE / 'engines'}"}
+        )
         try:
             found = run(process, files, vocabularies)
         except CrashedError as error:

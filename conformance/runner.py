@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from oracle.masks import Tokens, digest
 from oracle.vocabulary import read_gguf, sha256
 
@@ -275,7 +276,9 @@ def difference(step: dict[str, Any], legal: np.ndarray, end: bool) -> tuple[str,
     return (STRICT, strict) if strict else (LOOSE, loose) if loose else None
 
 
-def run(process: Process, files: list[Path], vocabularies: dict[str, Path], until: float | None = None) -> dict[str, Any]:
+def run(
+    process: Process, files: list[Path], vocabularies: dict[str, Path], until: float | None = None
+) -> dict[str, Any]:
     """All cases of some files: what came of each, by kind."""
     about = process.ask(120, do="hello")
     kinds: dict[str, dict[str, Any]] = {}
@@ -286,7 +289,9 @@ def run(process: Process, files: list[Path], vocabularies: dict[str, Path], unti
             break
         for case, verdict in judge.judge_file(path):
             kind = "hostile" if case.get("expect") else case["case"].split(" ")[0]
-            told = kinds.setdefault(kind, {"outcomes": dict.fromkeys(OUTCOMES, 0), "states": 0, "mask_us": [], "compile_us": []})
+            told = kinds.setdefault(
+                kind, {"outcomes": dict.fromkeys(OUTCOMES, 0), "states": 0, "mask_us": [], "compile_us": []}
+            )
             told["outcomes"][verdict.outcome] += 1
             told["states"] += verdict.states
             told["mask_us"] += verdict.mask_us
@@ -296,6 +301,8 @@ def run(process: Process, files: list[Path], vocabularies: dict[str, Path], unti
     for told in kinds.values():
         for name in ("mask_us", "compile_us"):
             times = told.pop(name)
-            told[name] = {str(share): round(float(np.quantile(times, share)), 2) for share in (0.5, 0.99)} if times else None
+            told[name] = (
+                {str(share): round(float(np.quantile(times, share)), 2) for share in (0.5, 0.99)} if times else None
+            )
     process.stop()
     return {**about, "kinds": kinds, "cases": cases}

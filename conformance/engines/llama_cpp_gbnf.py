@@ -11,8 +11,8 @@ from typing import Any
 import llama_cpp
 import numpy as np
 from gguf import GGUFWriter
-from loop import Clock, Engine, RefusedError, bits, serve
 
+from loop import Clock, Engine, RefusedError, bits, serve
 from oracle.notation import gbnf
 from oracle.vocabulary import byte_characters
 
@@ -36,7 +36,9 @@ class LlamaCpp(Engine):
         if not self._model:
             raise RuntimeError("llama.cpp does not load the vocabulary")
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
-        data = np.zeros(self._size, dtype=np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True))
+        data = np.zeros(
+            self._size, dtype=np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
+        )
         self._blank, self._data = data, data.copy()
         self._blank["id"] = np.arange(self._size)
         self._ids = self._blank["id"].tolist()
@@ -97,7 +99,12 @@ def write_vocabulary(path: Path, pieces: list[bytes], eog: list[int]) -> None:
     """A file with these tokens and no weights, as byte-level BPE without merges: it can spell any bytes."""
     spelled = {byte: character for character, byte in byte_characters().items()}
     writer = GGUFWriter(path, "llama")
-    for add in (writer.add_context_length, writer.add_embedding_length, writer.add_block_count, writer.add_feed_forward_length):
+    for add in (
+        writer.add_context_length,
+        writer.add_embedding_length,
+        writer.add_block_count,
+        writer.add_feed_forward_length,
+    ):
         add(32)
     writer.add_head_count(1)
     writer.add_layer_norm_rms_eps(1e-5)

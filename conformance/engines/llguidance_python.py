@@ -8,8 +8,8 @@ from typing import Any
 
 import llguidance.numpy
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
-from loop import Clock, Engine, RefusedError, serve
 
+from loop import Clock, Engine, RefusedError, serve
 from oracle.notation import lark, pattern, quoted
 
 
@@ -32,7 +32,9 @@ class Tokenizer:
 class LLGuidance(Engine):
     name = "llguidance"
     version = metadata.version("llguidance")
-    settings = "no_forcing: all spellings of what must come; JSON without white space; what has no rules is one terminal of its grammars"
+    settings = (
+        "no_forcing: all spellings of what must come; JSON without white space; what has no rules is one terminal"
+    )
 
     def vocabulary(self, pieces: list[bytes], eog: list[int]) -> None:
         self._tokenizer = LLTokenizer(TokenizerWrapper(Tokenizer(pieces, eog)))

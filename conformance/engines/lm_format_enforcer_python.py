@@ -5,7 +5,15 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
-from lmformatenforcer import JsonSchemaParser, RegexParser, StringParser, TokenEnforcer, TokenEnforcerTokenizerData, UnionParser
+from lmformatenforcer import (
+    JsonSchemaParser,
+    RegexParser,
+    StringParser,
+    TokenEnforcer,
+    TokenEnforcerTokenizerData,
+    UnionParser,
+)
+
 from loop import Clock, Engine, RefusedError, bits, serve
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import outlines_core
-from loop import Clock, Engine, RefusedError, serve
 from outlines_core.json_schema import build_regex_from_schema
 
+from loop import Clock, Engine, RefusedError, serve
 from oracle.notation import pattern
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tokentrie
+
 from loop import Clock, Engine, RefusedError, serve
 from oracle.cases import model_logit
 from tokentrie_specs import spec

@@ -6,9 +6,9 @@ from importlib import metadata
 from typing import Any
 
 import torch
-from loop import Clock, Engine, RefusedError, bits, serve
 from transformers import PrefixConstrainedLogitsProcessor
 
+from loop import Clock, Engine, RefusedError, bits, serve
 from oracle.masks import Tokens
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import xgrammar
-from loop import Clock, Engine, RefusedError, serve
 
+from loop import Clock, Engine, RefusedError, serve
 from oracle.notation import gbnf
 
 

@@ -196,7 +196,11 @@ def bombs() -> Iterator[Case]:
     deep: Language = letters
     for _ in range(4):
         deep = {"repeat": deep, "min": 1, "max": 200}
-    yield {"case": "bomb: counts in counts", "kind": "regex", "constraint": {"pattern": pattern(deep), "language": deep}}
+    yield {
+        "case": "bomb: counts in counts",
+        "kind": "regex",
+        "constraint": {"pattern": pattern(deep), "language": deep},
+    }
     many = seq(*({"repeat": either(text("a"), letters), "min": 0, "max": 1} for _ in range(2000)))
     yield {"case": "bomb: 2,000 options", "kind": "regex", "constraint": {"pattern": pattern(many), "language": many}}
     nested = "(" * 20_000 + "a" + ")" * 20_000

@@ -9,14 +9,18 @@ from .language import Language, Rules, chars, either, repeat, rule, seq, text
 
 WORDS = [
     "cancel", "cancel_all", "can", "get_weather", "get_time", "get", "billing", "bill", "access", "sales", "red",
-    "reddish", "blue", "größe", "naïve", "日本", "日曜", "東京", "🙂", "🙃", "e\u0301", "true", "false", "null", "a", "b", "ab",
-    "abc", "abd", "Yes", "yes", "No", "no", "2024", "20", "2", "-1", "3.5", "SEND_MESSAGE", "SEND", "x y", "tab\there",
+    "reddish", "blue", "größe", "naïve", "日本", "日曜", "東京", "🙂", "🙃", "e\u0301", "true", "false", "null",
+    "a", "b", "ab", "abc", "abd", "Yes", "yes", "No", "no", "2024", "20", "2", "-1", "3.5", "SEND_MESSAGE", "SEND",
+    "x y", "tab\there",
 ]  # fmt: skip
 ALPHABETS = [
-    chars("az"), chars("AZ"), chars("09"), chars("az", "AZ", "09", "_"), chars("ab"), chars(" ", "az"), chars("аяz"[0] + "я"),
-    chars("一龥"), chars("àÿ", "az"), chars("🌀🙏"), chars("!~"), chars("09", "af"),
+    chars("az"), chars("AZ"), chars("09"), chars("az", "AZ", "09", "_"), chars("ab"), chars(" ", "az"),
+    chars("ая"), chars("一龥"), chars("àÿ", "az"), chars("🌀🙏"), chars("!~"), chars("09", "af"),
 ]  # fmt: skip
-PUNCTUATION = [",", ", ", ":", ": ", "-", "/", ".", "\n", " ", "_", "::", " = ", "|", "\\", '"', "'", "[", "]", "(", ")"]
+PUNCTUATION = [
+    ",", ", ", ":", ": ", "-", "/", ".", "\n", " ", "_", "::", " = ", "|", "\\",
+    '"', "'", "[", "]", "(", ")",
+]  # fmt: skip
 
 
 class Draw(random.Random):
@@ -78,12 +82,16 @@ class Draw(random.Random):
         joint = text(self.choice([",", ", ", ";", "\n"]))
         return rule("value"), {
             "value": either(leaf, rule("list")),
-            "list": seq(text(opening), repeat(seq(rule("value"), repeat(seq(joint, rule("value")))), 0, 1), text(closing)),
+            "list": seq(
+                text(opening), repeat(seq(rule("value"), repeat(seq(joint, rule("value")))), 0, 1), text(closing)
+            ),
         }
 
     def call(self) -> tuple[Language, Rules]:
         """A tool call as models write them: the name of a tool, and its arguments in JSON."""
-        begin, end = self.choice([("<tool_call>\n", "\n</tool_call>"), ("[TOOL_CALLS]", ""), ("```json\n", "\n```"), ("", "")])
+        begin, end = self.choice(
+            [("<tool_call>\n", "\n</tool_call>"), ("[TOOL_CALLS]", ""), ("```json\n", "\n```"), ("", "")]
+        )
         names = either(*(seq(text(f'"{name}", "arguments": '), rule("object")) for name in self.sample(WORDS[:10], 3)))
         rules = self.json_rules()
         parts = [text(begin + '{"name": ') if begin else text('{"name": '), names, text("}" + end)]
@@ -110,7 +118,9 @@ class Draw(random.Random):
     def tags(self) -> tuple[Language, Rules]:
         names = self.sample(["a", "b", "item", "list", "p"], 2)
         elements = {
-            name: seq(text(f"<{name}>"), repeat(either(rule("inner"), repeat(chars("az", " "), 1, 6))), text(f"</{name}>"))
+            name: seq(
+                text(f"<{name}>"), repeat(either(rule("inner"), repeat(chars("az", " "), 1, 6))), text(f"</{name}>")
+            )
             for name in names
         }
         return rule(names[0]), {**elements, "inner": either(*map(rule, names))}
@@ -123,7 +133,10 @@ class Draw(random.Random):
             first = self.randrange(len(data)) if data else 0
             pieces.append(data[first : first + self.randint(2, 6)])
         pieces += [(self.choice(WORDS) + self.choice(PUNCTUATION)).encode() for _ in range(30)]
-        pieces += [one.encode() for one in ["the", " the", " of", "ing", "\n\n", "  ", "00", "12", '":', '", "', "{}", "[]", "</"]]
+        pieces += [
+            one.encode()
+            for one in ["the", " the", " of", "ing", "\n\n", "  ", "00", "12", '":', '", "', "{}", "[]", "</"]
+        ]
         found = list(dict.fromkeys(piece for piece in pieces if piece))
         self.shuffle(found)
         return found

@@ -128,7 +128,9 @@ class Machine:
         least, most = part["min"], part["max"]
         found = [] if least else [rest]
         if most != 0:
-            again = self._push(self._repeat(part["repeat"], max(0, least - 1), None if most is None else most - 1), rest)
+            again = self._push(
+                self._repeat(part["repeat"], max(0, least - 1), None if most is None else most - 1), rest
+            )
             found.append(self._push(part["repeat"], again))
         return found
 

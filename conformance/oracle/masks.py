@@ -28,7 +28,7 @@ class Node:
 
 
 class Tokens:
-    """The tokens of a vocabulary that are text; of others (control tokens, those that end a generation) none may come."""
+    """The tokens of a vocabulary that are text; of others (control tokens, ends of a generation) none may come."""
 
     def __init__(self, pieces: list[bytes], others: Iterable[int] = ()) -> None:
         self.pieces = pieces

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .language import Language, Rules
 
 CLASS_SPECIALS = "\\]^-[/"
-PATTERN_SPECIALS = "\\.+*?()|[]{}^$/-&~#\""
+PATTERN_SPECIALS = '\\.+*?()|[]{}^$/-&~#"'
 
 
 class NotationError(ValueError):
@@ -78,7 +78,7 @@ def _pattern_member(one: str) -> str:
 
 def _gbnf_member(one: str) -> str:
     """llama.cpp knows few escapes by a sign, and all by a number."""
-    return f"\\x{ord(one):02X}" if one in "\\]^-[\"" else _escaped(one, "")
+    return f"\\x{ord(one):02X}" if one in '\\]^-["' else _escaped(one, "")
 
 
 def _count(language: Language) -> str:

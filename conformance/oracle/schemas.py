@@ -23,11 +23,16 @@ def schema(draw: Draw, depth: int = 3) -> Schema:
     kinds = ["string", "integer", "number", "boolean", "null", "enum", "const", "union"]
     kind = draw.choice(kinds + (["object"] * 5 + ["array", "array"] if depth else []))
     if kind == "string":
-        bounds = draw.choice([{}, {"maxLength": draw.randint(1, 9)}, {"minLength": 2, "maxLength": 6}, {"pattern": "^[a-z]{2,4}$"}])
+        bounds = draw.choice(
+            [{}, {"maxLength": draw.randint(1, 9)}, {"minLength": 2, "maxLength": 6}, {"pattern": "^[a-z]{2,4}$"}]
+        )
         return {"type": "string", **bounds}
     if kind == "integer":
         low = draw.randint(-30, 30)
-        return {"type": "integer", **draw.choice([{}, {"minimum": low, "maximum": low + draw.randint(0, 200)}, {"minimum": 0}])}
+        return {
+            "type": "integer",
+            **draw.choice([{}, {"minimum": low, "maximum": low + draw.randint(0, 200)}, {"minimum": 0}]),
+        }
     if kind == "number":
         return {"type": "number", **draw.choice([{}, {"minimum": 0, "maximum": 10}, {"exclusiveMinimum": 0}])}
     if kind in ("boolean", "null"):
@@ -41,7 +46,12 @@ def schema(draw: Draw, depth: int = 3) -> Schema:
         return {"anyOf": draw.sample(two, 2)}
     if kind == "array":
         least = draw.randint(0, 2)
-        return {"type": "array", "items": schema(draw, depth - 1), "minItems": least, "maxItems": least + draw.randint(0, 3)}
+        return {
+            "type": "array",
+            "items": schema(draw, depth - 1),
+            "minItems": least,
+            "maxItems": least + draw.randint(0, 3),
+        }
     names = draw.sample(NAMES, draw.randint(1, 4))
     return {
         "type": "object",

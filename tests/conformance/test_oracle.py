@@ -36,7 +36,11 @@ def test_ranges_of_bytes_spell_ranges_of_characters(one: int, other: int) -> Non
 
     def spelled(point: int) -> int:
         data = chr(point).encode()
-        fits = [all(low <= byte <= high for byte, (low, high) in zip(data, one, strict=True)) for one in ranges if len(one) == len(data)]
+        fits = [
+            all(low <= byte <= high for byte, (low, high) in zip(data, one, strict=True))
+            for one in ranges
+            if len(one) == len(data)
+        ]
         return sum(fits)
 
     assert all(spelled(point) == 1 for point in inside)
@@ -49,7 +53,7 @@ def test_regular_languages_are_those_of_re(seed: int) -> None:
     language = draw.regular()
     machine, compiled = Machine(language), re.compile(pattern(language))
     for _ in range(8):
-        # A random text that may come, and the same with one character changed; short, because `re` tries all ways again.
+        # A random text that may come, and the same with one character changed; short, because `re` tries all ways.
         state, data = machine.start, bytearray()
         while len(data) < 14 and (following := machine.next_bytes(state)):
             if machine.may_end(state) and draw.random() < 0.3:
@@ -59,7 +63,10 @@ def test_regular_languages_are_those_of_re(seed: int) -> None:
         written = data.decode(errors="ignore")
         at = draw.randrange(len(written) + 1)
         for text_ in (written, written[:at] + draw.choice("ab 0é🙂,") + written[at + 1 :], written[:at]):
-            assert machine.may_end(machine.after(text_.encode())) == bool(compiled.fullmatch(text_)), (pattern(language), text_)
+            assert machine.may_end(machine.after(text_.encode())) == bool(compiled.fullmatch(text_)), (
+                pattern(language),
+                text_,
+            )
 
 
 @pytest.mark.parametrize("seed", range(cases(60)))
@@ -84,7 +91,9 @@ def test_holes_of_a_vocabulary() -> None:
 
     def written(prefix: bytes) -> bool:
         return prefix.decode() in values or any(
-            written(prefix + piece) for piece in pieces if any(value.encode().startswith(prefix + piece) for value in values)
+            written(prefix + piece)
+            for piece in pieces
+            if any(value.encode().startswith(prefix + piece) for value in values)
         )
 
     for prefix in (b"", b"a", b"ab", b"b", b"bc"):
