@@ -53,7 +53,7 @@ def asked(command: list[str], files: list[Path], seconds: float = 20) -> dict[st
 
 
 def test_ours_is_right(some: Path) -> None:
-    """Everything that real vocabularies may meet; those that lack bytes are no one's yet: see docs/conformance.md."""
+    """All but vocabularies that lack bytes: conformance/README.md says why."""
     found = asked([sys.executable, str(ROOT / "engines" / "tokentrie_python.py")], sorted(some.glob("*.jsonl")))
     wrong = {case: told for case, told in found["cases"].items() if not case.startswith("gap")}
     assert wrong == {}
