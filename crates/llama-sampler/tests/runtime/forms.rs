@@ -42,7 +42,7 @@ fn fill(context: &mut Context, form: &Arc<Form>, options: &GenerateOptions) -> G
 }
 
 fn sampled(seed: u32) -> GenerateOptions {
-    let draw = DrawSettings { temperature: 6.0, ..Default::default() };
+    let draw = DrawSettings { temperature: 20.0, ..Default::default() };
     let sampling = SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) };
     GenerateOptions::default().with_sampling(sampling)
 }

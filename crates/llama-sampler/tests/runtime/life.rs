@@ -293,8 +293,10 @@ fn a_generation_can_be_stopped_and_refused() {
     let rules = stopping(&vocab);
     let prompt = prompt(&context);
     let options = GenerateOptions::default();
+    // A row for each token of a long value.
+    let (long, each) = (Arc::new(values(&vocab, &["a name of several tokens"])), options.with_skip_ahead(false));
     for passes in 1..3 {
-        let stopped = context.generate(&prompt, Some(&rules), &options, &mut StopAt(passes)).unwrap();
+        let stopped = context.generate(&prompt, Some(&long), &each, &mut StopAt(passes)).unwrap();
         assert_eq!((stopped.finish, stopped.tokens.is_empty()), (Finish::Stopped, passes == 1));
     }
     let refused = |context: &mut Context, prompt: &[TokenId], rules: &Arc<SpanRules>, options: &GenerateOptions| {
