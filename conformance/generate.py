@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from oracle import cases
-from oracle.draw import Draw
-from oracle.masks import Tokens
-from oracle.vocabulary import read_gguf, sha256
+from reference import cases
+from reference.draw import Draw
+from reference.masks import Tokens
+from reference.vocabulary import read_gguf, sha256
 
 
 def drawn(seed: str) -> Iterator[dict[str, Any]]:

@@ -18,8 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from generate import write
-from oracle.draw import Draw
-from oracle.schemas import written
+from reference.draw import Draw
+from reference.schemas import written
 
 
 def groups(path: Path) -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:

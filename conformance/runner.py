@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from oracle.masks import Tokens, digest
-from oracle.vocabulary import read_gguf, sha256
+from reference.masks import Tokens, digest
+from reference.vocabulary import read_gguf, sha256
 
 RIGHT, STRICT, LOOSE, BOTH = "right", "too strict", "too loose", "too strict and too loose"
 REFUSED, CRASHED, HUNG = "refused", "crashed", "hung"

@@ -13,8 +13,8 @@ import numpy as np
 from gguf import GGUFWriter
 
 from loop import Clock, Engine, RefusedError, bits, serve
-from oracle.notation import gbnf
-from oracle.vocabulary import byte_characters
+from reference.notation import gbnf
+from reference.vocabulary import byte_characters
 
 NORMAL, CONTROL = 1, 3
 

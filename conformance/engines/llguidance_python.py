@@ -10,7 +10,7 @@ import llguidance.numpy
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 from loop import Clock, Engine, RefusedError, serve
-from oracle.notation import lark, pattern, quoted
+from reference.notation import lark, pattern, quoted
 
 
 class Tokenizer:

@@ -11,7 +11,7 @@ import outlines_core
 from outlines_core.json_schema import build_regex_from_schema
 
 from loop import Clock, Engine, RefusedError, serve
-from oracle.notation import pattern
+from reference.notation import pattern
 
 
 class OutlinesCore(Engine):

@@ -8,7 +8,7 @@ import numpy as np
 import tokentrie
 
 from loop import Clock, Engine, RefusedError, serve
-from oracle.cases import model_logit
+from reference.cases import model_logit
 from tokentrie_specs import spec
 
 

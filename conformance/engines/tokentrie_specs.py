@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loop import RefusedError
-from oracle.notation import gbnf
+from reference.notation import gbnf
 
 
 def spec(kind: str, constraint: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import torch
 from transformers import PrefixConstrainedLogitsProcessor
 
 from loop import Clock, Engine, RefusedError, bits, serve
-from oracle.masks import Tokens
+from reference.masks import Tokens
 
 
 class Transformers(Engine):

@@ -10,7 +10,7 @@ import numpy as np
 import xgrammar
 
 from loop import Clock, Engine, RefusedError, serve
-from oracle.notation import gbnf
+from reference.notation import gbnf
 
 
 class XGrammar(Engine):

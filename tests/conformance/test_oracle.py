@@ -18,12 +18,12 @@ pytest.importorskip("gguf")
 sys.path.insert(0, str(ROOT))
 
 from generate import drawn, hostile
-from oracle.cases import Gaps
-from oracle.draw import Draw
-from oracle.language import chars, either, repeat, rule, seq, text, utf8_ranges
-from oracle.machine import DEAD, LeftRecursionError, Machine
-from oracle.masks import Tokens
-from oracle.notation import NotationError, gbnf, lark, pattern
+from reference.cases import Gaps
+from reference.draw import Draw
+from reference.language import chars, either, repeat, rule, seq, text, utf8_ranges
+from reference.machine import DEAD, LeftRecursionError, Machine
+from reference.masks import Tokens
+from reference.notation import NotationError, gbnf, lark, pattern
 
 
 @given(st.integers(0, 0x10FFFF), st.integers(0, 0x10FFFF))
