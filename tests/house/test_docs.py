@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 HOSTS = ["jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers", "vllm"]
 """Hosts warn of their own affairs, which are none of ours."""
 OPTIONAL = ["tokenizers", "tiktoken", *HOSTS]
-APART = {"own-loop.md"}
+APART = {"coming-from.md", "own-loop.md"}
 """Pages on which every block stands alone."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
