@@ -15,6 +15,9 @@ HOSTS = ["jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers", "vll
 OPTIONAL = ["tokenizers", "tiktoken", *HOSTS]
 APART = {"coming-from.md", "own-loop.md"}
 """Pages on which every block stands alone."""
+LONGEST = 250
+LONG = {"design.md"}
+"""Pages that are read as a whole."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -46,6 +49,13 @@ def cases() -> list[Any]:
         return [pytest.mark.filterwarnings("ignore")] * warns + [pytest.mark.model] * runs
 
     return [pytest.param(*each, id=each[0].name, marks=marks(each[1])) for each in programs()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if page.is_file()], ids=lambda page: page.name)
+def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[2].startswith("For ")
+    assert len(lines) <= LONGEST or page.name in LONG
 
 
 @pytest.mark.parametrize(("page", "program"), cases())
