@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokentrie
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -56,6 +57,12 @@ def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     assert lines[2].startswith("For ")
     assert len(lines) <= LONGEST or page.name in LONG
+
+
+def test_the_reference_has_every_name_of_the_package() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("python-*.md"))
+    listed = re.findall(r"^::: tokentrie\.(\w+)$", pages, re.MULTILINE)
+    assert sorted(listed) == sorted(set(tokentrie.__all__) - {"__version__"})
 
 
 @pytest.mark.parametrize(("page", "program"), cases())
