@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 HOSTS = ["jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers", "vllm"]
 """Hosts warn of their own affairs, which are none of ours."""
-OPTIONAL = ["tokenizers", "tiktoken", *HOSTS]
+OPTIONAL = ["tokenizers", "tiktoken", "uvicorn", *HOSTS]
 APART = {"coming-from.md", "own-loop.md"}
 """Pages on which every block stands alone."""
 LONGEST = 250
@@ -46,7 +46,8 @@ def cases() -> list[Any]:
     """A program each; those inside a host may warn."""
 
     def marks(program: str) -> list[pytest.MarkDecorator]:
-        warns, runs = bool(imports(program, HOSTS)), "Model(" in program or ".Chooser(" in program
+        warns = bool(imports(program, HOSTS))
+        runs = any(word in program for word in ("Model(", ".Chooser(", '"-m", "tokentrie"'))
         return [pytest.mark.filterwarnings("ignore")] * warns + [pytest.mark.model] * runs
 
     return [pytest.param(*each, id=each[0].name, marks=marks(each[1])) for each in programs()]
