@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+import docs_reference
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -63,6 +67,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted({*ALWAYS, *(path for page in [*pages, *ALWAYS] for path in linked(page))}):
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, FIRST.get(path, path), content=text))
+    made = {"c-reference.md": docs_reference.c_page(), "typescript-reference.md": docs_reference.typescript_page()}
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "assets/iframe-worker.js", content=WORKER))
     return files
 
