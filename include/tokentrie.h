@@ -1293,7 +1293,7 @@ tokentrie_status tokentrie_session_start(tokentrie_session session,
 
 /**
  * Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
- * "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what else docs/c.md lists.
+ * "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what docs/c-sessions.md lists.
  * Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
  * tokentrie_session_result has what came of it. `callback` may be NULL.
  */
@@ -1310,7 +1310,7 @@ tokentrie_status tokentrie_session_start_json(tokentrie_session session, const c
 
 /**
  * What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
- * of each value. docs/c.md lists the fields. TOKENTRIE_NONE if there is nothing.
+ * of each value. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
  */
 tokentrie_status tokentrie_session_result(tokentrie_session session,
                                           char *json,
@@ -1485,7 +1485,7 @@ tokentrie_status tokentrie_chat_prompt(tokentrie_session session,
 
 /**
  * Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
- * what else docs/c.md lists. Calls of tools are right by construction, whatever the model. tokentrie_session_next
+ * what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next
  * gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
  * tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
  * The prompt that was taken before is gone.

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokentrie
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 HOSTS = ["jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers", "vllm"]
 """Hosts warn of their own affairs, which are none of ours."""
-OPTIONAL = ["tokenizers", "tiktoken", *HOSTS]
-APART = {"own-loop.md"}
+OPTIONAL = ["tokenizers", "tiktoken", "uvicorn", *HOSTS]
+APART = {"coming-from.md", "own-loop.md"}
 """Pages on which every block stands alone."""
+LONGEST = 250
+LONG = {"design.md"}
+"""Pages that are read as a whole."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -42,10 +46,24 @@ def cases() -> list[Any]:
     """A program each; those inside a host may warn."""
 
     def marks(program: str) -> list[pytest.MarkDecorator]:
-        warns, runs = bool(imports(program, HOSTS)), "Model(" in program or ".Chooser(" in program
+        warns = bool(imports(program, HOSTS))
+        runs = any(word in program for word in ("Model(", ".Chooser(", '"-m", "tokentrie"'))
         return [pytest.mark.filterwarnings("ignore")] * warns + [pytest.mark.model] * runs
 
     return [pytest.param(*each, id=each[0].name, marks=marks(each[1])) for each in programs()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if page.is_file()], ids=lambda page: page.name)
+def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[2].startswith("For ")
+    assert len(lines) <= LONGEST or page.name in LONG
+
+
+def test_the_reference_has_every_name_of_the_package() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("python-*.md"))
+    listed = re.findall(r"^::: tokentrie\.(\w+)$", pages, re.MULTILINE)
+    assert sorted(listed) == sorted(set(tokentrie.__all__) - {"__version__"})
 
 
 @pytest.mark.parametrize(("page", "program"), cases())

@@ -205,7 +205,7 @@ fn part<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
 
 #[test]
 fn every_host_has_every_option_by_its_name() {
-    let docs = include_str!("../../../docs/c.md");
+    let docs = include_str!("../../../docs/c-sessions.md");
     let python = include_str!("../../tokentrie-py/_native.pyi");
     let typescript = include_str!("../../../hosts/typescript/src/session/session.ts");
     let calls = [("Generate", &Generate::OPTIONS[..], "a generation"), ("Choose", &Choose::OPTIONS[..], "a choice")];
@@ -214,7 +214,7 @@ fn every_host_has_every_option_by_its_name() {
         let in_python = part(python, &format!("class _{call}Options("), "\n\n");
         let in_typescript = part(typescript, &format!("export interface {call}Options {{"), "\n}\n");
         for name in options.iter().map(|option| option.name) {
-            assert!(in_c.contains(&format!("`{name}`")), "docs/c.md: {name}");
+            assert!(in_c.contains(&format!("`{name}`")), "docs/c-sessions.md: {name}");
             // There it is a mode.
             assert!(name == "exact" || in_python.contains(&format!("    {name}:")), "Python: {name}");
             let mut words = name.split('_');

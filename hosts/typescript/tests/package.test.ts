@@ -42,6 +42,7 @@ const PLAIN = [...readFileSync(join(ROOT, "docs", "typescript.md"), "utf8").matc
 const PAGES = {
   "hosts/typescript/README.md": blocksOf("hosts/typescript/README.md"),
   "docs/typescript.md": blocksOf("docs/typescript.md"),
+  "docs/typescript-loops.md": blocksOf("docs/typescript-loops.md"),
 };
 
 it("the first example of the README has five lines", () => {

@@ -90,7 +90,8 @@ fn compilers_take_the_header() {
 
 #[test]
 fn compilers_take_the_code_of_the_documentation() {
-    let text = std::fs::read_to_string(repository().join("docs/c.md")).unwrap();
+    let pages = ["docs/c.md", "docs/c-sessions.md"].map(|page| repository().join(page));
+    let text = pages.map(|page| std::fs::read_to_string(page).unwrap()).concat();
     let blocks: Vec<&str> = text.split("```c\n").skip(1).filter_map(|block| block.split("```").next()).collect();
     assert!(blocks.len() >= 4, "the documentation has code");
     for block in blocks {

@@ -27,7 +27,7 @@ pub extern "C" fn tokentrie_chat_prompt(
 }
 
 /// Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
-/// what else docs/c.md lists. Calls of tools are right by construction, whatever the model. tokentrie_session_next
+/// what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next
 /// gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
 /// tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
 /// The prompt that was taken before is gone.

@@ -176,7 +176,7 @@ pub extern "C" fn tokentrie_session_start(
 }
 
 /// Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
-/// "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what else docs/c.md lists.
+/// "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what docs/c-sessions.md lists.
 /// Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
 /// tokentrie_session_result has what came of it. `callback` may be NULL.
 #[unsafe(no_mangle)]
@@ -201,7 +201,7 @@ pub extern "C" fn tokentrie_session_start_json(
 }
 
 /// What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
-/// of each value. docs/c.md lists the fields. TOKENTRIE_NONE if there is nothing.
+/// of each value. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_result(
     session: tokentrie_session,

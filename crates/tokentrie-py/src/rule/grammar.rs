@@ -225,8 +225,8 @@ impl From<GrammarError> for Error {
 ///
 /// The module imports nothing and exports `start() -> i64`, `step(state: i64, byte: i32) -> i64`, which is negative
 /// where no text begins so, and `is_end(state: i64) -> i32`; perhaps `allowed(state: i64, word: i32) -> i64`, 64 bits
-/// of the bytes for which `step` need be asked. Everything it knows of a text is in the state. docs/rules.md has all of
-/// it and an example.
+/// of the bytes for which `step` need be asked. Everything it knows of a text is in the state. docs/own-rules.md has
+/// all of it and an example.
 ///
 /// It runs inside limits, so a stranger's may be taken: a module that loops, traps or wants memory ends the call with a
 /// RuleError, and `check()` finds one that remembers more than its state. Compares by its bytes; can be pickled, also

@@ -66,8 +66,8 @@ const FIELDS: [&str; 19] = [
 ];
 
 impl ChatRequest {
-    /// Reads `{"messages": [...], "tools": [...], ...}`: docs/c.md. `template` is the text of the template, which
-    /// may know more roles.
+    /// Reads `{"messages": [...], "tools": [...], ...}`: docs/c-sessions.md. `template` is the text of the template,
+    /// which may know more roles.
     ///
     /// # Errors
     /// [`SpecError`] with the place.

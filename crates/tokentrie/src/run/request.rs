@@ -42,7 +42,7 @@ pub struct ChooseRequest {
 }
 
 impl GenerateRequest {
-    /// Reads `{"prompt": "...", "constraint": {"regex": "[0-9]+"}, "sampling": {"seed": 1}, ...}`: docs/c.md.
+    /// Reads `{"prompt": "...", "constraint": {"regex": "[0-9]+"}, "sampling": {"seed": 1}, ...}`: docs/c-sessions.md.
     ///
     /// # Errors
     /// [`SpecError`] with the place.
