@@ -69,11 +69,8 @@ def page(results: dict[str, Any]) -> str:
             f"<td class={_class(found, kind)}>{cell(found['kinds'].get(kind)).replace('**', '')}</td>" for kind in kinds
         )
         rows.append(f"<tr><th>{name}</th>{cells}<td>{median(found)}</td></tr>")
-        wrong = [(case, *told) for case, told in found["cases"].items() if told[0] != "refused"][:20]
-        shown = "".join(
-            f"<li>{html.escape(case)}: {outcome} <code>{html.escape(detail)}</code></li>"
-            for case, outcome, detail in wrong
-        )
+        wrong = [(case, told) for case, told in found["cases"].items() if told != "refused"][:20]
+        shown = "".join(f"<li>{html.escape(case)}: <code>{html.escape(told)}</code></li>" for case, told in wrong)
         about = f"{html.escape(found['settings'])}; {found['date']}, {html.escape(found['machine'])}"
         details.append(f"<details><summary>{name}</summary><p>{about}</p><ul>{shown}</ul></details>")
     return (
@@ -95,5 +92,5 @@ def worse(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     found = []
     for name in before.keys() & after.keys():
         lost = after[name]["cases"].keys() - before[name]["cases"].keys()
-        found += [f"{name}: {case}: {': '.join(after[name]['cases'][case])}" for case in sorted(lost)]
+        found += [f"{name}: {case}: {after[name]['cases'][case]}" for case in sorted(lost)]
     return found

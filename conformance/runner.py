@@ -282,7 +282,7 @@ def run(
     """All cases of some files: what came of each, by kind."""
     about = process.ask(120, do="hello")
     kinds: dict[str, dict[str, Any]] = {}
-    cases: dict[str, list[str]] = {}
+    cases: dict[str, str] = {}
     judge = Judge(process, vocabularies)
     for path in files:
         if until and time.monotonic() > until:
@@ -297,7 +297,8 @@ def run(
             told["mask_us"] += verdict.mask_us
             told["compile_us"] += [verdict.compile_us] if verdict.compile_us is not None else []
             if verdict.outcome != RIGHT:
-                cases[case["case"]] = [verdict.outcome, verdict.detail]
+                detail = f": {verdict.detail[:120]}" if verdict.outcome != REFUSED else ""
+                cases[case["case"]] = f"{verdict.outcome}{detail}"
     for told in kinds.values():
         for name in ("mask_us", "compile_us"):
             times = told.pop(name)

@@ -254,7 +254,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     while sampler.state == "active" and len(said) < MOST_TOKENS:
         at = draw.randrange(4096)
         if draw.random() < 0.06:
-            first = [text for text in likely if draw.random() < 0.3]
+            first = draw.sample(likely, sum(draw.random() < 0.3 for _ in likely))
             for text in first + draw.sample(ends, len(ends)):
                 whole = spelled(vocab, text)
                 try:
