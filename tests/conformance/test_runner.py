@@ -109,3 +109,32 @@ def test_what_cannot_be_run_is_said() -> None:
         done = subprocess.run([sys.executable, str(ROOT / "run.py"), *arguments], capture_output=True, text=True)
         assert done.returncode == 1
         assert said in done.stderr
+
+
+def test_schemas_of_other_suites(tmp_path: Path) -> None:
+    """Lists of schemas with tests, as the official suite has them, and a schema a file, as MaskBench has them."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["a"]}
+    schema["additionalProperties"] = False
+    tests = [
+        {"description": "right", "data": {"a": 1, "b": None}, "valid": True},
+        {"description": "in another order", "data": {"b": None, "a": 1}, "valid": True},
+        {"description": "wrong", "data": {"a": "x"}, "valid": False},
+    ]
+    (tmp_path / "suite" / "deep").mkdir(parents=True)
+    (tmp_path / "suite" / "one.json").write_text(json.dumps([{"description": "x", "schema": schema, "tests": tests}]))
+    (tmp_path / "suite" / "deep" / "two.json").write_text(json.dumps({"schema": schema, "tests": tests[2:]}))
+    (tmp_path / "suite" / "no.json").write_text("[1, 2]")
+    command = [sys.executable, str(ROOT / "import_schemas.py"), str(tmp_path / "suite"), str(tmp_path / "out.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "'cases': 2" in done.stdout
+    header, *lines = map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines())
+    assert set(header) == {"vocabulary"}
+    texts = {line["case"]: line["texts"] for line in lines}
+    # What is in another order than its schema is left out.
+    assert texts["schema one x"] == {"accept": ['{"a":1,"b":null}'], "refuse": ['{"a":"x"}']}
+    assert texts["schema two 0"] == {"accept": [], "refuse": ['{"a":"x"}']}
+    found = asked([sys.executable, str(ROOT / "engines" / "tokentrie_python.py")], [tmp_path / "out.jsonl"])
+    assert found["cases"] == {}
+    wrong = subprocess.run([*command[:2], str(tmp_path / "nowhere"), "x"], capture_output=True, text=True)
+    assert wrong.returncode == 1
+    assert "there is no folder" in wrong.stderr
