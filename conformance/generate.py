@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reference import cases
 from reference.draw import Draw
 from reference.masks import Tokens
-from reference.vocabulary import read_gguf, sha256
+from reference.vocabulary import name_of, read_gguf, sha256
 
 
 def drawn(seed: str) -> Iterator[dict[str, Any]]:
@@ -38,7 +38,7 @@ def real(path: Path, seed: str, count: int) -> Iterator[dict[str, Any]]:
     """Cases over the vocabulary of a GGUF file, which a reader must have: it is named by its hash."""
     found = read_gguf(path)
     tokens = Tokens(found.pieces, others=found.others)
-    name = path.stem.removeprefix("ggml-vocab-")
+    name = name_of(path)
     about = {"name": name, "size": len(found.pieces), "eog": found.eog, "sha256": sha256(found.pieces)}
     yield {"vocabulary": about}
     for kind in ("set", "regex", "grammar"):
@@ -71,7 +71,7 @@ def write(path: Path, lines: Iterator[dict[str, Any]]) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the folder, which is made")
-    parser.add_argument("--vocabularies", type=int, default=300, help="drawn ones (default 300: 100,000 states)")
+    parser.add_argument("--vocabularies", type=int, default=400, help="drawn ones (default 400: 100,000 states)")
     parser.add_argument("--seed", default="2026", help="any text")
     parser.add_argument("--gguf", type=Path, nargs="*", default=[], help="real vocabularies to write cases for")
     parser.add_argument("--real-cases", type=int, default=20, help="of each kind for each of these (default 20)")

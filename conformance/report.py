@@ -5,15 +5,6 @@ from __future__ import annotations
 import html
 from typing import Any
 
-SHORT = {
-    "right": "right",
-    "refused": "refused",
-    "too strict": "strict",
-    "too loose": "loose",
-    "too strict and too loose": "strict and loose",
-    "crashed": "crashed",
-    "hung": "hung",
-}
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --right: #2a93; --refused: #8883; --wrong: #d443; }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
@@ -32,7 +23,7 @@ def cell(told: dict[str, Any] | None) -> str:
     if outcomes["refused"] == count:
         return "refused"
     said = [f"**{outcomes['right']}** of {count}" if outcomes["right"] == count else f"{outcomes['right']} of {count}"]
-    said += [f"{number} {SHORT[name]}" for name, number in outcomes.items() if number and name != "right"]
+    said += [f"{number} {name.replace('too ', '')}" for name, number in outcomes.items() if number and name != "right"]
     return ", ".join(said)
 
 

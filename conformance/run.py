@@ -18,30 +18,33 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from reference.vocabulary import name_of
 from report import matrix, page, worse
-from runner import CrashedError, Process, run
+from runner import CrashedError, HungError, Process, run
 
 HERE = Path(__file__).parent
+
+
+SHARED = ("__init__", "loop", "tokentrie_specs")
+"""What adapters import."""
+
+
+def engines() -> dict[str, Path]:
+    """The adapters that are here, by name."""
+    found = sorted(path for path in (HERE / "engines").iterdir() if path.suffix in (".py", ".ts"))
+    return {path.stem: path for path in found if path.stem not in SHARED}
 
 
 def command_of(name: str, python: str) -> list[str]:
     """How an engine is started."""
     if "=" in name:
         return shlex.split(name.partition("=")[2])
-    if (program := HERE / "engines" / f"{name}.ts").is_file():
-        return [os.environ.get("TOKENTRIE_BUN", "bun"), str(program)]
-    program = HERE / "engines" / f"{name}.py"
-    if not program.is_file():
+    program = engines().get(name)
+    if program is None:
         raise SystemExit(f"run.py: there is no engine {name!r}; there are {', '.join(engines())}")
+    if program.suffix == ".ts":
+        return [os.environ.get("TOKENTRIE_BUN", "bun"), str(program)]
     return [sys.executable if name.startswith("tokentrie") else python, str(program)]
-
-
-def engines() -> list[str]:
-    """The adapters that are here."""
-    own = {path.stem for path in (HERE / "engines").glob("*.*s") if path.stem != "loop"}
-    return sorted(
-        own | {path.stem for path in (HERE / "engines").glob("*.py") if path.stem not in ("__init__", "loop")}
-    )
 
 
 def main() -> None:
@@ -59,7 +62,7 @@ def main() -> None:
     files = sorted(options.cases.glob("*.jsonl")) if options.cases.is_dir() else [options.cases]
     if not files or not files[0].is_file():
         raise SystemExit(f"run.py: there are no cases at {options.cases}; generate.py writes them")
-    vocabularies = {path.stem.removeprefix("ggml-vocab-"): path for path in options.gguf}
+    vocabularies = {name_of(path): path for path in options.gguf}
     before = json.loads(options.ratchet.read_text("utf-8")) if options.ratchet else {}
     results: dict[str, Any] = {}
     for name in options.engine or engines():
@@ -68,7 +71,7 @@ def main() -> None:
         )
         try:
             found = run(process, files, vocabularies)
-        except CrashedError as error:
+        except (CrashedError, HungError) as error:
             print(f"run.py: {name} does not start: {error}", file=sys.stderr)
             continue
         about = {"date": f"{datetime.date.today()}", "machine": f"{platform.system()} {platform.machine()}"}

@@ -8,7 +8,6 @@ import os
 import queue
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -74,7 +73,10 @@ class Process:
             code = process.wait()
             self.stop()
             raise CrashedError(f"the process ended at {what['do']} with {code}")
-        said: dict[str, Any] = json.loads(line)
+        try:
+            said: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise CrashedError(f"no JSON in answer to {what['do']}: {line[:80]!r}") from None
         if "refused" in said:
             raise RefusedError(said["refused"])
         if "error" in said:
@@ -276,17 +278,13 @@ def difference(step: dict[str, Any], legal: np.ndarray, end: bool) -> tuple[str,
     return (STRICT, strict) if strict else (LOOSE, loose) if loose else None
 
 
-def run(
-    process: Process, files: list[Path], vocabularies: dict[str, Path], until: float | None = None
-) -> dict[str, Any]:
+def run(process: Process, files: list[Path], vocabularies: dict[str, Path]) -> dict[str, Any]:
     """All cases of some files: what came of each, by kind."""
     about = process.ask(120, do="hello")
     kinds: dict[str, dict[str, Any]] = {}
     cases: dict[str, str] = {}
     judge = Judge(process, vocabularies)
     for path in files:
-        if until and time.monotonic() > until:
-            break
         for case, verdict in judge.judge_file(path):
             kind = "hostile" if case.get("expect") else case["case"].split(" ")[0]
             told = kinds.setdefault(

@@ -49,7 +49,7 @@ class LlamaCpp(Engine):
         elif kind == "regex" and "language" in constraint:
             self._grammar = gbnf(constraint["language"], {})
         elif kind == "grammar":
-            self._grammar = gbnf(constraint["start"], constraint["rules"])
+            self._grammar = constraint["gbnf"]
         else:
             raise RefusedError(f"no constraints of kind {kind}")
         self._trail: list[Any] = []

@@ -14,10 +14,10 @@ from lmformatenforcer import (
     UnionParser,
 )
 
-from loop import Clock, Engine, RefusedError, bits, serve
+from loop import Clock, PrefixEngine, RefusedError, bits, serve
 
 
-class LmFormatEnforcer(Engine):
+class LmFormatEnforcer(PrefixEngine):
     name = "lm-format-enforcer"
     version = metadata.version("lm-format-enforcer")
     settings = "defaults: it writes JSON with white space, too"
@@ -51,22 +51,15 @@ class LmFormatEnforcer(Engine):
 
     def begin(self) -> None:
         self._enforcer = TokenEnforcer(self._data, self._parser)
-        self._written: list[int] = []
-        self._legal = self._enforcer.get_allowed_tokens([]).allowed_tokens
+        self.written = []
+
+    def following(self) -> list[int]:
+        return list(self._enforcer.get_allowed_tokens(self.written).allowed_tokens)
 
     def mask(self) -> tuple[bytes, float]:
         with Clock() as clock:
-            self._legal = self._enforcer.get_allowed_tokens(self._written).allowed_tokens
-        return bits(self._legal, self._size), clock.us
-
-    def advance(self, token: int) -> bool:
-        if token not in self._enforcer.get_allowed_tokens(self._written).allowed_tokens:
-            return False
-        self._written.append(token)
-        return True
-
-    def rollback(self, count: int) -> None:
-        del self._written[-count:]
+            legal = self._enforcer.get_allowed_tokens(self.written).allowed_tokens
+        return bits(legal, self._size), clock.us
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ class RefusedError(Exception):
     """The engine says that it does not hold this: an honest answer, which is counted apart."""
 
 
-class Engine:
+class Engine(ABC):
     """One engine. An adapter overrides what its engine can do."""
 
     name = ""
@@ -23,29 +24,29 @@ class Engine:
     settings = ""
     """Which of its options the adapter sets, and why."""
 
+    @abstractmethod
     def vocabulary(self, pieces: list[bytes], eog: list[int]) -> None:
         """Takes a vocabulary. A token without bytes is no text; those of `eog` end a generation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compile(self, kind: str, constraint: dict[str, Any]) -> None:
         """Takes a constraint, and stands at its beginning. Raises `RefusedError` where the engine says no."""
-        raise NotImplementedError
 
+    @abstractmethod
     def begin(self) -> None:
         """Goes back to the beginning of the constraint."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mask(self) -> tuple[bytes, float]:
         """The bits of what may come, 32-bit little-endian words, and the microseconds that the engine took."""
-        raise NotImplementedError
 
     def may_end(self) -> bool | None:
         """Whether the text may end here, where the mask does not say it by a token that ends a generation."""
         return None
 
+    @abstractmethod
     def advance(self, token: int) -> bool:
         """Takes a token; `False` where it may not come."""
-        raise NotImplementedError
 
     def rollback(self, count: int) -> None:
         """Takes back the last tokens."""
@@ -58,6 +59,25 @@ class Engine:
     def logprobs(self, constraint: dict[str, Any], seed: int, size: int) -> list[float]:
         """The log-probability of every sequence of a set under the model of the cases."""
         raise RefusedError("it gives no probabilities")
+
+
+class PrefixEngine(Engine):
+    """An engine that is asked with all tokens each time, and so takes any of them back."""
+
+    written: list[int]
+
+    @abstractmethod
+    def following(self) -> Sequence[int]:
+        """The tokens that may come after those that are written."""
+
+    def advance(self, token: int) -> bool:
+        if token not in self.following():
+            return False
+        self.written.append(token)
+        return True
+
+    def rollback(self, count: int) -> None:
+        del self.written[-count:]
 
 
 def bits(tokens: Sequence[int], size: int) -> bytes:

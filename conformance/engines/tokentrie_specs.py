@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from loop import RefusedError
-from reference.notation import gbnf
 
 
 def spec(kind: str, constraint: dict[str, Any]) -> dict[str, Any]:
@@ -15,7 +14,7 @@ def spec(kind: str, constraint: dict[str, Any]) -> dict[str, Any]:
     if kind == "regex":
         return {"regex": constraint["pattern"]}
     if kind == "grammar":
-        return {"gbnf": gbnf(constraint["start"], constraint["rules"])}
+        return {"gbnf": constraint["gbnf"]}
     if kind == "schema":
         return {"json_schema": constraint["schema"], "whitespace": False}
     if kind == "gate":

@@ -3,46 +3,14 @@ import { createInterface } from "node:readline";
 import { constraint, Sampler, type Spec, Vocab } from "../../hosts/typescript/src/index.js";
 import { version } from "../../hosts/typescript/package.json";
 
-/** The neutral notation of the cases. */
-interface Language {
-  text?: string;
-  chars?: [number, number][];
-  seq?: Language[];
-  or?: Language[];
-  repeat?: Language;
-  min?: number;
-  max?: number | null;
-  rule?: string;
-}
-
-const quoted = (text: string): string =>
-  `"${text.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t").replace(/\r/g, "\\r")}"`;
-const member = (point: number): string => {
-  const one = String.fromCodePoint(point);
-  return '\\]^-["'.includes(one) ? `\\x${point.toString(16).toUpperCase().padStart(2, "0")}` : one;
-};
-
-/** A language in GBNF. */
-function gbnf(part: Language): string {
-  if (part.text !== undefined) return quoted(part.text);
-  if (part.chars) return `[${part.chars.map(([low, high]) => `${member(low)}-${member(high)}`).join("")}]`;
-  if (part.seq) return part.seq.map((inner) => (inner.or ? `(${gbnf(inner)})` : gbnf(inner))).join(" ");
-  if (part.or) return part.or.map(gbnf).join(" | ");
-  if (part.repeat) return `(${gbnf(part.repeat)}){${part.min},${part.max ?? ""}}`;
-  return part.rule ?? "";
-}
-
 // biome-ignore lint/suspicious/noExplicitAny: what comes over the protocol
 function spec(kind: string, given: any): Spec {
   if (kind === "set") return { one_of: given.values };
   if (kind === "regex") return { regex: given.pattern };
   if (kind === "schema") return { json_schema: given.schema, whitespace: false };
-  if (kind === "grammar") {
-    const rules = Object.entries(given.rules as Record<string, Language>);
-    return { gbnf: [["root", given.start] as const, ...rules].map(([name, body]) => `${name} ::= ${gbnf(body)}\n`).join("") };
-  }
+  if (kind === "grammar") return { gbnf: given.gbnf };
   if (kind === "gate") {
-    const values = given.body.or.map((part: Language) => part.text);
+    const values = given.body.or.map((part: { text: string }) => part.text);
     return { form: [{ text: "before", stop: given.trigger }, { slot: "body", value: { one_of: values } }, given.end] };
   }
   throw new Refused(`no constraints of kind ${kind}`);

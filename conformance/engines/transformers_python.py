@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from transformers import PrefixConstrainedLogitsProcessor
 
-from loop import Clock, Engine, RefusedError, bits, serve
+from loop import Clock, PrefixEngine, RefusedError, bits, serve
 from reference.masks import Tokens
 
 
-class Transformers(Engine):
+class Transformers(PrefixEngine):
     name = "transformers"
     version = metadata.version("transformers")
     settings = "PrefixConstrainedLogitsProcessor over a tree of the values in their longest tokens: no other spelling"
@@ -31,32 +31,26 @@ class Transformers(Engine):
             node = self._tree
             for token in [*spelled, self._eog[0]]:
                 node = node.setdefault(token, {})
-        self._processor = PrefixConstrainedLogitsProcessor(self._following, num_beams=1)
+        self._processor = PrefixConstrainedLogitsProcessor(lambda _, ids: self._after(ids.tolist()), num_beams=1)
         self.begin()
 
-    def _following(self, _: int, ids: torch.Tensor) -> list[int]:
+    def _after(self, ids: list[int]) -> list[int]:
         node = self._tree
-        for token in ids.tolist()[1:]:
+        for token in ids[1:]:  # A prompt has one token at least.
             node = node[token]
         return list(node)
 
     def begin(self) -> None:
-        self._written = [0]  # A prompt has one token at least.
+        self.written = [0]
+
+    def following(self) -> list[int]:
+        return self._after(self.written)
 
     def mask(self) -> tuple[bytes, float]:
         row = torch.zeros((1, self._size))
         with Clock() as clock:
-            scores = self._processor(torch.tensor([self._written]), row)
+            scores = self._processor(torch.tensor([self.written]), row)
         return bits(torch.nonzero(scores[0] == 0).flatten().tolist(), self._size), clock.us
-
-    def advance(self, token: int) -> bool:
-        if token not in self._following(0, torch.tensor(self._written)):
-            return False
-        self._written.append(token)
-        return True
-
-    def rollback(self, count: int) -> None:
-        del self._written[-count:]
 
 
 if __name__ == "__main__":

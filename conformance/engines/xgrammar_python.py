@@ -38,7 +38,7 @@ class XGrammar(Engine):
             elif kind == "regex":
                 self._compiled = self._compiler.compile_regex(constraint["pattern"])
             elif kind == "grammar":
-                self._compiled = self._compiler.compile_grammar(gbnf(constraint["start"], constraint["rules"]))
+                self._compiled = self._compiler.compile_grammar(constraint["gbnf"])
             elif kind == "schema":
                 schema = json.dumps(constraint["schema"])
                 separators = (",", ":")

@@ -11,7 +11,7 @@ from .draw import Draw
 from .language import Language, Rules, either, seq, text
 from .machine import Machine
 from .masks import Bytewise, Tokens, digest
-from .notation import pattern
+from .notation import gbnf, pattern
 
 Case = dict[str, Any]
 FEW = 12
@@ -45,8 +45,7 @@ def walk(draw: Draw, tokens: Tokens, machine: Bytewise) -> list[dict[str, Any]]:
         some = draw.sample(legal, min(3, len(legal)))
         token = max(some, key=lambda one: len(tokens.pieces[one])) if draw.random() < 0.6 else some[0]
         trail.append((state, legal))
-        for byte in tokens.pieces[token]:
-            state = machine.step(state, byte)
+        state = _after(machine, tokens.pieces[token], state)
         legal = tokens.legal(machine, state)
         steps.append({"take": token} | _seen(machine, state, legal))
     return steps
@@ -73,8 +72,12 @@ def of_regex(draw: Draw, tokens: Tokens) -> Case:
 
 def of_grammar(draw: Draw, tokens: Tokens) -> Case:
     start, rules = draw.grammar()
-    constraint = {"start": start, "rules": rules}
-    return {"kind": "grammar", "constraint": constraint, "walk": walk(draw, tokens, Machine(start, rules))}
+    return {"kind": "grammar", "constraint": grammar(start, rules), "walk": walk(draw, tokens, Machine(start, rules))}
+
+
+def grammar(start: Language, rules: Rules) -> dict[str, Any]:
+    """The constraint of a grammar: in the neutral notation, and in GBNF, which most engines read."""
+    return {"start": start, "rules": rules, "gbnf": gbnf(start, rules)}
 
 
 def of_schema(draw: Draw, _: Tokens) -> Case:
@@ -169,17 +172,19 @@ def of_gap(draw: Draw, tokens: Tokens) -> Case:
     own = Tokens([*keep, b""], others=[len(keep)])
     gaps = Gaps(values, own)
 
-    def legal(state: int) -> list[int]:
+    def seen(state: int) -> tuple[list[int], dict[str, Any]]:
         found = own.legal(gaps, state)
-        after = lambda token: _after(gaps, own.pieces[token], state)  # noqa: E731
-        return [token for token in found if gaps.is_open(after(token))]
+        legal = [token for token in found if gaps.is_open(_after(gaps, own.pieces[token], state))]
+        return legal, {"legal": listed(legal), "end": gaps.may_end(state)}
 
     state = gaps.start
-    steps = [{"legal": listed(legal(state)), "end": gaps.may_end(state)}]
-    while (now := legal(state)) and len(steps) < LONGEST:
-        token = draw.choice(now)
+    legal, told = seen(state)
+    steps = [told]
+    while legal and len(steps) < LONGEST:
+        token = draw.choice(legal)
         state = _after(gaps, own.pieces[token], state)
-        steps.append({"take": token, "legal": listed(legal(state)), "end": gaps.may_end(state)})
+        legal, told = seen(state)
+        steps.append({"take": token} | told)
     vocabulary = {"tokens": [piece.hex() for piece in own.pieces], "eog": sorted(own.others)}
     return {"kind": "set", "constraint": {"values": values}, "vocabulary": vocabulary, "walk": steps}
 
@@ -214,13 +219,13 @@ def bombs() -> Iterator[Case]:
     cycle = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
     yield {"case": "bomb: references in a ring", "kind": "schema", "constraint": {"schema": cycle}}
     rules: Rules = {f"r{number}": seq(*[{"rule": f"r{number + 1}"}] * 2) for number in range(60)} | {"r60": text("a")}
-    yield {"case": "bomb: 2^60 letters", "kind": "grammar", "constraint": {"start": {"rule": "r0"}, "rules": rules}}
+    yield {"case": "bomb: 2^60 letters", "kind": "grammar", "constraint": grammar({"rule": "r0"}, rules)}
 
 
 def impossible() -> Iterator[Case]:
     """What no text fits: to be refused, or nothing is legal."""
     yield {"case": "impossible: no value", "kind": "set", "constraint": {"values": []}}
-    endless = {"start": {"rule": "a"}, "rules": {"a": seq(text("x"), {"rule": "a"})}}
+    endless = grammar({"rule": "a"}, {"a": seq(text("x"), {"rule": "a"})})
     yield {"case": "impossible: a rule without an end", "kind": "grammar", "constraint": endless}
     yield {"case": "impossible: false", "kind": "schema", "constraint": {"schema": {"not": {}}}}
     crossed = {"type": "integer", "minimum": 5, "maximum": 4}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .language import Language, Rules
+from .language import Language, Rules, parts_of
 
 CLASS_SPECIALS = "\\]^-[/"
 PATTERN_SPECIALS = '\\.+*?()|[]{}^$/-&~#"'
@@ -47,10 +47,7 @@ def lark(start: Language, rules: Rules) -> str:
 
 def has_rules(language: Language) -> bool:
     """Whether a rule is named somewhere in it."""
-    inner = language.get("seq") or language.get("or") or []
-    if "repeat" in language:
-        inner = [language["repeat"]]
-    return "rule" in language or any(map(has_rules, inner))
+    return "rule" in language or any(map(has_rules, parts_of(language)))
 
 
 def quoted(text: str) -> str:
@@ -106,22 +103,21 @@ def _gbnf(language: Language) -> str:
         return quoted(language["text"])
     if "chars" in language:
         return _class(language["chars"], _gbnf_member)
-    if "seq" in language:
-        return " ".join(f"({_gbnf(part)})" if "or" in part else _gbnf(part) for part in language["seq"])
-    if "or" in language:
-        return " | ".join(_gbnf(part) for part in language["or"])
-    if "repeat" in language:
-        return f"({_gbnf(language['repeat'])}){_count(language)}"
-    return str(language["rule"])
+    return _composed(language, _gbnf)
 
 
 def _lark(language: Language) -> str:
     if not has_rules(language):
         return quoted(language["text"]) if "text" in language else f"/{pattern(language)}/"
+    return _composed(language, _lark)
+
+
+def _composed(language: Language, written: Callable[[Language], str]) -> str:
+    """What is made of parts, and names of rules: both notations write them alike."""
     if "seq" in language:
-        return " ".join(f"({_lark(part)})" if "or" in part else _lark(part) for part in language["seq"])
+        return " ".join(f"({written(part)})" if "or" in part else written(part) for part in language["seq"])
     if "or" in language:
-        return " | ".join(_lark(part) for part in language["or"])
+        return " | ".join(map(written, language["or"]))
     if "repeat" in language:
-        return f"({_lark(language['repeat'])}){_count(language)}"
+        return f"({written(language['repeat'])}){_count(language)}"
     return str(language["rule"])

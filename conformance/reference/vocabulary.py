@@ -31,6 +31,11 @@ def sha256(pieces: Iterable[bytes]) -> str:
     return found.hexdigest()
 
 
+def name_of(path: Path) -> str:
+    """What cases call the vocabulary of a file."""
+    return path.stem.removeprefix("ggml-vocab-")
+
+
 def read_gguf(path: Path) -> Vocabulary:
     """Reads a GGUF file that holds a vocabulary."""
     fields = GGUFReader(path).fields
