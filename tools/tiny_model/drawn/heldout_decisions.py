@@ -90,12 +90,6 @@ def check(found: list[Decision]) -> None:
             assert all(naming.is_held_out("name", text) for text, meaning in one.options if meaning), one
 
 
-def read() -> list[Decision]:
-    """The decisions that ship."""
-    rows = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
-    return [Decision(**row | {"options": tuple(map(tuple, row["options"]))}) for row in rows]
-
-
 def write(found: list[Decision], per_task: int) -> None:
     """Write the decisions that the project's own tests ask."""
     with FILE.open("w", encoding="utf-8") as out:

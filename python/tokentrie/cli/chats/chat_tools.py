@@ -25,17 +25,25 @@ def definitions(path: Path) -> tokentrie.Tools:
     Raises:
         TokenTrieError: it is no JSON, or no list of tools; with the file.
     """
+    return _made(path, listed(path, "tools", '{"name": ..., "parameters": ...}'))
+
+
+def listed(path: Path, name: str, one: str) -> list[Any]:
+    """A list from JSON, or from an object that has it under this name; `one` shows what is in it.
+
+    Raises:
+        TokenTrieError: it is no JSON, or no such list; with the file.
+    """
     content = console.read(path)
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise tokentrie.TokenTrieError(f"{path}: no JSON: {error}") from error
     if isinstance(found, dict):
-        found = found.get("tools")
+        found = found.get(name)
     if not isinstance(found, list):
-        problem = 'no list of tools: [{"name": ..., "parameters": ...}] or {"tools": [...]}'
-        raise tokentrie.TokenTrieError(f"{path}: {problem}")
-    return _made(path, found)
+        raise tokentrie.TokenTrieError(f'{path}: no list of {name}: [{one}] or {{"{name}": [...]}}')
+    return found
 
 
 def functions(path: Path, told: Told) -> tokentrie.Tools:

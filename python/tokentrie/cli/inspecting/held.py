@@ -48,7 +48,8 @@ class Chat:
             return None
         told = {"enable_thinking": not no_thinking, "thinking_budget": thinking_budget, "tools_in": tools_in}
         made = chat_tools.definitions(tools) if tools else None
-        return cls(_messages(messages), made, {"tool_choice": tool_choice, **told})
+        said = chat_tools.listed(messages, "messages", '{"role": ..., "content": ...}')
+        return cls(said, made, {"tool_choice": tool_choice, **told})
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -89,16 +90,3 @@ def _constraint(told: dict[str, Any], vocab: tokentrie.Vocab, source: Source | N
         return None
     texts = source.texts(content)
     return source.constraint(vocab, content) if texts is None or told.get("constraint") is None else texts
-
-
-def _messages(path: Path) -> list[Any]:
-    try:
-        found = json.loads(console.read(path))
-    except (ValueError, RecursionError) as error:
-        raise tokentrie.TokenTrieError(f"{path}: no JSON: {error}") from error
-    if isinstance(found, dict):
-        found = found.get("messages")
-    if not isinstance(found, list):
-        problem = 'no list of messages: [{"role": ..., "content": ...}] or {"messages": [...]}'
-        raise tokentrie.TokenTrieError(f"{path}: {problem}")
-    return found
