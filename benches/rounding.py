@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from tokentrie import Model
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "model"), str(Path(__file__).parents[1] / "tests")]
 
 from test_choose import QUESTIONS, ids, naive, precise_model, tokens
 
