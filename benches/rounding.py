@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from tokentrie import Model
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "model"), str(Path(__file__).parents[1] / "tests")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "model"))
 
 from test_choose import QUESTIONS, ids, naive, precise_model, tokens
 
