@@ -32,6 +32,14 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
     ],
   };
 
+  /** Eight tokens with a choice at each, so that no test depends on where the model would end. */
+  const eight = Array.from({ length: 256 }, (_, n) =>
+    Array.from({ length: 8 }, (_, bit) => ((n >> bit) & 1 ? 300 : 400)),
+  );
+  const long = eight.map((tokens, n) => ({ name: String(n), tokens }));
+  const longPayload = { modelId: "tiny", descriptors: [{ path: "p", leaves: long }] };
+  const follow = () => binding.llmStreamSetTokenTrie({ stream, triePayloadJson: JSON.stringify(longPayload), mode: 1 });
+
   it("generates one of the leaves, and says once that it is done", async () => {
     const seen: unknown[] = [];
     const { tokens } = await new StreamRunner(binding).generate(stream, {
@@ -61,6 +69,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
       await binding.llmStreamPrefill(stream, Int32Array.from(prompt), -1);
       if (input.cancel_after_tokens) {
         let [done, emitted] = [0, 0];
+        follow();
         void binding.llmStreamGenerate(stream, { ...sampling, temperature: 5 }, (_token, _text, isDone) => {
           if (isDone) done += 1;
           else emitted += 1;
@@ -83,6 +92,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
         assert.match(binding.lastError(), /handle|session/);
       } else if (input.generate_twice_concurrently) {
         const inside: unknown[] = [];
+        follow();
         void binding.llmStreamGenerate(stream, { ...sampling, maxTokens: 1 }, (_token, _text, isDone) => {
           if (!isDone) inside.push(binding.llmStreamGenerate(stream, sampling, () => {}));
         });
@@ -101,6 +111,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
     const abort = new AbortController();
     const run = new StreamRunner(binding).generate(stream, {
       promptTokens: prompt,
+      tokenTreePayload: longPayload,
       maxTokens: 500,
       temperature: 5,
       signal: abort.signal,
