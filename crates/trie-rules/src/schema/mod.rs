@@ -12,6 +12,7 @@ mod front;
 mod modern;
 mod objects;
 mod places;
+mod plain;
 mod sides;
 mod texts;
 
@@ -21,15 +22,16 @@ pub use front::{Own, TYPES, Unheld, same, says_nothing};
 use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, type_names, values};
 use modern::Modern;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// A schema in fewer words.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct SpelledOut {
-    /// It allows what the other allows, and what only the unheld keywords refuse.
-    pub schema: Value,
+pub struct SpelledOut<'a> {
+    /// It allows what the other allows, and what only the unheld keywords refuse. Often it is the other.
+    pub schema: Cow<'a, Value>,
     /// What could not be said.
     pub unheld: Vec<Unheld>,
     /// What says nothing, though it may be meant to, such as a format that nobody knows; with its place.
@@ -37,7 +39,14 @@ pub struct SpelledOut {
 }
 
 /// Says a schema in fewer words; `None` if it would become too large, or the [work](trie_core::work) is over.
-pub fn spelled_out(schema: &Value, own: Own) -> Option<SpelledOut> {
+pub fn spelled_out(schema: &Value, own: Own) -> Option<SpelledOut<'_>> {
+    if plain::is_plain(schema, own) {
+        return Some(SpelledOut { schema: Cow::Borrowed(schema), unheld: Vec::new(), notes: Vec::new() });
+    }
+    in_fewer_words(schema, own)
+}
+
+fn in_fewer_words(schema: &Value, own: Own) -> Option<SpelledOut<'static>> {
     let has_ids = places::has_ids(schema);
     let words = Modern { root: schema, old: modern::is_old(schema), has_ids };
     let root = &words.whole(schema.clone());
@@ -48,7 +57,7 @@ pub fn spelled_out(schema: &Value, own: Own) -> Option<SpelledOut> {
     front.follow(&mut spelled);
     let is_whole = front.left.get() > 0;
     let unheld = front.unheld.into_iter().collect();
-    is_whole.then_some(SpelledOut { schema: spelled, unheld, notes: front.notes })
+    is_whole.then_some(SpelledOut { schema: Cow::Owned(spelled), unheld, notes: front.notes })
 }
 
 impl Front<'_> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Says nothing of values, and may stop who reads on.
 const SILENT: [&str; 7] =
     ["$schema", "$vocabulary", "$recursiveAnchor", "contentSchema", "deprecated", "discriminator", "example"];
-const COUNTS: [&str; 8] =
+pub(super) const COUNTS: [&str; 8] =
     ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"];
 
 /// Whether a schema is of a draft in which nothing stands beside `$ref`.

@@ -138,7 +138,8 @@ impl JsonSchema {
         let mut dropped = Vec::new();
         let mut schema = given.clone();
         loop {
-            let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&schema)?;
+            let mut plain = schema.clone();
+            let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&mut plain)?;
             let refused = match unheld.first() {
                 Some(first) if !options.lenient => {
                     let here = unheld.iter().filter(|one| one.at == first.at);
@@ -147,7 +148,7 @@ impl JsonSchema {
                         keywords: here.map(|one| one.keyword.clone()).collect(),
                     });
                 }
-                _ => match compile(fewer, options) {
+                _ => match compile(fewer.into_owned(), options) {
                     Ok(mut compiled) => {
                         unheld.append(&mut dropped);
                         for one in &mut unheld {
@@ -159,8 +160,9 @@ impl JsonSchema {
                     Err(refused) => refused,
                 },
             };
-            let part =
-                |part: Value| spelled(&part).map_or(Ok(()), |spelled| compile(spelled.schema, options).map(drop));
+            let part = |mut part: Value| {
+                spelled(&mut part).map_or(Ok(()), |said| compile(said.schema.into_owned(), options).map(drop))
+            };
             let error = blame::error(&schema, refused, &part);
             // Without what is not supported, as far as there is something.
             let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);
@@ -211,11 +213,10 @@ impl JsonSchema {
 }
 
 /// The schema in the words that llguidance knows.
-fn spelled(schema: &Value) -> Result<SpelledOut, SchemaError> {
-    let mut schema = schema.clone();
-    nullable::spell_out(&mut schema);
+fn spelled(schema: &mut Value) -> Result<SpelledOut<'_>, SchemaError> {
+    nullable::spell_out(schema);
     let too_large = || SchemaError::TooLarge { reason: "what it says of other keywords fills too many".to_owned() };
-    spelled_out(&schema, Own::default()).ok_or_else(too_large)
+    spelled_out(schema, Own::default()).ok_or_else(too_large)
 }
 
 fn compile(schema: Value, options: &SchemaOptions) -> Result<Compiled, Refused> {

@@ -51,7 +51,7 @@ pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
     let Some(SpelledOut { schema, unheld, .. }) = spelled_out(schema, own) else {
         return Err(Place::root().error("what it says of other keywords fills too many schemas: describe less"));
     };
-    let schema = &schema;
+    let schema = &*schema;
     let told = unheld.into_iter().map(|Unheld { at, keyword }| ShapeWarning {
         pointer: at,
         keyword,
