@@ -4,6 +4,7 @@ use super::forms::{Written, written};
 use super::names::Names;
 use super::seq::{Atom, Literal, Outcome, Seq};
 use super::state::Before;
+use super::thread::{How, Threads};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
 use crate::dialect::{Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
@@ -214,10 +215,10 @@ impl Seqs {
         for &seq in &seqs {
             let Some(marker) = markers.iter().position(|marker| head(seq).starts_with(marker)) else { continue };
             let sequence = &self.all[usize::from(seq)];
-            let how = super::How { names: None, strict: false };
-            let (mut open, mut whole) = (vec![sequence.thread(seq)], None);
+            let how = How { names: None, strict: false };
+            let (mut open, mut whole) = (Threads::from_elem(sequence.thread(seq), 1), None);
             for &byte in &markers[marker] {
-                let mut next = Vec::new();
+                let mut next = Threads::new();
                 for thread in open {
                     whole = sequence.step(thread, byte, how, &mut next).or(whole);
                 }

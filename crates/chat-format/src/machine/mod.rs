@@ -12,6 +12,7 @@
 //!
 //! A state holds no text. Whoever listens keeps the bytes that may still become a marker, and is told what they were.
 
+mod begun;
 mod captured;
 mod compile;
 mod forms;
@@ -21,6 +22,7 @@ mod names;
 mod seq;
 mod space;
 mod state;
+mod thread;
 mod walk;
 
 pub(crate) use crate::values::Nobody;
@@ -35,11 +37,11 @@ pub(crate) use crate::values::CONTROL;
 use crate::values::{Reader, ShapeId, Shapes};
 use markers::{Markers, Seen};
 use names::Names;
-use seq::{How, Thread};
 use space::Space;
 use state::{At, Before, BeforeCall, Home};
 use std::collections::HashSet;
 use std::sync::Arc;
+use thread::{How, Thread};
 use walk::Dead;
 
 /// A format with tools, ready to read.

@@ -1,8 +1,9 @@
 //! A sequence of literals and names: one way to write the beginning or the end of a call, or a marker.
 
 use super::Region;
-use super::names::{Names, Written};
+use super::names::Written;
 use super::space::Space;
+use super::thread::{How, Thread, Threads};
 use crate::values::CONTROL;
 use std::ops::Deref;
 
@@ -125,28 +126,6 @@ pub(crate) enum Outcome {
     CallsOver,
 }
 
-/// How much of a sequence is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Thread {
-    pub seq: u16,
-    pub atom: u8,
-    /// Bytes of the atom, where it is a text or open.
-    at: u16,
-    space: Space,
-    name: Written,
-    /// The tool whose name was written.
-    pub tool: Option<u32>,
-}
-
-/// How sequences are read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct How<'a> {
-    /// The names that may be written; any may where there are none.
-    pub names: Option<&'a Names>,
-    /// Whether only what must be understood may come.
-    pub strict: bool,
-}
-
 impl Seq {
     /// A marker that is certain once all of it is written. White space after a word of it ends the word.
     pub(crate) fn marker(text: &str, then: Outcome) -> Option<Self> {
@@ -265,8 +244,8 @@ impl Seq {
     }
 
     /// The threads after a byte; that of the whole sequence if it is whole.
-    pub(crate) fn step(&self, thread: Thread, byte: u8, how: How<'_>, next: &mut Vec<Thread>) -> Option<Thread> {
-        let done = |thread: Thread, next: &mut Vec<Thread>| {
+    pub(crate) fn step(&self, thread: Thread, byte: u8, how: How<'_>, next: &mut Threads) -> Option<Thread> {
+        let done = |thread: Thread, next: &mut Threads| {
             let thread = thread.past_marks(self);
             if usize::from(thread.atom) == self.atoms.len() {
                 return Some(thread);
@@ -376,23 +355,5 @@ impl Atom {
             Self::Id if strict => byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte),
             _ => true,
         }
-    }
-}
-
-impl Thread {
-    /// The same, of a call of this tool.
-    pub(crate) fn of(self, tool: u32) -> Self {
-        Self { tool: Some(tool), ..self }
-    }
-
-    fn after_atom(self) -> Self {
-        Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
-    }
-
-    fn past_marks(mut self, seq: &Seq) -> Self {
-        while seq.atoms.get(usize::from(self.atom)) == Some(&Atom::WholeId) {
-            self.atom += 1;
-        }
-        self
     }
 }

@@ -1,8 +1,9 @@
 //! Where a reply is.
 
 use super::markers::Seen;
-use super::seq::{Outcome, Thread};
+use super::seq::Outcome;
 use super::space::Space;
+use super::thread::Thread;
 use crate::values::ArgsState;
 
 /// Where free text is.

@@ -1,19 +1,18 @@
 //! What a byte does.
 
-use super::listener::{Called, Listener};
+use super::listener::Listener;
 use super::markers::{Found, Seen};
-use super::seq::{Outcome, Seq, Thread};
-use super::space::Space;
 use super::state::{At, Home, Region, State, free};
+use super::thread::{Thread, Threads};
 use super::{Begins, Entries, Machine};
-use crate::values::{ArgsState, CONTROL, Shapes, Step};
+use crate::values::{ArgsState, CONTROL, Step};
 
 /// There is no way on: only where the machine is strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dead;
 
 /// What became of a byte.
-enum Done {
+pub(super) enum Done {
     /// It was taken.
     Taken,
     /// It comes after what ended: the state after that takes it.
@@ -38,7 +37,7 @@ impl Machine {
                 }
                 At::Threads(home, threads) => {
                     let (home, threads) = (*home, std::mem::take(threads));
-                    self.in_threads(state, home, &threads, byte, prelude, listener)?
+                    self.in_threads(state, home, threads, byte, prelude, listener)?
                 }
                 At::Arguments(form, args) => {
                     let form = *form;
@@ -91,7 +90,8 @@ impl Machine {
             Found::Marker(marker, length) => {
                 listener.text(region, length);
                 let Begins { open, whole } = &entries.begins[marker];
-                self.whole_or_on(state, Home::Free(region), whole, open.clone(), true, listener)
+                let open = Threads::from_slice(open);
+                self.whole_or_on(state, Home::Free(region), whole, open, Vec::new(), true, listener)
             }
         }
     }
@@ -100,8 +100,8 @@ impl Machine {
     fn marked(&self, state: &State, region: Region, entries: &Entries, begun: &[u8]) -> Option<At> {
         let At::Threads(_, fresh) = self.threads(state, Home::Marked(region), &entries.seqs) else { return None };
         let on = |&thread: &Thread| {
-            begun.iter().try_fold(vec![thread], |threads, &byte| {
-                let mut next = Vec::new();
+            begun.iter().try_fold(Threads::from_elem(thread, 1), |threads, &byte| {
+                let mut next = Threads::new();
                 for at in threads {
                     self.seq(at).step(at, byte, self.how(), &mut next);
                 }
@@ -116,7 +116,7 @@ impl Machine {
     }
 
     /// Text is said, but for the last bytes: the reply is no longer at its beginning.
-    fn said_but(
+    pub(super) fn said_but(
         &self,
         state: &mut State,
         region: Region,
@@ -159,170 +159,6 @@ impl Machine {
             }
         }
         self.said_but(state, region, seen, markers.begun(seen).len(), listener)
-    }
-
-    fn in_threads(
-        &self,
-        state: &mut State,
-        home: Home,
-        threads: &[Thread],
-        byte: u8,
-        prelude: bool,
-        listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
-        let (mut open, mut whole) = (Vec::with_capacity(threads.len()), Vec::new());
-        for &thread in threads {
-            whole.extend(self.seq(thread).step(thread, byte, self.how(), &mut open));
-        }
-        if prelude {
-            // A prompt begins a call at most: it never names one.
-            open.retain(|&thread| !self.seq(thread).is_in_name(thread));
-        }
-        if whole.is_empty() && open.is_empty() {
-            return self.none_left(state, home, threads, listener);
-        }
-        self.whole_or_on(state, home, &whole, open, self.any_committed(threads), listener)
-    }
-
-    /// The first whole sequence that is meant decides; else the others go on.
-    fn whole_or_on(
-        &self,
-        state: &mut State,
-        home: Home,
-        whole: &[Thread],
-        mut open: Vec<Thread>,
-        committed: bool,
-        listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
-        let may = |outcome: Outcome| self.may_become(state, outcome);
-        // Where text may stand, what begins a marker is text until it must be that marker.
-        let mut refused = false;
-        open.retain(|&thread| {
-            let (is_meant, may) = (self.seq(thread).is_committed(thread), may(self.seq(thread).then));
-            refused |= is_meant && !may;
-            may || !is_meant && state.must_call.is_none()
-        });
-        refused |= whole.iter().any(|&thread| !may(self.seq(thread).then));
-        // A text that is known says more than a name that may be any.
-        let (calls, known): (Vec<Thread>, Vec<Thread>) = whole.iter().partition(|&&at| self.seq(at).then.is_call());
-        for thread in known.into_iter().chain(calls) {
-            let seq = self.seq(thread);
-            if self.may_become(state, seq.then) && self.becomes(state, seq, thread, listener) {
-                return Ok(if seq.hands_on() { Done::HandedOn } else { Done::Taken });
-            }
-        }
-        if open.is_empty() {
-            // Nothing that was written may be meant.
-            if committed || refused {
-                self.alive()?;
-            }
-            self.back_to_text(state, home, 0, listener)?;
-            return Ok(Done::Taken);
-        }
-        open.sort_unstable();
-        open.dedup();
-        state.at = At::Threads(home, open);
-        Ok(Done::Taken)
-    }
-
-    /// Whether a sequence that is written may mean this.
-    fn may_become(&self, state: &State, outcome: Outcome) -> bool {
-        match outcome {
-            Outcome::Content | Outcome::Stop | Outcome::Elsewhere => state.may_say(Region::Outside),
-            Outcome::Arguments(_) => !self.strict || (self.may_call && (self.parallel || !state.called)),
-            _ => true,
-        }
-    }
-
-    /// Whether it is that; the state after it.
-    fn becomes(&self, state: &mut State, seq: &Seq, thread: Thread, listener: &mut impl Listener) -> bool {
-        if let Outcome::Arguments(form) = seq.then {
-            let shape = match listener.call(seq, thread.tool) {
-                Called::Tool(tool) => self.arguments.get(tool as usize).copied().unwrap_or(Shapes::ANY),
-                Called::Unknown => Shapes::ANY,
-                Called::Text => return false,
-            };
-            let reader = &self.forms[usize::from(form)].reader;
-            state.at = match &self.names {
-                Some(names) if self.strict && !seq.names_tool() => {
-                    let shape = |tool: u32| self.arguments.get(tool as usize).copied().unwrap_or(Shapes::ANY);
-                    At::Unnamed(form, names.tools().map(|tool| (tool, reader.begin(shape(tool)))).collect())
-                }
-                _ => At::Arguments(form, reader.begin(shape)),
-            };
-            return true;
-        }
-        match seq.then {
-            Outcome::CallOver => {
-                listener.call_over(Some(seq));
-                self.after_call(state);
-                return true;
-            }
-            Outcome::ListOver if !self.after_list.is_empty() => {
-                state.at = self.threads(state, Home::AfterList, &self.after_list);
-            }
-            then => state.at = free(then.region()),
-        }
-        state.space = Space::default();
-        state.must_call = state.must_call.map(|before| before.and(seq.then));
-        listener.marker(seq.then);
-        true
-    }
-
-    fn threads(&self, state: &State, home: Home, seqs: &[u16]) -> At {
-        let may = |seq: &&u16| self.may_become(state, self.seqs[usize::from(**seq)].then);
-        At::Threads(home, seqs.iter().filter(may).map(|&seq| self.seqs[usize::from(seq)].thread(seq)).collect())
-    }
-
-    fn none_left(
-        &self,
-        state: &mut State,
-        home: Home,
-        threads: &[Thread],
-        listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
-        if !matches!(home, Home::Free(_)) || self.any_committed(threads) {
-            self.alive()?;
-        }
-        if home == Home::Tail {
-            listener.broke("what ends it is missing");
-            listener.call_over(None);
-            state.called = true;
-            // What was taken for its end may begin something else.
-            let begun = threads.iter().map(|&thread| self.seq(thread).begun(thread)).max_by_key(|begun| begun.len());
-            let markers = &self.entries(state, Region::Outside).markers;
-            let mut seen = Seen::default();
-            for &byte in begun.unwrap_or_default() {
-                seen = match markers.step(seen, byte) {
-                    Found::Text(next) => next,
-                    Found::Marker(..) => Seen::default(),
-                };
-            }
-            // What of its end is written is no content.
-            let is_begun = threads.iter().any(|thread| thread.atom > 0);
-            let region = if is_begun { Region::Over } else { Region::Outside };
-            listener.text(region, markers.begun(seen).len() + 1);
-            state.at = At::Free(Region::Outside, seen);
-            return Ok(Done::HandedOn);
-        }
-        self.back_to_text(state, home, 1, listener)?;
-        Ok(Done::HandedOn)
-    }
-
-    /// What was held is text, but for its last bytes.
-    fn back_to_text(
-        &self,
-        state: &mut State,
-        home: Home,
-        keep: usize,
-        listener: &mut impl Listener,
-    ) -> Result<(), Dead> {
-        if let Home::Free(region) = home {
-            return self.said_but(state, region, Seen::default(), keep, listener);
-        }
-        listener.text(Region::Outside, keep);
-        state.at = free(Region::Outside);
-        Ok(())
     }
 
     fn in_arguments(
@@ -390,7 +226,7 @@ impl Machine {
         Ok(taken)
     }
 
-    fn after_call(&self, state: &mut State) {
+    pub(super) fn after_call(&self, state: &mut State) {
         (state.called, state.must_call) = (true, None);
         let none = self.after.is_empty();
         let region = if self.again { Region::Fresh } else { Region::Outside };

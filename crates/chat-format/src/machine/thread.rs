@@ -1,0 +1,49 @@
+//! How much of a sequence is written.
+
+use super::names::{Names, Written};
+use super::seq::{Atom, Seq};
+use super::space::Space;
+use smallvec::SmallVec;
+
+/// How much of a sequence is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    pub seq: u16,
+    pub atom: u8,
+    /// Bytes of the atom, where it is a text or open.
+    pub(super) at: u16,
+    pub(super) space: Space,
+    pub(super) name: Written,
+    /// The tool whose name was written.
+    pub tool: Option<u32>,
+}
+
+/// Threads while a byte is taken: mostly a few, which need no memory of their own.
+pub(crate) type Threads = SmallVec<[Thread; 4]>;
+
+/// How sequences are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// The names that may be written; any may where there are none.
+    pub names: Option<&'a Names>,
+    /// Whether only what must be understood may come.
+    pub strict: bool,
+}
+
+impl Thread {
+    /// The same, of a call of this tool.
+    pub(crate) fn of(self, tool: u32) -> Self {
+        Self { tool: Some(tool), ..self }
+    }
+
+    pub(super) fn after_atom(self) -> Self {
+        Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
+    }
+
+    pub(super) fn past_marks(mut self, seq: &Seq) -> Self {
+        while seq.atoms.get(usize::from(self.atom)) == Some(&Atom::WholeId) {
+            self.atom += 1;
+        }
+        self
+    }
+}
