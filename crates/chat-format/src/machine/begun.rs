@@ -22,7 +22,9 @@ impl Machine {
     ) -> Result<Done, Dead> {
         let (mut open, mut whole) = (Threads::new(), Threads::new());
         for &thread in &threads {
-            whole.extend(self.seq(thread).step(thread, byte, self.how(), &mut open));
+            if let Some(thread) = self.seq(thread).step(thread, byte, self.how(), &mut open) {
+                whole.push(thread);
+            }
         }
         if prelude {
             // A prompt begins a call at most: it never names one.
@@ -31,20 +33,18 @@ impl Machine {
         if whole.is_empty() && open.is_empty() {
             return self.none_left(state, home, &threads, listener);
         }
-        let committed = self.any_committed(&threads);
-        self.whole_or_on(state, home, &whole, open, threads, committed, listener)
+        self.whole_or_on(state, home, &whole, &mut open, threads, listener)
     }
 
-    /// The first whole sequence that is meant decides; else the others go on, in memory that was used before.
-    #[allow(clippy::too_many_arguments)]
+    /// The first whole sequence that is meant decides; else the others go on. `before`: what was begun before this
+    /// byte; none where a marker was found.
     pub(super) fn whole_or_on(
         &self,
         state: &mut State,
         home: Home,
         whole: &[Thread],
-        mut open: Threads,
-        mut used: Vec<Thread>,
-        committed: bool,
+        open: &mut Threads,
+        mut before: Vec<Thread>,
         listener: &mut impl Listener,
     ) -> Result<Done, Dead> {
         let may = |outcome: Outcome| self.may_become(state, outcome);
@@ -67,7 +67,7 @@ impl Machine {
         }
         if open.is_empty() {
             // Nothing that was written may be meant.
-            if committed || refused {
+            if refused || before.is_empty() || self.any_committed(&before) {
                 self.alive()?;
             }
             self.back_to_text(state, home, 0, listener)?;
@@ -75,9 +75,9 @@ impl Machine {
         }
         open.sort_unstable();
         open.dedup();
-        used.clear();
-        used.extend(open);
-        state.at = At::Threads(home, used);
+        before.clear();
+        before.extend_from_slice(open);
+        state.at = At::Threads(home, before);
         Ok(Done::Taken)
     }
 

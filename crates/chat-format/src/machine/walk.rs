@@ -90,8 +90,8 @@ impl Machine {
             Found::Marker(marker, length) => {
                 listener.text(region, length);
                 let Begins { open, whole } = &entries.begins[marker];
-                let open = Threads::from_slice(open);
-                self.whole_or_on(state, Home::Free(region), whole, open, Vec::new(), true, listener)
+                let open = &mut Threads::from_slice(open);
+                self.whole_or_on(state, Home::Free(region), whole, open, Vec::new(), listener)
             }
         }
     }
