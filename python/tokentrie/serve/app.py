@@ -96,36 +96,44 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     for kind in REFUSALS:
         app.add_exception_handler(kind, failed)
 
-    @app.post("/v1/decisions")
+    @app.post("/v1/decisions", summary="Decisions")
     async def decide(request: Request, said: decisions.DecisionRequest) -> dict[str, Any]:
+        """Typed questions about a state, with the probability of every option; OpenAI's format."""
         return await decisions.answer(request, models, said)
 
-    @app.post("/v1/systemone")
+    @app.post("/v1/systemone", summary="Decisions, SystemOne")
     async def system_one(request: Request, said: systemone.SystemOneRequest) -> dict[str, Any]:
+        """The same questions in the format of SystemOne clients."""
         return await systemone.answer(request, models, said)
 
-    @app.post("/v1/chat/completions")
+    @app.post("/v1/chat/completions", summary="Chat completions")
     async def chat(request: Request, said: chatting.ChatRequest) -> Response:
+        """A reply to a conversation: text, reasoning, calls of tools; as JSON or as a stream of events."""
         return await chatting.answer(request, models, store, said)
 
-    @app.post("/v1/completions")
+    @app.post("/v1/completions", summary="Completions")
     async def complete(request: Request, said: completing.CompletionRequest) -> Response:
+        """What follows one or several prompts, held to a constraint where one is given."""
         return await completing.answer(request, models, store, said)
 
-    @app.post("/v1/responses")
+    @app.post("/v1/responses", summary="Responses")
     async def respond(request: Request, said: responding.ResponsesRequest) -> Response:
+        """A reply in the format of the Responses API, as JSON or as a stream of events."""
         return await responding.answer(request, models, store, said)
 
-    @app.post("/v1/choose")
+    @app.post("/v1/choose", summary="Choose")
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
+        """The most probable of some values after a prompt, each with its exact probability as a whole."""
         return await choosing.answer(request, models, store, said)
 
-    @app.post("/tokenize")
+    @app.post("/tokenize", summary="Tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
+        """The tokens of a text."""
         return await asyncio.to_thread(tokens.tokenize, models, said)
 
-    @app.post("/detokenize")
+    @app.post("/detokenize", summary="Detokenize")
     async def detokenize(said: tokens.DetokenizeRequest) -> dict[str, Any]:
+        """The text of tokens."""
         return tokens.detokenize(models, said)
 
     def described(one: Served) -> dict[str, Any]:
@@ -133,26 +141,30 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
             "max_model_len": one.model.n_ctx
         }
 
-    @app.get("/v1/models")
+    @app.get("/v1/models", summary="Models")
     async def list_models() -> dict[str, Any]:
+        """All models of this server."""
         date = time.strftime("%Y-%m-%d", time.gmtime(started))
         own = [
             {"name": one.name, "description": str(one.model.path.name), "release_date": date} for one in models.all()
         ]
         return {"object": "list", "data": [described(one) for one in models.all()], "models": own}
 
-    @app.get("/v1/models/{name}")
+    @app.get("/v1/models/{name}", summary="A model")
     async def show_model(name: str) -> dict[str, Any]:
+        """One model by its name."""
         if (known := models.get(name)) is not None:
             return described(known)
         raise WireError(f"there is no model {name!r}", status=404, param="model", code="model_not_found")
 
-    @app.get("/health")
+    @app.get("/health", summary="Health")
     async def health() -> dict[str, str]:
+        """Whether the server answers; needs no key."""
         return {"status": "ok"}
 
-    @app.get("/metrics")
+    @app.get("/metrics", summary="Metrics")
     async def measure() -> Response:
+        """Counters and times as Prometheus text."""
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.include_router(router(store, models))

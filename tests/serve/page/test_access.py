@@ -25,6 +25,10 @@ def used(shown: View) -> View:
         shown.button("Choose from it").click()
         shown.root.locator("form.answer .bars li").first.wait_for()
         return shown
+    if shown.name == "routes":
+        for name in ("/v1/chat/completions", "/v1/decisions", "/health"):
+            shown.root.locator("summary", has=shown.page.get_by_text(name, exact=True)).click()
+        return shown
     shown.root.locator("button.go").click()
     shown.told({"decide": "answered in", "write": "Written", "chat": "1 call in"}[shown.name])
     if shown.name == "write":
@@ -47,7 +51,7 @@ def test_axe_finds_nothing(view: Show, server: Server, name: str, scheme: str) -
     assert not faults(used(shown))
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "routes"])
 def test_axe_finds_nothing_on_a_phone_and_where_something_is_wrong(view: Show, server: Server, name: str) -> None:
     shown = view(server, name, **PHONE)
     shown.page.get_by_role("button", name="Key").click()
@@ -133,10 +137,10 @@ def test_a_keyboard_is_enough(view: Show, server: Server) -> None:
     while focused(page) != "Prompt":
         pressed(page, "Tab")
     page.keyboard.press("Control+A")
-    page.keyboard.type("Order: espresso, cups 3, to go.\nJSON: ")
+    page.keyboard.type("An order: ")
     page.keyboard.press("Control+Enter")
     shown.told("Written")
-    assert '"cups": 3' in "".join(shown.root.locator(".held .token").all_text_contents())
+    assert '"cups": ' in "".join(shown.root.locator(".held .token").all_text_contents())
 
     while "forced" not in focused(page) and "chosen" not in focused(page):
         pressed(page, "Tab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-VIEWS = ("decide", "write", "chat", "sets")
+VIEWS = ("decide", "write", "chat", "sets", "routes")
 
 
 class View:

@@ -172,7 +172,7 @@ impl Seq {
     /// Nothing of it is written.
     pub(crate) fn thread(&self, seq: u16) -> Thread {
         let (space, name) = (Space::default(), Written::default());
-        Thread { seq, atom: 0, at: 0, space, name, tool: None }.past_marks(self)
+        self.past_marks(Thread { seq, atom: 0, at: 0, space, name, tool: None })
     }
 
     /// Whether it is meant for certain, or something else that begins alike.
@@ -243,10 +243,17 @@ impl Seq {
         text.get(usize::from(thread.at)).copied()
     }
 
+    fn past_marks(&self, mut thread: Thread) -> Thread {
+        while self.atoms.get(usize::from(thread.atom)) == Some(&Atom::WholeId) {
+            thread.atom += 1;
+        }
+        thread
+    }
+
     /// The threads after a byte; that of the whole sequence if it is whole.
     pub(crate) fn step(&self, thread: Thread, byte: u8, how: How<'_>, next: &mut Threads) -> Option<Thread> {
         let done = |thread: Thread, next: &mut Threads| {
-            let thread = thread.past_marks(self);
+            let thread = self.past_marks(thread);
             if usize::from(thread.atom) == self.atoms.len() {
                 return Some(thread);
             }
@@ -285,13 +292,13 @@ impl Seq {
                         next.push(Thread { name, ..thread });
                     }
                     names.is_whole(tool, thread.name).then_some(())?;
-                    return self.step(thread.after_atom().past_marks(self), byte, how, next);
+                    return self.step(self.past_marks(thread.after_atom()), byte, how, next);
                 }
                 if let Some(name) = names.step(thread.name, byte) {
                     next.push(Thread { name, ..thread });
                 }
                 let tool = names.tool(thread.name)?;
-                self.step(Thread { tool: Some(tool), ..thread.after_atom() }.past_marks(self), byte, how, next)
+                self.step(self.past_marks(Thread { tool: Some(tool), ..thread.after_atom() }), byte, how, next)
             }
             Atom::WholeId => None,
             Atom::Ahead(bytes) => {
@@ -313,13 +320,13 @@ impl Seq {
                     next.push(Thread { space, ..thread });
                     return None;
                 }
-                self.step(thread.after_atom().past_marks(self), byte, how, next)
+                self.step(self.past_marks(thread.after_atom()), byte, how, next)
             }
             open @ (Atom::Index | Atom::Id | Atom::Anything) if byte == CONTROL && how.strict => {
                 if thread.at == 0 && *open != Atom::Anything {
                     return None;
                 }
-                next.push(thread.after_atom().past_marks(self));
+                next.push(self.past_marks(thread.after_atom()));
                 None
             }
             open => {
@@ -334,7 +341,7 @@ impl Seq {
                 if thread.at == 0 && *open != Atom::Anything {
                     return None;
                 }
-                self.step(thread.after_atom().past_marks(self), byte, how, next)
+                self.step(self.past_marks(thread.after_atom()), byte, how, next)
             }
         }
     }

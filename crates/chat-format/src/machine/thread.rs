@@ -1,7 +1,6 @@
 //! How much of a sequence is written.
 
 use super::names::{Names, Written};
-use super::seq::{Atom, Seq};
 use super::space::Space;
 use smallvec::SmallVec;
 
@@ -38,12 +37,5 @@ impl Thread {
 
     pub(super) fn after_atom(self) -> Self {
         Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
-    }
-
-    pub(super) fn past_marks(mut self, seq: &Seq) -> Self {
-        while seq.atoms.get(usize::from(self.atom)) == Some(&Atom::WholeId) {
-            self.atom += 1;
-        }
-        self
     }
 }

@@ -4,6 +4,7 @@ import { ask, chosen, key } from "./api.js";
 import { chat } from "./chat.js";
 import { decide } from "./decide.js";
 import { h } from "./dom.js";
+import { routes } from "./routes.js";
 import { sets } from "./sets.js";
 import { write } from "./write.js";
 
@@ -11,7 +12,7 @@ const at = (identity) => document.getElementById(identity);
 const tabs = [...document.querySelectorAll("[role=tab]")];
 // Names of views stand in the address; panels are called otherwise, so that the browser does not jump to them.
 const nameOf = (tab) => tab.id.replace("tab-", "");
-const views = { decide, write, chat, sets };
+const views = { decide, write, chat, sets, routes };
 const shown = {};
 
 /** Shows a tab; a view is made when it is first shown. */

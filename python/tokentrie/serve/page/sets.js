@@ -16,7 +16,7 @@ const TITLES = Object.fromEntries(Object.entries(FORMS).map(([form, [title]]) =>
 const NAMES = ["play_music", "list_files", "erase_file", "cancel_order", "send_message", "open_door", "book_table"];
 const MESSAGES = [
   { role: "system", content: `Answer with one name.\nTools:\n${NAMES.join("\n")}` },
-  { role: "user", content: "please play some music" },
+  { role: "user", content: "play some music" },
 ];
 
 /** Makes the view. */

@@ -27,7 +27,7 @@ const CITY = {
 };
 const EXAMPLES = {
   "A coffee order": {
-    prompt: "Order: flat white, cups 2, to go.\nJSON: ",
+    prompt: "A coffee order as JSON: ",
     kind: "form",
     held: `[
   "{\\"drink\\": \\"",

@@ -36,8 +36,9 @@ def router(store: Store, models: Models) -> APIRouter:
 
     routes = APIRouter(lifespan=lifespan)
 
-    @routes.put(PATH + "/{name}")
+    @routes.put(PATH + "/{name}", summary="Put a constraint")
     async def put(request: Request, name: str) -> Response:
+        """A set (lines, CSV, JSON, `.ttrie`) or a rule under a name; `If-Match` guards what is there."""
         _named(name)
         store.check_changes()
         condition = _condition(request)
@@ -49,8 +50,9 @@ def router(store: Store, models: Models) -> APIRouter:
         entry, is_new = await asyncio.to_thread(store.put, name, content, data, condition)
         return JSONResponse(entry.shown(), 201 if is_new else 200, _headers(entry))
 
-    @routes.patch(PATH + "/{name}")
+    @routes.patch(PATH + "/{name}", summary="Change a set")
     async def patch(request: Request, name: str, change: SetChange) -> Response:
+        """Adds and removes names; running requests keep the set that they began with."""
         store.check_changes()
         condition, served = _condition(request), [one.model for one in models.all()]
         # One after the other, so that only what is put meanwhile comes between.
@@ -67,20 +69,23 @@ def router(store: Store, models: Models) -> APIRouter:
                 said = {"added": found.added, "removed": found.removed}
                 return JSONResponse(entry.shown() | said, headers=_headers(entry))
 
-    @routes.get(PATH + "/{name}")
+    @routes.get(PATH + "/{name}", summary="A constraint")
     async def get(request: Request, name: str) -> Response:
+        """What stands under a name, with its version and its ETag."""
         entry = _there(store, name)
         known = _tags(request, "if-none-match")
         if known is not None and ("*" in known or _tag(entry) in {one.removeprefix("W/") for one in known}):
             return Response(None, 304, _headers(entry))
         return JSONResponse(entry.shown(), headers=_headers(entry))
 
-    @routes.get(PATH)
+    @routes.get(PATH, summary="Constraints")
     async def list_all() -> dict[str, Any]:
+        """All constraints that were put."""
         return {"object": "list", "data": [entry.shown() for entry in store.all()]}
 
-    @routes.delete(PATH + "/{name}")
+    @routes.delete(PATH + "/{name}", summary="Delete a constraint")
     async def delete(request: Request, name: str) -> Response:
+        """Forgets what stands under a name."""
         await asyncio.to_thread(store.remove, name, _condition(request))
         return Response(None, 204)
 
