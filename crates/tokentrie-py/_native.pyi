@@ -1108,6 +1108,7 @@ class _GenerateOptions(_AllSettings, total=False):
     probabilities: bool
     logprobs: int | None
     receipt: bool | bytes
+    logit_bias: dict[int, float] | None
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
     free_sampling: Sampling | None
@@ -1134,6 +1135,7 @@ class _ChatOptions(_AllSettings, total=False):
     probabilities: bool
     logprobs: int | None
     receipt: bool | bytes
+    logit_bias: dict[int, float] | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1268,6 +1270,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1298,6 +1301,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1328,6 +1332,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1358,6 +1363,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1388,6 +1394,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
@@ -1530,6 +1537,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1566,6 +1574,7 @@ class Model:
         probabilities: bool = False,
         logprobs: int | None = None,
         receipt: bool | bytes = False,
+        logit_bias: dict[int, float] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,

@@ -165,7 +165,15 @@ FAULTY: list[tuple[str, dict[str, Any], str]] = [
     (CHAT, {"guided_regex": "a"}, "guided_regex"),
     (CHAT, {"guided_json": {}}, "guided_json"),
     (CHAT, {"functions": [{"name": "f"}]}, "functions"),
-    (CHAT, {"logit_bias": {"5": 100}}, "logit_bias"),
+    (CHAT, {"logit_bias": {"five": 100}}, "logit_bias"),
+    (CHAT, {"logit_bias": {"05": 100}}, "logit_bias"),
+    (CHAT, {"logit_bias": {"9" * 5000: 100}}, "logit_bias"),
+    (CHAT, {"logit_bias": {"5": "100"}}, "logit_bias"),
+    (CHAT, {"logit_bias": {"5": 1e39}}, "logit_bias"),
+    (CHAT, {"logit_bias": [5]}, "logit_bias"),
+    (CHAT, {"logit_bias": {"1000000": 1}}, "logit_bias"),
+    (COMPLETION, {"logit_bias": {"1000000": 1}}, "logit_bias"),
+    (RESPONSE, {"logit_bias": {"1000000": 1}}, "logit_bias"),
     (CHAT, {"constraint": {"regex": "a", "choice": ["b"]}}, "constraint"),
     (CHAT, {"constraint": {"regexp": "a"}}, "constraint"),
     (CHAT, {"constraint": {}}, "constraint"),
@@ -239,6 +247,23 @@ def test_what_cannot_be_held_is_refused_by_name(
     assert reply.status == 400, reply.body
     assert says in reply.body.decode()
     assert isinstance(reply.json()["error"]["message"], str)
+
+
+def test_what_is_added_to_logits_acts_in_every_generation(server: Server) -> None:
+    star = str(server.ask("POST", "/tokenize", {"content": "*"}).json()["tokens"][0])
+    more: dict[str, Any] = {"logit_bias": {star: 1000}, "temperature": 0}
+    messages = [{"role": "user", "content": "hello"}]
+    quiet = {"chat_template_kwargs": {"enable_thinking": False}}
+    chat = server.ask("POST", CHAT, {"messages": messages, "max_tokens": 4, **quiet, **more}).json()
+    assert chat["choices"][0]["message"]["content"] == "****"
+    text = server.ask("POST", COMPLETION, {"prompt": "hello", "max_tokens": 4, **more}).json()
+    assert text["choices"][0]["text"] == "****"
+    response = server.ask("POST", RESPONSE, {"input": "hello", "max_output_tokens": 4, **quiet, **more}).json()
+    assert response["output"][-1]["content"][0]["text"] == "****"
+    held = {"prompt": "hello", "constraint": {"choice": ["blue", "red"]}, **more}
+    assert server.ask("POST", COMPLETION, held).json()["choices"][0]["text"] in ("blue", "red")
+    none = server.ask("POST", COMPLETION, {"prompt": "hello", "max_tokens": 4, "logit_bias": None, "temperature": 0})
+    assert none.json()["choices"][0]["text"] != "****"
 
 
 def test_several_choices_and_several_prompts(server: Server) -> None:

@@ -49,6 +49,7 @@ pub use rows::batch::{
     Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
     RowsError, RowsMut, ScoreMode,
 };
+pub use rows::bias::LogitBias;
 pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};

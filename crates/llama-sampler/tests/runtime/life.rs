@@ -294,7 +294,8 @@ fn a_generation_can_be_stopped_and_refused() {
     let prompt = prompt(&context);
     let options = GenerateOptions::default();
     // A row for each token of a long value.
-    let (long, each) = (Arc::new(values(&vocab, &["a name of several tokens"])), options.with_skip_ahead(false));
+    let (long, each) =
+        (Arc::new(values(&vocab, &["a name of several tokens"])), options.clone().with_skip_ahead(false));
     for passes in 1..3 {
         let stopped = context.generate(&prompt, Some(&long), &each, &mut StopAt(passes)).unwrap();
         assert_eq!((stopped.finish, stopped.tokens.is_empty()), (Finish::Stopped, passes == 1));
@@ -305,7 +306,7 @@ fn a_generation_can_be_stopped_and_refused() {
     assert!(matches!(refused(&mut context, &[], &rules, &options), RuntimeError::EmptyPrompt));
     let error = refused(&mut context, &ids([1; 33]), &rules, &options);
     assert!(matches!(error, RuntimeError::ContextFull { held: 0, asked: 33, n_ctx: 32 }), "{error}");
-    let none = options.with_max_tokens(0);
+    let none = options.clone().with_max_tokens(0);
     assert!(matches!(refused(&mut context, &prompt, &rules, &none), RuntimeError::OutOfRange { .. }));
     let hot = sampled(1, f32::NAN);
     assert!(matches!(refused(&mut context, &prompt, &rules, &hot), RuntimeError::Draw(_)));

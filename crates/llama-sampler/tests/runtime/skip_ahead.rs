@@ -47,10 +47,10 @@ fn both(
     context: &mut Context,
     prompt: &[TokenId],
     rules: &Arc<SpanRules>,
-    options: GenerateOptions,
+    options: &GenerateOptions,
 ) -> (Generated, Generated) {
-    let slow = options.with_skip_ahead(false);
-    let ahead = context.generate(prompt, Some(rules), &options, &mut ()).unwrap();
+    let slow = options.clone().with_skip_ahead(false);
+    let ahead = context.generate(prompt, Some(rules), options, &mut ()).unwrap();
     context.clear();
     let each = context.generate(prompt, Some(rules), &slow, &mut ()).unwrap();
     assert_eq!((&ahead.tokens, ahead.finish, &ahead.leaf), (&each.tokens, each.finish, &each.leaf));
@@ -82,7 +82,7 @@ fn greedy_and_sampled_tokens_are_the_same_and_passes_are_branch_points() {
                 context.clear();
                 let options =
                     GenerateOptions::default().with_sampling(sampling).with_max_tokens(24).with_skip_ahead(true);
-                let (ahead, each) = both(&mut context, &prompt, &rules, options);
+                let (ahead, each) = both(&mut context, &prompt, &rules, &options);
                 assert_eq!(ahead.stats.forward_passes, ahead.stats.sampled_tokens as u64);
                 assert_eq!(each.stats.forward_passes as usize, each.stats.forced_tokens + each.stats.sampled_tokens);
             }
@@ -96,7 +96,7 @@ fn a_value_without_a_choice_costs_nothing() {
     let vocab = Arc::clone(context.vocab());
     let rules = rules(&vocab, &["Übersetze das Dokument"], false, After::Stop);
     let prompt = &prompts(&vocab)[0];
-    let (ahead, _) = both(&mut context, prompt, &rules, GenerateOptions::default());
+    let (ahead, _) = both(&mut context, prompt, &rules, &GenerateOptions::default());
     assert_eq!((ahead.stats.forward_passes, ahead.stats.tokens_decoded), (0, 0));
     assert_eq!(ahead.text, "Übersetze das Dokument");
 }
@@ -110,12 +110,12 @@ fn limits_are_met_at_the_same_token() {
     let rules = rules(&vocab, &VALUES[2..4], false, After::Free);
     let prompt = &prompts(&vocab)[0];
     for max_tokens in 1..30 {
-        both(&mut context, prompt, &rules, GenerateOptions::default().with_max_tokens(max_tokens));
+        both(&mut context, prompt, &rules, &GenerateOptions::default().with_max_tokens(max_tokens));
     }
     for room in 0..12 {
         let long = ids((0..256 - room).map(|n| n % 200 + 40));
         let options = GenerateOptions::default().with_max_tokens(100);
-        let (ahead, _) = both(&mut context, &long, &rules, options);
+        let (ahead, _) = both(&mut context, &long, &rules, &options);
         assert!(ahead.finish != Finish::ContextFull || ahead.tokens.len() == room as usize + 1);
     }
 }

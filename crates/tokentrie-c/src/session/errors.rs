@@ -86,6 +86,7 @@ impl From<GenerateError> for Error {
             GenerateError::NotForForms
             | GenerateError::StopOfForm
             | GenerateError::LogprobsOfExact
+            | GenerateError::BiasOfWholes
             | GenerateError::ReceiptOfForm
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use tokentrie::chat::{ChatRequest, ReplyOptions, only_span};
 use tokentrie::run::{Call, CallOptions, Receipt, Stops};
 use tokentrie::spec::Over;
-use trie_core::SamplerOptions;
 use trie_core::work::Limits;
+use trie_core::{LogitBias, SamplerOptions};
 
 /// What says what a reply may be.
 pub(crate) struct Asked<'a, 'py> {
@@ -98,6 +98,7 @@ impl<'py> Asked<'_, 'py> {
                 probabilities: false,
                 logprobs: None,
                 receipt: self.receipt,
+                logit_bias: LogitBias::default(),
             },
         };
         Ok(Taken { request, tools, held })

@@ -5,9 +5,9 @@ use crate::errors::{Class, Error, Result};
 use numpy::{Element, PyArray1, PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMapping, PyString, PyTuple};
 use std::fmt::Display;
-use trie_core::{BuildError, TokenId, Trie};
+use trie_core::{BuildError, LogitBias, TokenId, Trie};
 
 /// A token id, or several.
 pub(crate) enum OneOrMany {
@@ -30,6 +30,29 @@ pub(crate) fn token(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Res
         Err(_) if value.call_method0("__index__").is_ok() => Err(outside(value, place)),
         Err(_) => Err(wrong_type(value, &place())),
     }
+}
+
+/// `{5: -100.0}`: what is added to the logits of tokens.
+pub(crate) fn logit_bias(given: Option<&Bound<'_, PyAny>>) -> Result<LogitBias> {
+    let Some(given) = given else { return Ok(LogitBias::default()) };
+    let Ok(biases) = given.cast::<PyMapping>() else {
+        let name = type_name(given);
+        return Err(PyTypeError::new_err(format!("logit_bias maps token ids to numbers, it is no {name}")).into());
+    };
+    let mut read = Vec::new();
+    for item in biases.items()?.iter() {
+        let (id, bias): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let id = token(&id, || "logit_bias: ".to_owned())?;
+        let number = bias.extract::<f64>().map_err(|_| {
+            let (shown, name) = (shown(&bias), type_name(&bias));
+            Error::from(PyTypeError::new_err(format!("logit_bias[{id}] must be a number, not {shown} of type {name}")))
+        })? as f32;
+        if !number.is_finite() {
+            return Err(Class::Option.error(format!("logit_bias[{id}] is {number}: it must be finite")));
+        }
+        read.push((id, number));
+    }
+    Ok(LogitBias::new(read))
 }
 
 fn outside(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Error {

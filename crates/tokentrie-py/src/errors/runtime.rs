@@ -47,6 +47,7 @@ impl From<GenerateError> for Error {
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead
+            | GenerateError::BiasOfWholes
             | GenerateError::ForFormsAlone(_) => Class::Option.error(error.to_string()),
         }
     }

@@ -6,6 +6,7 @@ use crate::chat::format::ChatFormat;
 use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::nearest;
 use crate::convert::gil::{asked, made_in};
+use crate::convert::ids;
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
@@ -168,6 +169,7 @@ impl Model {
     ///         for `generate`.
     ///     receipt: tell what each token was chosen among, so that `verify_chat_receipt` can check it without the
     ///         model; the bytes of a key seal it, so that nobody else can make it.
+    ///     logit_bias: a dict of token ids and numbers that are added to their logits, as for `generate`.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -210,7 +212,7 @@ impl Model {
             tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, n=None, stop=None, \
             constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
-            probabilities=False, logprobs=None, receipt=False, cancel=None, timeout=None, priority=0, \
+            probabilities=False, logprobs=None, receipt=False, logit_bias=None, cancel=None, timeout=None, priority=0, \
             continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
@@ -229,7 +231,8 @@ impl Model {
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
         thinking_budget=None, stream=None, n=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise,
         mode=Given(None), sampling=None, max_tokens=None, probabilities=false, logprobs=None, receipt=Wanted::default(),
-        cancel=None, timeout=None, priority=0, continue_final_message=None, template_variables=None, **settings
+        logit_bias=None, cancel=None, timeout=None, priority=0, continue_final_message=None, template_variables=None,
+        **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _chat(
@@ -253,6 +256,7 @@ impl Model {
         probabilities: bool,
         logprobs: Option<i64>,
         receipt: Wanted,
+        logit_bias: Option<&Bound<'_, PyAny>>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
@@ -287,6 +291,7 @@ impl Model {
         request.reply.sampling = keywords.options(py)?;
         request.reply.probabilities = probabilities;
         request.reply.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
+        request.reply.logit_bias = ids::logit_bias(logit_bias)?;
         let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;

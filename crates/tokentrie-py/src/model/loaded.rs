@@ -5,7 +5,7 @@ use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
-use crate::convert::ids::tokens;
+use crate::convert::ids::{self, tokens};
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
@@ -270,6 +270,9 @@ impl Model {
     ///         beside it: an int from 0 up. None tells nothing. Not with mode="exact".
     ///     receipt: tell what each token was chosen among, so that `verify_receipt` can check it without the model; the
     ///         bytes of a key seal it with that. Costs O(vocabulary) a token. Not for forms.
+    ///     logit_bias: a dict of token ids and numbers that are added to their logits before anything else; finite.
+    ///         What may not come does not come by it. `logprobs` and receipts tell of the logits after it. Not with
+    ///         mode="exact" or probabilities.
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
@@ -312,13 +315,14 @@ impl Model {
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, logprobs=None, receipt=Wanted::default(),
-            on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise, cancel=None,
-            timeout=None, priority=0, n=None, **settings
+            logit_bias=None, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise,
+            cancel=None, timeout=None, priority=0, n=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, logprobs=None, receipt=False, on_step=None, sampling=None, free_sampling=None, \
-            stop=None, on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, **settings)",
+            probabilities=False, logprobs=None, receipt=False, logit_bias=None, on_step=None, sampling=None, \
+            free_sampling=None, stop=None, on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, \
+            **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -333,6 +337,7 @@ impl Model {
         probabilities: bool,
         logprobs: Option<i64>,
         receipt: Wanted,
+        logit_bias: Option<&Bound<'_, PyAny>>,
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
         free_sampling: Option<&Bound<'_, Sampling>>,
@@ -359,6 +364,7 @@ impl Model {
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
         options.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
         options.receipt = receipt.receipt;
+        options.logit_bias = ids::logit_bias(logit_bias)?;
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let (given, built, prompt) = made_in(py, &call, || {
             let mut given = constraint.map(as_object).transpose()?;

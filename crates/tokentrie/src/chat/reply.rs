@@ -13,7 +13,7 @@ use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, Ru
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
-use trie_core::{AnyConstraint, SamplerOptions, SpanRules};
+use trie_core::{AnyConstraint, LogitBias, SamplerOptions, SpanRules};
 use trie_text::Vocab;
 
 /// How a reply is made and read.
@@ -41,6 +41,8 @@ pub struct ReplyOptions {
     pub logprobs: Option<u32>,
     /// Whether it is told what each token was chosen among.
     pub receipt: bool,
+    /// What is added to the logits of tokens.
+    pub logit_bias: LogitBias,
 }
 
 impl ReplyOptions {
@@ -187,8 +189,8 @@ impl ReadyChat {
         let (end, read) = self.split();
         let (first, logprobs) = (end.options.sampling, end.options.logprobs);
         let generate = GenerateOptions::default().with_max_tokens(most).with_logprobs(logprobs);
-        let generate = generate.with_trail(end.options.receipt);
-        let each = (0..n).map(|nth| generate.with_sampling(nth_seed(first, nth)));
+        let generate = generate.with_trail(end.options.receipt).with_logit_bias(end.options.logit_bias.clone());
+        let each = (0..n).map(|nth| generate.clone().with_sampling(nth_seed(first, nth)));
         match runtime {
             Runtime::Alone(context) => {
                 let mut all = Vec::new();

@@ -8,7 +8,7 @@ use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
 use crate::run::{CallOptions, ReceiptSubject, call_options, sampling, stops};
-use crate::spec::fields::{Fields, array, text, wrong_type};
+use crate::spec::fields::{Fields, array, logit_bias, text, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
@@ -43,7 +43,7 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "messages",
     "tools",
     "tool_choice",
@@ -57,6 +57,7 @@ const FIELDS: [&str; 19] = [
     "probabilities",
     "logprobs",
     "receipt",
+    "logit_bias",
     "sampling",
     "timeout",
     "priority",
@@ -106,6 +107,7 @@ impl ChatRequest {
             probabilities: fields.flag("probabilities", false)?,
             logprobs: fields.count("logprobs")?,
             receipt: fields.flag("receipt", false)?,
+            logit_bias: fields.read("logit_bias", logit_bias)?.unwrap_or_default(),
         };
         let continued = fields.read("continue_final_message", |place, value| match text(place, value)? {
             "auto" => Ok(Continued::Auto),

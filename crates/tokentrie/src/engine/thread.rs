@@ -92,7 +92,14 @@ impl Engine {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let all = self.generate_each(prompt, inside, &[*options], |relay| relay, |_, generated| generated, watch)?;
+        let all = self.generate_each(
+            prompt,
+            inside,
+            std::slice::from_ref(options),
+            |relay| relay,
+            |_, generated| generated,
+            watch,
+        )?;
         all.into_iter().next().ok_or(RuntimeError::Closed)
     }
 

@@ -39,6 +39,9 @@ pub enum GenerateError {
     /// A value that is taken as a whole is no choice of tokens.
     #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
     LogprobsOfExact,
+    /// The same of what is added to tokens.
+    #[error("logit_bias is for tokens that are chosen one by one: leave out mode \"exact\" and probabilities")]
+    BiasOfWholes,
     /// A form whose values are weighed as wholes, or whose tokens are not taken back.
     #[error("the receipt of a form is of its tokens: leave out mode \"exact\", probabilities and skip_ahead")]
     ReceiptOfForm,
@@ -76,6 +79,9 @@ impl Generate {
             }
             if self.receipt && (self.exact || self.probabilities) {
                 return Err(GenerateError::ReceiptOfForm);
+            }
+            if !self.logit_bias.is_empty() && (self.exact || self.probabilities) {
+                return Err(GenerateError::BiasOfWholes);
             }
             if self.exact && self.logprobs.is_some() {
                 return Err(GenerateError::LogprobsOfExact);
@@ -257,6 +263,7 @@ impl ReadyGeneration {
             .with_probabilities(options.probabilities)
             .with_logprobs(options.logprobs)
             .with_trail(options.receipt)
+            .with_logit_bias(options.logit_bias.clone())
     }
 }
 

@@ -4,10 +4,10 @@ use super::call::CallOptions;
 use super::stops::{StopError, Stops};
 use crate::spec::SpecError;
 use crate::spec::SpecProblem;
-use crate::spec::fields::{Fields, text, texts, token_ids, wrong_type};
+use crate::spec::fields::{Fields, logit_bias, text, texts, token_ids, wrong_type};
 use crate::spec::place::Place;
 use serde_json::Value;
-use trie_core::{After, ChooseOptions, DrawError, DrawSettings, Mode, SamplerOptions, TokenId};
+use trie_core::{After, ChooseOptions, DrawError, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
 
 type Result<T> = std::result::Result<T, SpecError>;
 
@@ -61,6 +61,13 @@ pub(crate) const LOGPROBS: OptionInfo = option(
     "0 to 4294967295",
     "tell how probable each token was among those that could come, and so many of the best beside it",
 );
+/// What is added to logits, in generations and chats.
+pub(crate) const LOGIT_BIAS: OptionInfo = option(
+    "logit_bias",
+    "null",
+    "an object of token ids and numbers",
+    "added to the logits of these tokens before anything else; what may not come does not come by it",
+);
 /// How urgent a call is, in every request.
 pub(crate) const PRIORITY: OptionInfo = option(
     "priority",
@@ -96,6 +103,8 @@ pub struct Generate {
     pub logprobs: Option<u32>,
     /// Whether to keep what each token was chosen among, for a [`Receipt`](super::Receipt). Not of forms.
     pub receipt: bool,
+    /// What is added to the logits of tokens. Not where whole values of a form are weighed.
+    pub logit_bias: LogitBias,
 }
 
 impl Default for Generate {
@@ -112,13 +121,14 @@ impl Default for Generate {
             probabilities: false,
             logprobs: None,
             receipt: false,
+            logit_bias: LogitBias::default(),
         }
     }
 }
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 13] = [
+    pub const OPTIONS: [OptionInfo; 14] = [
         SAMPLING,
         FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
@@ -130,6 +140,7 @@ impl Generate {
         option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
         LOGPROBS,
         option("receipt", "false", "true or false", "tell what each token was chosen among, chained"),
+        LOGIT_BIAS,
         TIMEOUT,
         PRIORITY,
     ];
@@ -153,6 +164,7 @@ impl Generate {
             probabilities: fields.flag("probabilities", usual.probabilities)?,
             logprobs: fields.count(LOGPROBS.name)?,
             receipt: fields.flag("receipt", usual.receipt)?,
+            logit_bias: fields.read(LOGIT_BIAS.name, logit_bias)?.unwrap_or_default(),
         })
     }
 }

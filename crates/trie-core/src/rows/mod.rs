@@ -2,6 +2,7 @@
 
 mod allowed_logits;
 pub(crate) mod batch;
+pub(crate) mod bias;
 pub(crate) mod chooser;
 pub(crate) mod draw;
 pub(crate) mod element;

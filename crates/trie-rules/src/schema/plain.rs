@@ -67,11 +67,11 @@ mod tests {
         leaf.prop_recursive(4, 40, 4, |inner| {
             let listed = prop::collection::vec(inner.clone(), 0..3);
             let named = prop::collection::vec(inner.clone(), 0..4);
-            let names = ["properties", "patternProperties", "$defs", "dependentSchemas"];
+            let maps = ["properties", "patternProperties", "$defs", "dependentSchemas"];
             let lists = ["anyOf", "allOf", "oneOf", "prefixItems", "items"];
             let ones = ["items", "additionalProperties", "propertyNames", "not", "contains", "unknown"];
             prop_oneof![
-                (prop::sample::select(names.to_vec()), named).prop_map(|(key, schemas)| {
+                (prop::sample::select(maps.to_vec()), named).prop_map(|(key, schemas)| {
                     let named = ["a", "not", "$ref", "~/"].into_iter().map(str::to_owned).zip(schemas);
                     json!({"type": "object", key: Value::Object(named.collect()), "required": ["a"]})
                 }),

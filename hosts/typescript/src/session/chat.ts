@@ -73,6 +73,8 @@ export interface ChatOptions {
   readonly logprobs?: number;
   /** Tell what each token was chosen among: docs/receipts.md. */
   readonly receipt?: boolean;
+  /** Added to the logits of tokens, by their ids, before anything else. */
+  readonly logitBias?: Readonly<Record<number, number>>;
   /** With any of these tokens are drawn; without, the best are taken. */
   readonly sampling?: DrawOptions;
   /** Go on with the last message, which is the assistant's. */

@@ -88,6 +88,8 @@ export interface GenerateOptions {
   readonly logprobs?: number;
   /** Tell what each token was chosen among, chained, for others to check; not for forms. */
   readonly receipt?: boolean;
+  /** Added to the logits of tokens, by their ids, before anything else; not with `exact` or `probabilities`. */
+  readonly logitBias?: Readonly<Record<number, number>>;
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
 }
@@ -492,8 +494,9 @@ function chosen(values: ChosenValues): Choice {
 /** The options of a generation that the library reads as JSON; undefined where none of them is given. */
 function requestOf(options: GenerateOptions): string | undefined {
   const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
-  const { logprobs, receipt, priority } = options;
-  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities, logprobs, receipt, priority });
+  const { logprobs, receipt, logitBias, priority } = options;
+  const told = { probabilities, logprobs, receipt };
+  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, ...told, logitBias, priority });
   if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {

@@ -96,6 +96,7 @@ class Asked:
                 cancel=cancel,
                 on_invalid="none",
                 receipt=self.said.receipt and (self.served.receipt_key or True),
+                logit_bias=self.said.bias(),
                 **self.options,
             )
         self.served.ended(done)

@@ -103,6 +103,7 @@ class Asked:
                 stop=None if said.stop == [] else said.stop,
                 logprobs=self.logprobs,
                 receipt=said.receipt and (self.served.receipt_key or True),
+                logit_bias=said.bias(),
                 priority=said.priority,
                 timeout=self.served.timeout,
                 cancel=cancel,

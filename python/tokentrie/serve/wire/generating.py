@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi.sse import EventSourceResponse, format_sse_event
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tokentrie import ChatStats, Model, Sampling, Stats, TokenLogprob
 from tokentrie.serve.errors import REFUSALS, of_library
@@ -24,6 +24,8 @@ NEVER = -9999.0
 Share = Annotated[float, Field(ge=0, le=1)]
 #: What the library counts with.
 MOST = 2**31 - 1
+#: The largest single-precision number, about.
+MOST_BIAS = 3e38
 Whole = Annotated[int, Field(ge=-MOST, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(ge=1, le=MOST)]
@@ -45,8 +47,24 @@ class Draws(BaseModel):
     repeat_penalty: float | None = None
     repetition_penalty: float | None = None
     repeat_last_n: Whole | None = None
+    logit_bias: dict[str, float] | None = None
     stop: str | list[str] | None = None
     priority: Whole = 0
+
+    @field_validator("logit_bias")
+    @classmethod
+    def by_tokens(cls, given: dict[str, float] | None) -> dict[str, float] | None:
+        """Keys that are ids of tokens, and numbers that are some."""
+        for token, bias in (given or {}).items():
+            if not (token.isascii() and token.isdecimal() and str(int(token[:11])) == token):
+                raise ValueError(f"{token!r} is no id of a token")
+            if not abs(bias) < MOST_BIAS:
+                raise ValueError(f"{bias} of token {token} is no number that can be added to a logit")
+        return given
+
+    def bias(self) -> dict[int, float]:
+        """What is added to the logits of tokens."""
+        return {int(token): bias for token, bias in (self.logit_bias or {}).items()}
 
     def sampling(self, nth: int = 0) -> Sampling:
         """The draw of a choice: each has the seed after that of the one before."""

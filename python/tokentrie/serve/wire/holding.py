@@ -36,7 +36,6 @@ class Holds(BaseModel):
     response_format: dict[str, Any] | None = None
     grammar: str | None = None
     json_schema: dict[str, Any] | bool | None = None
-    logit_bias: dict[str, Any] | None = None
 
     def asks(self) -> str | None:
         """The only one of the fields that asks for a constraint.
@@ -44,8 +43,6 @@ class Holds(BaseModel):
         Raises:
             WireError: two of them, or one that is not read here.
         """
-        if self.logit_bias:
-            raise WireError("logit_bias is not held by this server: leave it out", param="logit_bias")
         for name in REFUSED:
             if (self.model_extra or {}).get(name) not in (None, False):
                 raise WireError(f"{name} is not read by this server: use `constraint`", param=name)

@@ -66,6 +66,7 @@ impl<W: Watch> Filler<W> {
         options.sampling.draw.check()?;
         let mut generation = Generation::before(vocab, host, prompt, form.begins_with(), watch)?;
         generation.tentative = true;
+        generation.add(&options.logit_bias)?;
         generation.likely = options.logprobs.filter(|_| !options.exact).map(Likely::new);
         if let Some(set) = form.begins_with().filter(|set| set.heal_bytes() > 0) {
             generation.vocab.healed_text(set, prompt)?;
@@ -82,7 +83,7 @@ impl<W: Watch> Filler<W> {
         Ok(Self {
             at: rules.start(),
             rules,
-            options: *options,
+            options: options.clone(),
             generation,
             chooser: (0, RowChooser::new(sampling)?),
             seed,
@@ -339,7 +340,9 @@ impl<W: Watch> Job for Filler<W> {
         }
         self.generation.answered();
         let depth = self.at.position().depth();
-        let token = self.choose_token(row)?;
+        let mut bias = std::mem::take(&mut self.generation.bias);
+        let token = self.choose_token(bias.of(row))?;
+        self.generation.bias = bias;
         self.asking = Asking::Nothing;
         self.chosen(token, depth)?;
         self.settle();

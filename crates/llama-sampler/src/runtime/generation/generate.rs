@@ -44,7 +44,7 @@ impl Context {
         check_rules(self.vocab(), rules, options)?;
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
-        generation.prepare(options);
+        generation.prepare(options)?;
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
         self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
@@ -112,7 +112,7 @@ impl Context {
         check_rules(self.vocab(), Some(rules), options)?;
         let set = rules.first_set();
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
-        generation.prepare(options);
+        generation.prepare(options)?;
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         self.walk(Walk::new(generation, chooser, options.max_tokens, true))
     }

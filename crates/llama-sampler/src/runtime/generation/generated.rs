@@ -1,10 +1,10 @@
 //! How to generate, and what a generation gave.
 
 use crate::runtime::watch::TokenLogprob;
-use trie_core::{Leaf, SamplerOptions, TokenId};
+use trie_core::{Leaf, LogitBias, SamplerOptions, TokenId};
 
 /// How to generate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct GenerateOptions {
@@ -30,6 +30,8 @@ pub struct GenerateOptions {
     pub logprobs: Option<u32>,
     /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
     pub trail: bool,
+    /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
+    pub logit_bias: LogitBias,
 }
 
 impl Default for GenerateOptions {
@@ -44,6 +46,7 @@ impl Default for GenerateOptions {
             probabilities: false,
             logprobs: None,
             trail: false,
+            logit_bias: LogitBias::default(),
         }
     }
 }
@@ -101,6 +104,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_trail(self, trail: bool) -> Self {
         Self { trail, ..self }
+    }
+
+    /// With [`GenerateOptions::logit_bias`].
+    #[must_use]
+    pub fn with_logit_bias(self, logit_bias: LogitBias) -> Self {
+        Self { logit_bias, ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A generation on its way: what is written, how much of it is decoded, and what it took.
 
+mod bias;
 mod chain;
 mod chooser;
 mod fill;
@@ -15,15 +16,16 @@ pub use fill::form_of;
 pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
 pub use task::{GenerateTask, Inside};
 
-use super::context::{fits, not_empty};
+use super::context::{fits, in_range, not_empty};
 use super::error::RuntimeError;
 use super::watch::{Step, TokenLogprob, Watch};
+use bias::BiasedRow;
 use likely::Likely;
 use report::Report;
 use std::sync::Arc;
 use std::time::Instant;
 use trail::Trail;
-use trie_core::{Allowed, Decoded, Host, TokenId, Tokens, Trie, logits};
+use trie_core::{Allowed, Decoded, Host, LogitBias, TokenId, Tokens, Trie, logits};
 use trie_text::Vocab;
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
@@ -47,6 +49,7 @@ struct Generation<W> {
     shares: Vec<(TokenId, f32)>,
     likely: Option<Likely>,
     trail: Option<Trail>,
+    bias: BiasedRow,
     report: Report,
     /// Whether tokens that are written now may be taken back.
     tentative: bool,
@@ -71,6 +74,7 @@ impl<W: Watch> Generation<W> {
             shares: Vec::new(),
             likely: None,
             trail: None,
+            bias: BiasedRow::default(),
             report: Report::default(),
             tentative: false,
         })
@@ -101,11 +105,19 @@ impl<W: Watch> Generation<W> {
         self.report.healed += bytes;
     }
 
-    /// What is told of its tokens, and which bytes stand before it already.
-    fn prepare(&mut self, options: &GenerateOptions) {
+    /// What is told of its tokens, what is added to their logits, and which bytes stand before it already.
+    fn prepare(&mut self, options: &GenerateOptions) -> Result<(), RuntimeError> {
         self.heal(options.healed_bytes);
         self.likely = options.logprobs.map(Likely::new);
         self.trail = options.trail.then(Trail::default);
+        self.add(&options.logit_bias)
+    }
+
+    fn add(&mut self, bias: &LogitBias) -> Result<(), RuntimeError> {
+        let most = (self.vocab.len() as u64).saturating_sub(1);
+        bias.tokens().try_for_each(|token| in_range("logit_bias, a token,", token.get().into(), 0, most))?;
+        self.bias = BiasedRow::new(bias.clone());
+        Ok(())
     }
 
     fn add_value(&mut self, token: TokenId) {

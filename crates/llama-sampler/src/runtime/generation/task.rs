@@ -60,7 +60,7 @@ impl<W: Watch> GenerateTask<W> {
         }
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
-        generation.prepare(options);
+        generation.prepare(options)?;
         let (most, skip) = (options.max_tokens, options.skip_ahead);
         let Some(rules) = rules else {
             let seed = chain::seed_of(&options.sampling);

@@ -122,6 +122,8 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
 
     fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
         self.generation.answered();
+        let mut bias = std::mem::take(&mut self.generation.bias);
+        let row = bias.of(row);
         let span = self.chooser.span();
         let depth = span.map_or(0, Span::depth);
         let allowed = span.map_or(Allowed::All, |span| span.allowed(&mut self.scratch));
@@ -131,6 +133,7 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
         let token = self.chooser.choose(row)?;
         let role = self.chooser.accept(token)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+        self.generation.bias = bias;
         self.write(&Taken { token, role, forced, depth });
         Ok(())
     }

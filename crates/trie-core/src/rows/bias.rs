@@ -1,0 +1,52 @@
+//! What is added to the logits of some tokens before anything else.
+
+use crate::set::ids::TokenId;
+use std::sync::Arc;
+
+/// Numbers that are added to the logits of tokens, as llama.cpp's `logit_bias` does. Empty changes nothing; a token
+/// that may not come does not come by it. Clones share what they hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LogitBias(Option<Arc<[(TokenId, f32)]>>);
+
+impl LogitBias {
+    /// Of tokens with their numbers; those of one token are added up.
+    pub fn new(biases: impl IntoIterator<Item = (TokenId, f32)>) -> Self {
+        let biases: Arc<[_]> = biases.into_iter().collect();
+        Self(Some(biases).filter(|biases| !biases.is_empty()))
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The tokens, in the order in which they were given.
+    pub fn tokens(&self) -> impl Iterator<Item = TokenId> {
+        self.0.iter().flat_map(|biases| biases.iter().map(|(token, _)| *token))
+    }
+
+    /// Adds them to a row of logits; tokens behind its end are left out. `O(tokens)`.
+    pub fn add_to(&self, row: &mut [f32]) {
+        for &(token, bias) in self.0.iter().flat_map(|biases| biases.iter()) {
+            if let Some(logit) = row.get_mut(token.index()) {
+                *logit += bias;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_added_once_for_each_time_that_it_is_given() {
+        let token = |id| TokenId::new(id).unwrap();
+        let bias = LogitBias::new([(token(1), 2.5), (token(0), -1.0), (token(1), 0.5), (token(9), 4.0)]);
+        let mut row = [1.0, f32::NEG_INFINITY, 3.0];
+        bias.add_to(&mut row);
+        assert_eq!(row, [0.0, f32::NEG_INFINITY, 3.0]);
+        assert_eq!(bias.tokens().map(TokenId::get).collect::<Vec<_>>(), [1, 0, 1, 9]);
+        assert!(!bias.is_empty() && LogitBias::new([]).is_empty() && LogitBias::default().is_empty());
+    }
+}
