@@ -1,4 +1,7 @@
-"""Hooks of `mkdocs.yml`: the README is the first page, and links out of `docs/` show what they lead to or name it."""
+"""Hooks of `mkdocs.yml`: the README is the first page, and links out of `docs/` show what they lead to or name it.
+
+Pictures that are there light and dark follow what a reader chose on the site.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(?<=^```rust),\S+", re.MULTILINE)
 """What only rustdoc reads of a fence."""
+PICTURE = re.compile(r'<picture><source [^>]*srcset="([^"]+)"><img alt="([^"]*)" src="([^"]+)"></picture>')
+"""One picture for the dark and one for the light."""
 FIRST = {"README.md": "index.md"}
 """Files of the repository that have another name in the site."""
 ALWAYS = ["README.md", "CONTRIBUTING.md"]
@@ -92,4 +97,5 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
             return link[0]  # a dead link, which the build tells of
         return words if words.strip("`") == path else f"{words} (`{path}`)"
 
+    markdown = PICTURE.sub(r"![\2](\3#only-light)![\2](\1#only-dark)", markdown)
     return FENCE.sub("", LINK.sub(replace, markdown))
