@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 import papers
-from shared import OUT, ROOT, FaultError, NotHere, run, size
+from shared import OUT, ROOT, Differs, FaultError, NotHere, run, size
 
 PACKAGE = ROOT / "hosts" / "typescript"
 CHOOSES = """
 import { Session } from "tokentrie";
-await using session = await Session.open(process.argv[2]);
-const choice = await session.choose("The sky is ", ["blue", "red and white", "red and black"]);
-console.log(choice.name);
+const session = await Session.open(process.argv[2]);
+try {
+  const choice = await session.choose("The sky is ", ["blue", "red and white", "red and black"]);
+  console.log(choice.name);
+} finally {
+  await session.close();
+}
 """
 
 
@@ -29,7 +35,7 @@ def check_npm() -> str:
     (papers_of / "THIRD-PARTY.txt").write_text(papers.notices("tokentrie-c"), "utf-8")
     (papers_of / "library.cyclonedx.json").write_bytes(papers.bill_of_c())
     bill = run("npm", "sbom", "--omit=dev", "--sbom-format=cyclonedx", "--package-lock-only", cwd=PACKAGE)
-    (papers_of / "npm.cyclonedx.json").write_text(bill, "utf-8")
+    (papers_of / "npm.cyclonedx.json").write_text(json.dumps(papers.settled(bill), indent=1), "utf-8")
     out = OUT / "npm"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -47,5 +53,10 @@ def check_npm() -> str:
         said = run("node", "program.mjs", model, cwd=Path(folder)).strip()
     if said not in ("blue", "red and white", "red and black"):
         raise FaultError(f"the installed package chose {said!r}")
-    line = f"{size(archive)}, {len(names)} files; installed, it chooses"
-    return f"{line}; with {', '.join(sorted(part['name'] for part in json.loads(bill)['components']))}"
+    needs = [name for name in sorted(part["name"] for part in json.loads(bill)["components"]) if "/" not in name]
+    library = next((PACKAGE / "lib").rglob("libtokentrie.*")).read_bytes()
+    glibc = max((tuple(map(int, found.split(b"."))) for found in re.findall(rb"GLIBC_(\d+\.\d+)", library)), default=())
+    line = f"{size(archive)}, {len(names)} files, glibc {'.'.join(map(str, glibc))}; installed, it chooses"
+    line += f"; needs {', '.join(needs)}"
+    given = os.environ.get("TOKENTRIE_LIB")
+    return Differs(f"{line}; the library is {given}, by TOKENTRIE_LIB") if given else line

@@ -125,11 +125,21 @@ def llama_component() -> dict[str, Any]:
     }
 
 
-def with_llama(bill: bytes | str) -> bytes:
-    """A bill of materials in CycloneDX's JSON with llama.cpp in it."""
-    read = json.loads(bill)
-    read["components"].append(llama_component())
+def settled(bill: bytes | str, tree: Path = ROOT) -> dict[str, Any]:
+    """A bill of materials in CycloneDX's JSON without what differs by the day, a number and the folder."""
+    text = bill if isinstance(bill, str) else bill.decode()
+    read = json.loads(text.replace(str(tree), "/tokentrie"))
+    read.pop("serialNumber", None)
+    read["metadata"].pop("timestamp", None)
+    return read
+
+
+def with_llama(bill: bytes | str, tree: Path = ROOT) -> bytes:
+    """A bill of materials with llama.cpp in it, where the crate that holds its source is."""
+    read = settled(bill, tree)
     of_crate = [part["bom-ref"] for part in read["components"] if part["name"] == "llama-cpp-sys-2"]
+    if of_crate:
+        read["components"].append(llama_component())
     for needs in read["dependencies"]:
         if needs["ref"] in of_crate:
             needs.setdefault("dependsOn", []).append("llama.cpp")
@@ -145,4 +155,4 @@ def bill_of_c() -> bytes:
             "--manifest-path=crates/tokentrie-c/Cargo.toml", "--target=x86_64-unknown-linux-gnu",
             "--override-filename=bill", cwd=tree, SOURCE_DATE_EPOCH="315532800",
         )  # fmt: skip
-        return with_llama((tree / "crates" / "tokentrie-c" / "bill.json").read_bytes())
+        return with_llama((tree / "crates" / "tokentrie-c" / "bill.json").read_bytes(), tree)
