@@ -216,22 +216,35 @@ def _document(module: Path, stub: Path) -> bool:
 
 def _document_wheel(wheel: Path) -> None:
     """The same in a wheel."""
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as packed:
-        names = packed.namelist()
-        module = next(name for name in names if name.startswith("tokentrie/_native") and Path(name).suffix in MODULES)
-        stub, record = Path(folder) / "stub.pyi", next(name for name in names if name.endswith(".dist-info/RECORD"))
-        if not _document(Path(packed.extract(module, folder)), stub):
-            return
-        text, said = stub.read_bytes(), packed.read(record).decode()
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
-        line = f"tokentrie/_native.pyi,sha256={digest},{len(text)}"
-        said, count = re.subn(r"^tokentrie/_native\.pyi,.*$", line, said, flags=re.MULTILINE)
-        assert count == 1, "maturin packs the stub once"
-        new, started = {"tokentrie/_native.pyi": text, record: said.encode()}, Path(folder) / "wheel"
-        with zipfile.ZipFile(started, "w", zipfile.ZIP_DEFLATED) as documented:
-            for entry in packed.infolist():
-                documented.writestr(entry, new.get(entry.filename) or packed.read(entry), zipfile.ZIP_DEFLATED)
-        shutil.move(started, wheel)
+    with tempfile.TemporaryDirectory() as folder:
+        stub = Path(folder) / "stub.pyi"
+        with zipfile.ZipFile(wheel) as packed:
+            names = [name for name in packed.namelist() if name.startswith("tokentrie/_native")]
+            module = packed.extract(next(name for name in names if Path(name).suffix in MODULES), folder)
+        if _document(Path(module), stub):
+            rewrite_wheel(wheel, {"tokentrie/_native.pyi": stub.read_bytes()})
+
+
+def rewrite_wheel(wheel: Path, new: dict[str, bytes]) -> None:
+    """Replaces files of a wheel, or adds some, and writes its RECORD accordingly."""
+    started = wheel.with_suffix(".started")
+    with zipfile.ZipFile(wheel) as packed, zipfile.ZipFile(started, "w", zipfile.ZIP_DEFLATED) as written:
+        record = next(name for name in packed.namelist() if name.endswith(".dist-info/RECORD"))
+        lines = {line.split(",", 1)[0]: line for line in packed.read(record).decode().splitlines()}
+        for name, content in new.items():
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            lines[name] = f"{name},sha256={digest},{len(content)}"
+        lines[record] = lines.pop(record)
+        old = {entry.filename: entry for entry in packed.infolist() if entry.filename != record}
+        for name in [*old, *(name for name in new if name not in old), record]:
+            entry = old.get(name) or zipfile.ZipInfo(name)  # of 1980, as maturin has them
+            if name not in old:
+                entry.external_attr = 0o644 << 16
+            content = (
+                new[name] if name in new else packed.read(name) if name in old else "\n".join([*lines.values(), ""])
+            )
+            written.writestr(entry, content, zipfile.ZIP_DEFLATED)
+    started.replace(wheel)
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+from pathlib import Path
 from typing import Any
 
 STYLE = """
@@ -78,10 +80,18 @@ def _class(found: dict[str, Any], kind: str) -> str:
     return "wrong" if wrong else "right" if outcomes.get("right") else "refused"
 
 
-def worse(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Cases of engines that were right before and are not any more."""
+def worse(before: dict[str, Any], after: dict[str, Any], files: list[Path]) -> list[str]:
+    """Cases of engines that were right before and are not any more. Files that were not asked then say nothing."""
     found = []
     for name in before.keys() & after.keys():
-        lost = after[name]["cases"].keys() - before[name]["cases"].keys()
+        known = before[name]["files"].split()
+        asked = {case for path in files if path.stem in known for case in names_of(path)}
+        lost = (after[name]["cases"].keys() - before[name]["cases"].keys()) & asked
         found += [f"{name}: {case}: {after[name]['cases'][case]}" for case in sorted(lost)]
     return found
+
+
+def names_of(path: Path) -> list[str]:
+    """The names of the cases in a file."""
+    lines = map(json.loads, path.read_text("utf-8").splitlines())
+    return [line["case"] for line in lines if "case" in line]

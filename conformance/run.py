@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--gguf", type=Path, nargs="*", default=[], help="vocabularies that cases name by their hash")
     parser.add_argument("--seconds", type=float, default=10, help="for one answer (default 10)")
     parser.add_argument("--out", type=Path, help="a folder for results.json, matrix.md and index.html")
-    parser.add_argument("--ratchet", type=Path, help="earlier results.json of the same cases: what was right must be")
+    parser.add_argument("--ratchet", type=Path, help="earlier results.json: what was right there must be")
     options = parser.parse_args()
     files = sorted(options.cases.glob("*.jsonl")) if options.cases.is_dir() else [options.cases]
     if not files or not files[0].is_file():
@@ -80,7 +80,7 @@ def main() -> None:
         if options.out:
             keep(options.out, results)
     print(matrix(results))
-    if lost := worse(before, results):
+    if lost := worse(before, results, files):
         raise SystemExit("run.py: what was right is not any more:\n" + "\n".join(lost))
     if not results:
         raise SystemExit("run.py: no engine started")

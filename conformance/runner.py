@@ -304,4 +304,4 @@ def run(process: Process, files: list[Path], vocabularies: dict[str, Path]) -> d
                 {str(share): round(float(np.quantile(times, share)), 2) for share in (0.5, 0.99)} if times else None
             )
     process.stop()
-    return {**about, "kinds": kinds, "cases": cases}
+    return {**about, "kinds": kinds, "files": " ".join(path.stem for path in files), "cases": cases}

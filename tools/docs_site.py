@@ -1,4 +1,7 @@
-"""Hooks of `mkdocs.yml`: the README is the first page, and links out of `docs/` show what they lead to or name it."""
+"""Hooks of `mkdocs.yml`: the README is the first page, and links out of `docs/` show what they lead to or name it.
+
+Pictures that are there light and dark follow what a reader chose on the site.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(?<=^```rust),\S+", re.MULTILINE)
 """What only rustdoc reads of a fence."""
+PICTURE = re.compile(r'<picture><source [^>]*srcset="([^"]+)"><img alt="([^"]*)" src="([^"]+)"></picture>')
+"""One picture for the dark and one for the light."""
 FIRST = {"README.md": "index.md"}
 """Files of the repository that have another name in the site."""
 ALWAYS = ["README.md", "CONTRIBUTING.md"]
@@ -71,6 +76,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "assets/iframe-worker.js", content=WORKER))
+    notebooks = Path(config.site_dir).parent / "notebooks"  # as `./dev docs` has run them
+    for made_file in filter(Path.is_file, sorted(notebooks.rglob("*"))):
+        name = f"notebooks/{made_file.relative_to(notebooks).as_posix()}"
+        files.append(File.generated(config, name, abs_src_path=str(made_file)))
     return files
 
 
@@ -81,7 +90,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     source = names.get(here, here) if page.file.generated_by else f"docs/{here}"
 
     def replace(link: re.Match[str]) -> str:
-        words, target, anchor = link[1], link[2], link[3] or ""
+        words, target, anchor = link[1], re.sub(r"\.ipynb$", ".md", link[2]), link[3] or ""
         if re.match(r"[a-z]+:|/", target):
             return link[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
@@ -92,4 +101,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
             return link[0]  # a dead link, which the build tells of
         return words if words.strip("`") == path else f"{words} (`{path}`)"
 
+    if here.startswith("notebooks/"):
+        notebook = f"{posixpath.splitext(posixpath.basename(here))[0]}.ipynb"
+        return f"{FENCE.sub('', LINK.sub(replace, markdown))}\n[The page as a notebook]({notebook})\n"
+    markdown = PICTURE.sub(r"![\2](\3#only-light)![\2](\1#only-dark)", markdown)
     return FENCE.sub("", LINK.sub(replace, markdown))

@@ -96,7 +96,10 @@ def test_results_are_kept_and_may_not_get_worse(tmp_path: Path) -> None:
     subprocess.run([*command, "--ratchet", str(ratchet)], check=True, capture_output=True)
     now = json.loads(json.dumps(known))
     now["tokentrie_python"]["cases"]["set kept-0"] = "too loose: token 1 may come"
-    assert worse(known, now) == ["tokentrie_python: set kept-0: too loose: token 1 may come"]
+    files = [tmp_path / "cases.jsonl"]
+    assert worse(known, now, files) == ["tokentrie_python: set kept-0: too loose: token 1 may come"]
+    known["tokentrie_python"]["files"] = "others"
+    assert not worse(known, now, files)
     assert "<table>" in page(known)
     assert "&lt;x&gt;" in page({"x": {**known["tokentrie_python"], "engine": "<x>"}})
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
+import zipfile
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -77,3 +80,22 @@ def test_with_llama_cpp_the_missing_tools_are_named(backend: ModuleType, tmp_pat
         backend.get_requires_for_build_wheel({})
     add_tool(tmp_path, "c++")
     assert {"cmake", "ninja"} <= set(backend.get_requires_for_build_wheel({}))
+
+
+def test_a_wheel_is_rewritten_with_its_record(backend: ModuleType, tmp_path: Path) -> None:
+    wheel, record = tmp_path / "some.whl", "some-1.dist-info/RECORD"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        packed.writestr("some/one.py", "1")
+        packed.writestr(record, f"some/one.py,sha256=stale,9\n{record},,\n")
+    backend.rewrite_wheel(wheel, {"some/one.py": b"22", "some-1.dist-info/licenses/TEXT": b"text"})
+    with zipfile.ZipFile(wheel) as packed:
+        assert packed.namelist() == ["some/one.py", "some-1.dist-info/licenses/TEXT", record]
+        assert packed.read("some/one.py") == b"22"
+        lines = [line.split(",") for line in packed.read(record).decode().splitlines()]
+    assert [(name, size) for name, _, size in lines] == [
+        ("some/one.py", "2"),
+        ("some-1.dist-info/licenses/TEXT", "4"),
+        (record, ""),
+    ]
+    digest = base64.urlsafe_b64decode(lines[0][1].removeprefix("sha256=") + "=")
+    assert digest == hashlib.sha256(b"22").digest()
