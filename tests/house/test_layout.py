@@ -27,6 +27,7 @@ LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
 LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-template", "chat-format"]
 LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
 LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = [*LEFT["tokentrie"], "tokentrie"]
+LEFT["tokentrie-wasm"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-benches"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-c-header"] = LEFT["test-budget"] = []
 

@@ -15,10 +15,12 @@
 #![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
 
 pub mod abi;
+#[cfg(not(target_family = "wasm"))]
 mod chain;
 mod error;
 mod handles;
 mod memory;
+#[cfg(not(target_family = "wasm"))]
 mod process;
 pub mod rtkt;
 #[cfg(feature = "llama")]
@@ -26,3 +28,11 @@ mod session;
 pub mod status;
 
 pub use memory::{In, Out};
+
+/// For crates that add functions of their own to those of the header.
+pub mod more {
+    pub use crate::abi::more::{Vocab, insert_vocab, json_bytes, trie_of, vocab_of};
+    pub use crate::error::{Error, Result, done, guarded, panicked, report};
+    pub use crate::handles::{Kind, Table};
+    pub use crate::memory::Buffer;
+}

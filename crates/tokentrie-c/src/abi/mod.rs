@@ -7,6 +7,8 @@ mod library;
 
 pub(crate) mod vocab;
 
+pub(crate) mod more;
+
 pub(crate) mod trie;
 
 mod cache;
@@ -18,6 +20,7 @@ mod sampler;
 
 mod batch;
 
+#[cfg(not(target_family = "wasm"))]
 mod chain;
 
 #[cfg(feature = "llama")]
@@ -35,6 +38,7 @@ mod eliza;
 
 pub use batch::*;
 pub use cache::*;
+#[cfg(not(target_family = "wasm"))]
 pub use chain::*;
 #[cfg(feature = "llama")]
 pub use chat::*;

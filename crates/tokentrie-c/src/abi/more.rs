@@ -1,0 +1,41 @@
+//! Objects of the header's functions, for functions that other crates add.
+
+use super::trie::{TRIES, payload_bytes};
+use super::vocab::VOCABS;
+pub use super::vocab::Vocab;
+use crate::error::Result;
+use crate::memory::In;
+use std::sync::Arc;
+use trie_core::Trie;
+
+/// Keeps a vocabulary and gives its handle.
+///
+/// # Errors
+/// Too many handles.
+pub fn insert_vocab(tokens: Arc<trie_text::Vocab>) -> Result<u64> {
+    VOCABS.insert(Arc::new(Vocab::of_tokens(tokens)))
+}
+
+/// The vocabulary of a handle.
+///
+/// # Errors
+/// No handle of one.
+pub fn vocab_of(handle: u64) -> Result<Arc<Vocab>> {
+    VOCABS.get(handle)
+}
+
+/// The first trie of a handle.
+///
+/// # Errors
+/// No handle of one.
+pub fn trie_of(handle: u64) -> Result<Trie> {
+    Ok(TRIES.get(handle)?.trie(None)?.clone())
+}
+
+/// The bytes of a text in JSON, no more than a payload may have.
+///
+/// # Errors
+/// NULL, and too many.
+pub fn json_bytes<'a>(json: &'a In<std::ffi::c_char>, length: usize) -> Result<&'a [u8]> {
+    payload_bytes(json, length, "json")
+}
