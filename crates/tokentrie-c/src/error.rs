@@ -200,7 +200,7 @@ fn span(error: &SpanError) -> tokentrie_status {
 }
 
 /// Of what is wrong with a spec.
-pub(crate) fn spec_status(problem: &SpecProblem) -> tokentrie_status {
+pub fn spec_status(problem: &SpecProblem) -> tokentrie_status {
     match problem.concern() {
         Concern::Vocabulary => TOKENTRIE_ERROR_VOCAB,
         Concern::Limit => TOKENTRIE_ERROR_LIMIT,

@@ -31,8 +31,10 @@ pub use memory::{In, Out};
 
 /// For crates that add functions of their own to those of the header.
 pub mod more {
+    #[cfg(all(feature = "rules", not(feature = "llama")))]
+    pub use crate::abi::more::insert_constraint;
     pub use crate::abi::more::{Vocab, insert_vocab, json_bytes, trie_of, vocab_of};
-    pub use crate::error::{Error, Result, done, guarded, panicked, report};
+    pub use crate::error::{Error, Result, done, guarded, panicked, report, spec_status};
     pub use crate::handles::{Kind, Table};
     pub use crate::memory::Buffer;
 }

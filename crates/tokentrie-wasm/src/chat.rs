@@ -2,7 +2,9 @@
 
 use crate::host::put;
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{ChatFormat, ChatTemplate, Event, Parser, ParserOptions, ReasoningFormat, ToolChoice};
+use chat_format::{
+    ChatFormat, ChatTemplate, Clock, Data, Event, Parser, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
+};
 use serde_json::{Value, json};
 use std::ffi::c_char;
 use tokentrie::chat::{control_texts, event_json, known_tools, message_json, wrapped_tool};
@@ -55,6 +57,45 @@ fn tools(of: &Value) -> Result<Option<Value>> {
     Ok(tools.map(|tools| tools.iter().cloned().map(wrapped_tool).collect()))
 }
 
+/// The template, with the texts of its tokens.
+fn template(given: &Value) -> Result<ChatTemplate> {
+    let template = text(given, "template")?.ok_or_else(|| wrong("$.template: it is missing"))?;
+    let (bos, eos) = (text(given, "bos")?.unwrap_or_default(), text(given, "eos")?.unwrap_or_default());
+    ChatTemplate::new(template, bos, eos).map_err(wrong)
+}
+
+/// What a template finds beside messages and tools.
+fn render_options(given: &Value) -> Result<RenderOptions> {
+    let mut options = RenderOptions::default();
+    for (name, value) in given.get("variables").and_then(Value::as_object).into_iter().flatten() {
+        options = options.with_variable(name.clone(), value);
+    }
+    if let Some(now) = given.get("now").filter(|now| !now.is_null()) {
+        let clock = now.as_f64().and_then(|now| Clock::at_milliseconds(now as i64));
+        options = options.with_clock(clock.ok_or_else(|| wrong(format!("$.now: {now} is no time")))?);
+    }
+    Ok(options)
+}
+
+fn messages(given: &Value) -> Result<&Vec<Value>> {
+    list(given, "messages")?.ok_or_else(|| wrong("$.messages: they are missing"))
+}
+
+/// What a template makes of messages as they are, whatever it is a template of: the fields of both functions below, and
+/// "now", milliseconds since 1970 in local time. The text as JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> tokentrie_status {
+    done(|| {
+        let given = request(&json, length)?;
+        let options = render_options(&given)?.with_generation_prompt(flag(&given, "add_generation_prompt", true)?);
+        let messages = Data::from(&Value::Array(messages(&given)?.clone()));
+        let tools = list(&given, "tools")?.map(|tools| Data::from(&Value::Array(tools.clone())));
+        let text = template(&given)?.render(&messages, tools.as_ref(), &options).map_err(wrong)?;
+        put(&text.into());
+        Ok(())
+    })
+}
+
 /// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. With a
 /// vocabulary its control tokens are known; the handle may be 0.
 #[unsafe(no_mangle)]
@@ -67,12 +108,9 @@ pub extern "C" fn tokentrie_format_new(
     done(|| {
         format.check("format")?;
         let given = request(&json, length)?;
-        let template = text(&given, "template")?.ok_or_else(|| wrong("$.template: it is missing"))?;
-        let (bos, eos) = (text(&given, "bos")?.unwrap_or_default(), text(&given, "eos")?.unwrap_or_default());
         let vocab = if vocab == 0 { None } else { Some(vocab_of(vocab)?) };
         let control = vocab.as_ref().and_then(|vocab| vocab.tokens()).map(|vocab| control_texts(vocab));
-        let template = ChatTemplate::new(template, bos, eos).map_err(wrong)?;
-        let made = ChatFormat::over(template, control.unwrap_or_default()).map_err(wrong)?;
+        let made = ChatFormat::over(template(&given)?, control.unwrap_or_default()).map_err(wrong)?;
         format.put(FORMATS.insert(made)?);
         Ok(())
     })
@@ -94,12 +132,10 @@ pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
 pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length: usize) -> tokentrie_status {
     done(|| {
         let (format, given) = (FORMATS.get(format)?, request(&json, length)?);
-        let messages = list(&given, "messages")?.ok_or_else(|| wrong("$.messages: they are missing"))?;
+        let messages = messages(&given)?;
         let (tools, thinks) = (tools(&given)?, flag(&given, "enable_thinking", true)?);
         let mut options = PromptOptions::default().with_thinking(thinks);
-        for (name, value) in given.get("variables").and_then(Value::as_object).into_iter().flatten() {
-            options.render = options.render.with_variable(name.clone(), value);
-        }
+        options.render = render_options(&given)?;
         options.continued = match text(&given, "continue_final_message")? {
             None => Continued::Nothing,
             Some("content") => Continued::Content,

@@ -3,11 +3,19 @@
 use crate::host::put;
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use tokentrie_c::abi::tokentrie_trie;
-use tokentrie_c::more::{Buffer, Error, Kind, Result, Table, done, guarded, json_bytes, trie_of};
+use std::ffi::c_char;
+use std::sync::Arc;
+use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
+use tokentrie_c::abi::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
+use tokentrie_c::more::{
+    Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, spec_status, trie_of, vocab_of,
+};
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
-use trie_core::{Choice, ChooseError, ChooseOptions, Decoded, Host, Job, Scoring, ScoringError, TokenId};
+use trie_core::{
+    Choice, ChooseError, ChooseOptions, Decoded, Host, Job, LeafId, Scoring, ScoringError, Special, TokenId,
+};
+use trie_text::{HealingError, Prompt, ValueSet, ValueSets, Vocab};
 
 static SCORINGS: Table<Asked> = Table::new(Kind::Scoring);
 
@@ -18,6 +26,8 @@ struct Asked {
     /// The nodes whose rows were asked for, the next one last.
     waits: Vec<Option<usize>>,
     tokens: usize,
+    /// Its values in their order.
+    set: ValueSet,
     choice: Option<Choice>,
 }
 
@@ -52,41 +62,109 @@ fn number(options: &Value, name: &str) -> Result<Option<usize>> {
     }
 }
 
-/// Begins to score the leaves of a trie after a prompt of tokens: `options` are `{"end_tokens": [], "top": 5,
-/// "max_rows": 100, "rows_at_once": 16, "room": 2048}`, all of which may be left out.
+/// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "rows_at_once":
+/// 16, "room": 2048}`, all of which may be left out.
+fn begun(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
+    let ends = options.get("end_tokens").and_then(Value::as_array);
+    let id = |id: &Value| TokenId::try_from(id.as_i64().unwrap_or(-1) as i32).map_err(Error::from);
+    let ends = ends.map(|ends| ends.iter().map(id).collect::<Result<Vec<_>>>()).transpose()?;
+    let mut asked = ChooseOptions::new().with_top(number(options, "top")?);
+    asked = asked.with_max_rows(number(options, "max_rows")?);
+    asked.end_tokens = ends.as_deref();
+    let room = number(options, "room")?.unwrap_or(usize::MAX);
+    let rows_at_once = number(options, "rows_at_once")?.unwrap_or(128);
+    let host = Host { n_vocab, room, rows_at_once };
+    let scoring = Scoring::new::<Infallible>(host, &[prompt], &set.trie().clone().into(), &asked);
+    let scoring = Some(scoring.map_err(|error| Error::argument(error.to_string()))?);
+    let mut asked = Asked { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
+    asked.advance()?;
+    SCORINGS.insert(asked)
+}
+
+fn options_of(json: &In<c_char>, length: usize) -> Result<Value> {
+    serde_json::from_slice(json_bytes(json, length)?).map_err(|error| Error::argument(format!("options: {error}")))
+}
+
+/// Begins to score the leaves of a trie after a prompt of tokens.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_new(
     trie: tokentrie_trie,
     n_vocab: usize,
     prompt: In<i32>,
     n_prompt: usize,
-    options: In<std::ffi::c_char>,
+    options: In<c_char>,
     length: usize,
     choice: Out<u64>,
 ) -> tokentrie_status {
     done(|| {
         choice.check("choice")?;
-        let trie = trie_of(trie)?;
-        let ids = |ids: &[i32]| ids.iter().map(|&id| Ok(TokenId::try_from(id)?)).collect::<Result<Vec<_>>>();
-        let prompt = ids(prompt.slice(n_prompt, "prompt")?)?;
-        let given: Value = serde_json::from_slice(json_bytes(&options, length)?)
-            .map_err(|error| Error::argument(format!("options: {error}")))?;
-        let ends = given.get("end_tokens").and_then(Value::as_array);
-        let ends = ends.map(|ends| ends.iter().map(|id| id.as_i64().unwrap_or(-1) as i32).collect::<Vec<_>>());
-        let ends = ends.map(|ends| ids(&ends)).transpose()?;
-        let mut options = ChooseOptions::new().with_top(number(&given, "top")?);
-        options = options.with_max_rows(number(&given, "max_rows")?);
-        options.end_tokens = ends.as_deref();
-        let room = number(&given, "room")?.unwrap_or(usize::MAX);
-        let rows_at_once = number(&given, "rows_at_once")?.unwrap_or(128);
-        let host = Host { n_vocab, room, rows_at_once };
-        let scoring = Scoring::new::<Infallible>(host, &[&prompt], &trie.into(), &options);
-        let scoring = Some(scoring.map_err(|error| Error::argument(error.to_string()))?);
-        let mut asked = Asked { scoring, n_vocab, waits: Vec::new(), tokens: 0, choice: None };
-        asked.advance()?;
-        choice.put(SCORINGS.insert(asked)?);
+        let (set, options) = (ValueSet::from(trie_of(trie)?), options_of(&options, length)?);
+        let ids = prompt.slice(n_prompt, "prompt")?.iter().map(|&id| Ok(TokenId::try_from(id)?));
+        choice.put(begun(set, &ids.collect::<Result<Vec<_>>>()?, n_vocab, &options)?);
         Ok(())
     })
+}
+
+/// Begins to score the values of a spec after a prompt that is text, whose end is tokenised together with them.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_choice_after(
+    spec: In<c_char>,
+    n_spec: usize,
+    vocab: tokentrie_vocab,
+    prompt: In<c_char>,
+    n_prompt: usize,
+    options: In<c_char>,
+    length: usize,
+    choice: Out<u64>,
+) -> tokentrie_status {
+    done(|| {
+        choice.check("choice")?;
+        let (vocab, options) = (tokens_of(vocab)?, options_of(&options, length)?);
+        let values = Spec::from_json(json_bytes(&spec, n_spec)?)?.listed(&Over::vocab(&vocab), &DataOnly)?;
+        let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
+        let placed = ValueSets::new(Arc::clone(&vocab)).place(prompt, &values);
+        let (prompt, set) = placed.map_err(|error| Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string()))?;
+        let left = vocab.before_set(&prompt, set.trie()).map_err(healing)?;
+        choice.put(begun(set, left, number(&options, "n_vocab")?.unwrap_or(vocab.len()), &options)?);
+        Ok(())
+    })
+}
+
+/// A constraint where it stands after a prompt that is text: tokens may cross from one into the other. The tokens of the
+/// prompt, without those that come again, are an array in JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_constraint_after(
+    spec: In<c_char>,
+    n_spec: usize,
+    vocab: tokentrie_vocab,
+    prompt: In<c_char>,
+    n_prompt: usize,
+    constraint: Out<tokentrie_constraint>,
+) -> tokentrie_status {
+    done(|| {
+        constraint.check("constraint")?;
+        let (kept, tokens) = (vocab_of(vocab)?, tokens_of(vocab)?);
+        let spec = Spec::from_json(json_bytes(&spec, n_spec)?)?;
+        let built = spec.build(&Over::vocab(&tokens), &DataOnly)?;
+        let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
+        let after = built.after(prompt, &ValueSets::new(Arc::clone(&tokens)));
+        let AfterPrompt { prompt, spans, .. } =
+            after.map_err(|problem| Error::new(spec_status(&problem), problem.to_string()))?;
+        let first = spans.first().and_then(|(_, constraint)| constraint.first_set());
+        let left = first.map_or(Ok(&prompt[..]), |set| tokens.before_set(&prompt, set)).map_err(healing)?;
+        put(&left.iter().map(|token| token.as_i32()).collect());
+        constraint.put(insert_constraint(spec, spans, kept)?);
+        Ok(())
+    })
+}
+
+fn tokens_of(vocab: tokentrie_vocab) -> Result<Arc<Vocab>> {
+    let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
+    vocab_of(vocab)?.tokens().cloned().ok_or_else(none)
+}
+
+fn healing(error: HealingError) -> Error {
+    Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string())
 }
 
 /// What it wants: the number of tokens of the prompt, these, whether the row after it is wanted, and then of every node
@@ -147,15 +225,17 @@ pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
     guarded(|| {
         SCORINGS.with(choice, |asked| {
             let Some(choice) = &asked.choice else { return Ok(TOKENTRIE_NONE) };
+            let (set, leaves) = (&asked.set, 0..asked.set.trie().len() as u32);
+            let mut names = vec![Value::Null; set.trie().len()];
+            for leaf in leaves.map(LeafId::new) {
+                names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
+            }
             put(&json!({
-                "logprobs": choice.logprobs,
-                "logprobs_high": choice.logprobs_high,
-                "probabilities": choice.probabilities(),
-                "ranking": choice.ranking.iter().map(|leaf| leaf.get()).collect::<Vec<_>>(),
-                "is_certain": choice.is_certain,
-                "mass_low": choice.mass_low,
-                "mass_high": choice.mass_high,
-                "rows": choice.stats.rows,
+                "names": names,
+                "probabilities": set.by_value(&choice.probabilities()),
+                "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),
+                "certain": choice.is_certain,
+                "mass": [choice.mass_low, choice.mass_high],
             }));
             Ok(TOKENTRIE_OK)
         })

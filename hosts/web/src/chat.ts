@@ -30,6 +30,8 @@ export interface RenderOptions {
   readonly continueFinalMessage?: "content" | "reasoning_content";
   /** What the template finds under other names. */
   readonly variables?: Readonly<Record<string, unknown>>;
+  /** The time that the template sees, in milliseconds since 1970 of local time; the system's unless given. */
+  readonly now?: number;
 }
 
 export interface ParseOptions {
@@ -67,6 +69,25 @@ function toolsOf(tools: Tools | undefined): unknown {
     const schema = typeof parameters?.toJSONSchema === "function" ? parameters.toJSONSchema() : parameters;
     return { type: "function", function: { ...inner, parameters: schema } };
   });
+}
+
+/**
+ * What a template makes of messages, as Jinja2 would: of any template, and without finding out more about it.
+ *
+ * @throws SpecError: what the template says or does wrong, with the line.
+ */
+export function renderTemplate(
+  template: string,
+  messages: readonly ChatMessage[],
+  options: Omit<RenderOptions, "continueFinalMessage" | "enableThinking"> & {
+    readonly bos?: string;
+    readonly eos?: string;
+    readonly library?: Library;
+  } = {},
+): string {
+  const { library = loadLibrary(), addGenerationPrompt, ...others } = options;
+  const json = requestOf({ template, messages, add_generation_prompt: addGenerationPrompt, ...others });
+  return made(library, own(library, "tokentrie_template_render")(json, json.length)) as string;
 }
 
 function requestOf(fields: object): Uint8Array {
@@ -125,6 +146,7 @@ export class ChatFormat extends Resource {
       enable_thinking: options.enableThinking,
       continue_final_message: options.continueFinalMessage,
       variables: options.variables,
+      now: options.now,
     });
     const render = own(this.library, "tokentrie_format_render");
     return made(this.library, render(this.handle, json, json.length)) as { text: string; turn: string | null };

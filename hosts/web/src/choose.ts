@@ -2,9 +2,12 @@
 import { ArgumentError } from "../../typescript/src/errors.js";
 import { check, makeHandle, readInts, Resource, utf8 } from "../../typescript/src/ffi/call.js";
 import { Status } from "../../typescript/src/ffi/abi.js";
+import type { Library } from "../../typescript/src/ffi/library.js";
+import { integerOf } from "../../typescript/src/ffi/numbers.js";
 import { Constraint } from "../../typescript/src/native/constraint.js";
+import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
-import { idsOf } from "../../typescript/src/native/vocab.js";
+import { idsOf, type Vocab } from "../../typescript/src/native/vocab.js";
 import { Choice } from "../../typescript/src/session/choice.js";
 import { shown } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
@@ -32,24 +35,49 @@ export interface ChooseRowsOptions {
 }
 
 interface Found {
-  readonly logprobs: (number | null)[];
+  readonly names: (string | null)[];
   readonly probabilities: (number | null)[];
   readonly ranking: number[];
-  readonly is_certain: boolean;
-  readonly mass_low: number;
-  readonly mass_high: number;
+  readonly certain: boolean;
+  readonly mass: [number, number];
 }
+
+/** What is scored: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
+export type Asked =
+  | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
+  | { readonly prompt: string; readonly spec: Spec | string; readonly vocab: Vocab; readonly nVocab: number };
 
 /** A choice in the module, while it is scored. */
 class Scoring extends Resource {
-  constructor(trie: Trie, nVocab: number, prompt: Int32Array, options: string) {
-    const { library } = trie;
-    const json = utf8(options);
-    const begin = own(library, "tokentrie_choice_new");
-    const handle = makeHandle(library, (out) =>
-      begin(trie.handle, nVocab, prompt, prompt.length, json, json.length, out),
+  static of(asked: Asked, { endTokens, top, maxRows, room }: ChooseRowsOptions): Scoring {
+    const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
+    const json = utf8(
+      JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, room, n_vocab: asked.nVocab }),
+      "options",
     );
-    super(library, handle, own(library, "tokentrie_choice_free"));
+    if ("spec" in asked) {
+      const { library } = asked.vocab;
+      const [spec, prompt] = [utf8(specText(asked.spec), "spec"), utf8(asked.prompt, "prompt")];
+      const begin = own(library, "tokentrie_choice_after");
+      return new Scoring(library, (out) =>
+        begin(spec, spec.length, asked.vocab.handle, prompt, prompt.length, json, json.length, out),
+      );
+    }
+    const trie = asked.set instanceof Constraint ? asked.set.trie() : asked.set;
+    if (!(trie instanceof Trie)) throw new ArgumentError(`set is ${shown(trie)}: a Trie or a Constraint is needed`);
+    try {
+      const prompt = idsOf(Array.from(asked.prompt), "prompt");
+      const begin = own(trie.library, "tokentrie_choice_new");
+      return new Scoring(trie.library, (out) =>
+        begin(trie.handle, asked.nVocab, prompt, prompt.length, json, json.length, out),
+      );
+    } finally {
+      if (trie !== asked.set) trie.free();
+    }
+  }
+
+  private constructor(library: Library, begin: (out: Uint32Array) => number) {
+    super(library, makeHandle(library, begin), own(library, "tokentrie_choice_free"));
   }
 
   /** What it wants; null when it is over. */
@@ -112,30 +140,10 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
   return { prompt, paths };
 }
 
-/**
- * The probability of every value of a set after a prompt, over any rows of logits. Each row is read once.
- *
- * @param rows - computes rows, such as `rowsOf(model)` of a model of transformers.js.
- * @param prompt - token ids, at least one.
- * @param set - a trie, or a constraint whose values can be listed.
- * @throws ArgumentError, SpecError before anything is computed; whatever `rows` throws.
- * @example
- * const choice = await chooseRows(rowsOf(model), vocab.size, [1, 5, 7], Trie.fromSequences([[3], [4, 2]], ["A", "B"]));
- */
-export async function chooseRows(
-  rows: RowsOf,
-  nVocab: number,
-  prompt: ArrayLike<number>,
-  set: Trie | Constraint,
-  options: ChooseRowsOptions = {},
-): Promise<Choice> {
+/** Scores what is asked for, over any rows. */
+export async function scored(rows: RowsOf, asked: Asked, options: ChooseRowsOptions): Promise<Choice> {
   const began = performance.now();
-  const trie = set instanceof Constraint ? set.trie() : set;
-  if (!(trie instanceof Trie)) throw new ArgumentError(`set is ${shown(set)}: a Trie or a Constraint is needed`);
-  const { endTokens, top, maxRows, room } = options;
-  const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
-  const asked = JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, room });
-  const scoring = new Scoring(trie, nVocab, Int32Array.from(prompt), asked);
+  const scoring = Scoring.of(asked, options);
   let forwardPasses = 0;
   try {
     for (let ints = scoring.want(); ints !== null; ints = scoring.want()) {
@@ -153,22 +161,42 @@ export async function chooseRows(
         }
       }
     }
-    const result = scoring.result();
-    const none = (value: number | null) => value ?? Number.NaN;
-    return new Choice(Array.from(trie.leaves(), ({ name }) => name), {
-      best: result.ranking[0] ?? 0,
-      probabilities: Float64Array.from(result.probabilities, none),
-      mass: result.mass_low,
-      bounds: {
-        mass: [result.mass_low, result.mass_high],
-        certain: result.is_certain,
-        ranking: result.ranking,
-      },
+    const { names, probabilities, ranking, certain, mass } = scoring.result();
+    const chosen = {
+      best: ranking[0] ?? 0,
+      probabilities: Float64Array.from(probabilities, (value) => value ?? Number.NaN),
+      mass: mass[0],
+      bounds: { mass, certain, ranking },
       forwardPasses,
       seconds: (performance.now() - began) / 1000,
-    } as ConstructorParameters<typeof Choice>[1]);
+    };
+    return new Choice(
+      names.map((name) => name ?? ""),
+      chosen,
+    );
   } finally {
     scoring.free();
-    if (trie !== set) trie.free();
   }
+}
+
+/**
+ * The probability of every value of a set after a prompt, over any rows of logits. Each row is read once.
+ *
+ * @param rows - computes rows, such as `rowsOf(model, Tensor)` for a model of transformers.js.
+ * @param nVocab - how many numbers a row has that count.
+ * @param prompt - token ids, at least one.
+ * @param set - a trie, or a constraint whose values can be listed.
+ * @throws ArgumentError, SpecError before anything is computed; whatever `rows` throws.
+ * @example
+ * const set = Trie.fromSequences([[3], [4, 2]], ["A", "B"]);
+ * const choice = await chooseRows((prompt, path) => myRows(prompt, path), 32_000, [1, 5, 7], set);
+ */
+export async function chooseRows(
+  rows: RowsOf,
+  nVocab: number,
+  prompt: ArrayLike<number>,
+  set: Trie | Constraint,
+  options: ChooseRowsOptions = {},
+): Promise<Choice> {
+  return scored(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
 }

@@ -15,7 +15,14 @@ export { type Library, loadLibrary } from "../../typescript/src/ffi/library.js";
 export { Constraint, constraint } from "../../typescript/src/native/constraint.js";
 export { Form, type FormValues, type ValueOf } from "../../typescript/src/native/form.js";
 export { type Allowed, type DrawOptions, Sampler, type SamplerOptions } from "../../typescript/src/native/sampler.js";
-export type { FormPart, Spec, SpecInteger, SpecLimits, SpecMarker, SpecPart } from "../../typescript/src/native/spec.js";
+export type {
+  FormPart,
+  Spec,
+  SpecInteger,
+  SpecLimits,
+  SpecMarker,
+  SpecPart,
+} from "../../typescript/src/native/spec.js";
 export { type Leaf, Trie, type TrieOptions } from "../../typescript/src/native/trie.js";
 export { TrieCache, type TrieCacheStats } from "../../typescript/src/native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "../../typescript/src/native/vocab.js";
@@ -29,6 +36,7 @@ export {
   type ParsedReply,
   type ParseOptions,
   type RenderOptions,
+  renderTemplate,
   type ReplyOptions,
 } from "./chat.js";
 export { chooseRows, type ChooseRowsOptions, type RowsOf } from "./choose.js";

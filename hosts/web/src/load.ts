@@ -87,8 +87,8 @@ async function fetched(place: string): Promise<WebAssembly.Module> {
   if (!place.startsWith("file:")) return compiledOf(await fetch(place));
   // Node's fetch reads no files. The name is no literal: bundlers for pages would look for it.
   const fs = "node:fs/promises";
-  const { readFile } = (await import(/* @vite-ignore */ fs)) as { readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> };
-  return WebAssembly.compile(await readFile(new URL(place)));
+  const files = (await import(/* @vite-ignore */ fs)) as { readFile: (url: URL) => Promise<BufferSource> };
+  return WebAssembly.compile(await files.readFile(new URL(place)));
 }
 
 async function compiledOf(response: Response): Promise<WebAssembly.Module> {

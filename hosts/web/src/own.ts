@@ -9,10 +9,13 @@ export const OWN = {
   tokentrie_vocab_from_tokenizer_json: signature("i32", "input", "usize", "input", "usize", "i32", "buffer"),
   tokentrie_vocab_tokenize: signature("i32", "handle", "input", "usize"),
   tokentrie_choice_new: signature("i32", "handle", "usize", "input", "usize", "input", "usize", "buffer"),
+  tokentrie_choice_after: signature("i32", "input", "usize", "handle", "input", "usize", "input", "usize", "buffer"),
+  tokentrie_constraint_after: signature("i32", "input", "usize", "handle", "input", "usize", "buffer"),
   tokentrie_choice_want: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_choice_take: signature("i32", "handle", "input", "usize"),
   tokentrie_choice_result: signature("i32", "handle"),
   tokentrie_choice_free: signature("i32", "handle"),
+  tokentrie_template_render: signature("i32", "input", "usize"),
   tokentrie_format_new: signature("i32", "input", "usize", "handle", "buffer"),
   tokentrie_format_analysis: signature("i32", "handle"),
   tokentrie_format_render: signature("i32", "handle", "input", "usize"),
@@ -33,7 +36,7 @@ const found = new WeakMap<Library, Map<string, unknown>>();
  */
 export function own<Name extends keyof Own>(library: Library, name: Name): Own[Name] {
   let functions = found.get(library);
-  if (functions === undefined) found.set(library, (functions = new Map()));
+  if (functions === undefined) found.set(library, (functions = new Map<string, unknown>()));
   let one = functions.get(name);
   if (one === undefined) {
     one = library.find(name, OWN[name]) ?? undefined;

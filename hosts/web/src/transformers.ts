@@ -1,13 +1,15 @@
 /** transformers.js: a processor of logits for its own loop, a loop that skips ahead, and exact choices. */
 import { ArgumentError } from "../../typescript/src/errors.js";
-import { Constraint, constraint } from "../../typescript/src/native/constraint.js";
+import { makeHandle, utf8 } from "../../typescript/src/ffi/call.js";
+import { Constraint, constraint, constraintOf } from "../../typescript/src/native/constraint.js";
 import { Sampler, type SamplerOptions } from "../../typescript/src/native/sampler.js";
-import type { Spec } from "../../typescript/src/native/spec.js";
+import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { Vocab } from "../../typescript/src/native/vocab.js";
 import type { Choice } from "../../typescript/src/session/choice.js";
 import { shown } from "../../typescript/src/tree/payload.js";
-import { chooseRows, type ChooseRowsOptions, type RowsOf } from "./choose.js";
+import { type ChooseRowsOptions, type RowsOf, scored } from "./choose.js";
+import { made as madeBy, own } from "./own.js";
 import { type TransformersTokenizer, tokenize, vocabOf } from "./vocab.js";
 
 /** What of a tensor of transformers.js is used. */
@@ -87,8 +89,7 @@ export class TokenTrieLogitsProcessor extends Callable implements Called {
     const width = dims.at(-1) ?? 0;
     if (!(data instanceof Float32Array))
       throw new ArgumentError(`logits are ${shown(logits.type)}: a tensor of float32 is needed`);
-    if (this.#rows.length === 0)
-      this.#rows = ids.map((row) => ({ sampler: this.#first.clone(), seen: row.length }));
+    if (this.#rows.length === 0) this.#rows = ids.map((row) => ({ sampler: this.#first.clone(), seen: row.length }));
     if (ids.length !== this.#rows.length)
       throw new ArgumentError(`${ids.length} rows come where ${this.#rows.length} came before: reset() begins again`);
     this.#rows.forEach((row, index) => {
@@ -131,7 +132,7 @@ class Context {
 
   #ints(values: ArrayLike<number> | number, fill?: number): unknown {
     const all = typeof values === "number" ? new Array<number>(values).fill(fill ?? 0) : values;
-    const data = BigInt64Array.from(all as ArrayLike<number>, (value: number) => BigInt(value));
+    const data = BigInt64Array.from(all, (value: number) => BigInt(value));
     return new this.tensor("int64", data, [1, data.length]);
   }
 
@@ -147,7 +148,9 @@ class Context {
     this.passes += 1;
     if (keep) {
       const present = Object.entries(outputs).filter(([name]) => name.startsWith("present"));
-      this.#past = Object.fromEntries(present.map(([name, tensor]) => [name.replace("present", "past_key_values"), tensor]));
+      this.#past = Object.fromEntries(
+        present.map(([name, tensor]) => [name.replace("present", "past_key_values"), tensor]),
+      );
       this.length = length;
     }
     const { logits } = outputs;
@@ -182,14 +185,10 @@ export interface TransformersOptions {
   readonly signal?: AbortSignal;
 }
 
-function promptIds(prompt: string | ArrayLike<number>, vocab: Vocab): number[] {
-  return typeof prompt === "string" ? tokenize(vocab, prompt) : Array.from(prompt);
-}
-
 /**
  * Which value the model chooses after a prompt, and how probable each is: exact, whatever a greedy walk would find.
  *
- * @param prompt - token ids, or text without what stands around a prompt.
+ * @param prompt - token ids, or text, whose end is then tokenised together with the values.
  * @example
  * const choice = await choose(model, tokenizer, "The sky is", [" blue", " green"], { Tensor });
  */
@@ -202,8 +201,12 @@ export async function choose(
 ): Promise<Choice> {
   const vocab = wordsOf(tokenizer);
   const set = Array.isArray(values) ? { choice: values as readonly string[] } : (values as Constrains);
-  const nVocab = model.config?.vocab_size ?? vocab.size;
-  return chooseRows(rowsOf(model, options.Tensor), Math.min(nVocab, vocab.size), promptIds(prompt, vocab), made(set, vocab), options);
+  const nVocab = Math.min(model.config?.vocab_size ?? vocab.size, vocab.size);
+  const rows = rowsOf(model, options.Tensor);
+  if (typeof prompt !== "string") return scored(rows, { prompt, set: made(set, vocab), nVocab }, options);
+  if (set instanceof Constraint || set instanceof Trie)
+    throw new ArgumentError("a set that was made before stands after token ids, and the prompt is text: give its spec");
+  return scored(rows, { prompt, spec: set, vocab, nVocab }, options);
 }
 
 /** What was written. */
@@ -234,9 +237,10 @@ export async function generate(
   const { Tensor, signal, maxTokens = 256, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
-  const sampler = Sampler.create(vocab, made(set, vocab), { after: "stop", ...draws });
+  const after = placed(prompt, set, vocab);
+  const sampler = Sampler.create(vocab, after.set, { after: "stop", ...draws });
   const context = new Context(model, Tensor);
-  const [tokens, waiting] = [[] as number[], promptIds(prompt, vocab)];
+  const [tokens, waiting] = [[] as number[], after.prompt];
   let [finish, forcedTokens] = ["max_tokens" as Written["finish"], 0];
   try {
     while (tokens.length < maxTokens) {
@@ -267,6 +271,18 @@ export async function generate(
   } finally {
     sampler.free();
   }
+}
+
+/** The tokens of a prompt, and what stands after them: tokens may cross from a text into the first value. */
+function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Vocab) {
+  if (typeof prompt !== "string") return { prompt: Array.from(prompt), set: made(set, vocab) };
+  if (set instanceof Constraint || set instanceof Trie) return { prompt: tokenize(vocab, prompt), set };
+  const [spec, text] = [utf8(specText(set), "spec"), utf8(prompt, "prompt")];
+  const { library } = vocab;
+  const after = own(library, "tokentrie_constraint_after");
+  const handle = makeHandle(library, (out) => after(spec, spec.length, vocab.handle, text, text.length, out));
+  const left = madeBy(library, 0) as number[];
+  return { prompt: left, set: constraintOf(library, handle) };
 }
 
 /** Whether nothing but the end of generation may come. */

@@ -18,6 +18,8 @@ pub(crate) mod constraint;
 
 mod sampler;
 
+// Pages walk their rows one by one.
+#[cfg(not(target_family = "wasm"))]
 mod batch;
 
 #[cfg(not(target_family = "wasm"))]
@@ -36,6 +38,7 @@ mod chat;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 mod eliza;
 
+#[cfg(not(target_family = "wasm"))]
 pub use batch::*;
 pub use cache::*;
 #[cfg(not(target_family = "wasm"))]

@@ -16,6 +16,15 @@ pub fn insert_vocab(tokens: Arc<trie_text::Vocab>) -> Result<u64> {
     VOCABS.insert(Arc::new(Vocab::of_tokens(tokens)))
 }
 
+/// Keeps a constraint of a spec over a vocabulary and gives its handle.
+///
+/// # Errors
+/// Too many handles.
+#[cfg(all(feature = "rules", not(feature = "llama")))]
+pub fn insert_constraint(spec: tokentrie::spec::Spec, spans: tokentrie::spec::Spans, vocab: Arc<Vocab>) -> Result<u64> {
+    super::constraint::insert(spec, spans, vocab)
+}
+
 /// The vocabulary of a handle.
 ///
 /// # Errors

@@ -127,6 +127,7 @@ pub extern "C" fn tokentrie_trie_to_rtkt(
 }
 
 /// A .ttrie file, which is mapped. `verify` other than 0 reads and checks all of it. `path` is UTF-8.
+#[cfg(not(target_family = "wasm"))]
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_open(
     path: In<c_char>,
@@ -143,6 +144,7 @@ pub extern "C" fn tokentrie_trie_open(
 }
 
 /// Writes the first of these tries as a .ttrie file. `vocab` may be 0.
+#[cfg(not(target_family = "wasm"))]
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_save(
     trie: tokentrie_trie,

@@ -27,6 +27,8 @@ const LONG_ROW = 512;
 const FEW = 1024;
 const ALIGNED = 16;
 const ONLY = 0;
+/** Beside a row: what is counted, a kind, ids. */
+const ROOM_OF_ROW = 4 * FEW + 4 * ALIGNED;
 
 const up = (bytes: number) => Math.ceil(bytes / ALIGNED) * ALIGNED;
 const decoder = new TextDecoder();
@@ -35,7 +37,6 @@ const decoder = new TextDecoder();
 class Views {
   bytes = new Uint8Array(0);
   words = new Int32Array(0);
-  floats = new Float32Array(0);
 
   constructor(private readonly memory: WebAssembly.Memory) {}
 
@@ -45,10 +46,43 @@ class Views {
     if (this.bytes.buffer !== buffer) {
       this.bytes = new Uint8Array(buffer);
       this.words = new Int32Array(buffer);
-      this.floats = new Float32Array(buffer);
     }
     return this;
   }
+
+  /** Copies memory into the module. A buffer that was given away has no bytes, and no view of it can be made. */
+  write(memory: Memory, to: number): void {
+    if (memory.byteLength === 0) return;
+    if (memory instanceof Int32Array) this.words.set(memory, to >> 2);
+    else this.bytes.set(bytesOf(memory), to);
+  }
+
+  /** Copies it back. */
+  read(memory: Memory, from: number): void {
+    if (memory.byteLength === 0) return;
+    if (memory instanceof Int32Array) memory.set(this.words.subarray(from >> 2, (from >> 2) + memory.length));
+    else bytesOf(memory).set(this.bytes.subarray(from, from + memory.byteLength));
+  }
+}
+
+/** What of the arguments of a function is lent. */
+class Lends {
+  readonly lent: readonly number[];
+
+  constructor(readonly types: readonly CType[]) {
+    this.lent = types.flatMap((type, at) => (type === "buffer" || type === "input" ? [at] : []));
+  }
+}
+
+type RowCall = [sampler: number, row: Float32Array, length: number, token: Int32Array | null];
+
+/** What may come next, in the module. */
+interface Few {
+  readonly sampler: bigint;
+  readonly row: number;
+  readonly ids: number;
+  readonly count: number;
+  readonly out: number;
 }
 
 /** A module of WebAssembly as a library. What stops it by a fault leaves it broken, and every later call says so. */
@@ -59,7 +93,11 @@ export class WasmLibrary implements ForeignLibrary {
   readonly #tokenizers: (Tokenizes | undefined)[] = [];
   #tokens: ArrayLike<number> = [];
   #thrown: { readonly error: unknown } | undefined;
+  #allowed: Export | undefined;
   #inside = false;
+  /** Memory for calls: where it is, and how much of it there is for sure. */
+  #base = 0;
+  #have = 0;
   #broken: LibraryError | undefined;
 
   private constructor(
@@ -102,25 +140,25 @@ export class WasmLibrary implements ForeignLibrary {
   find<S extends Signature>(name: string, signature: S): Callable<S> | null {
     const found = this.#exports[name];
     if (typeof found !== "function") return null;
-    const lends = signature.arguments.map((type, at) => [type, at] as const);
-    const lent = lends.filter(([type]) => type === "buffer" || type === "input").map(([, at]) => at);
     const call = found as Export;
     const read = this.#reader(signature.result);
-    // Several functions that a step calls have a row as their only input.
-    const rowAt = /^tokentrie_sampler_(sample|advance)$/.test(name) ? 1 : -1;
-    const given = (...all: unknown[]) => read(this.#call(call, signature.arguments, lent, all, rowAt));
+    const lends = new Lends(signature.arguments);
+    let given = (...all: unknown[]): unknown => read(this.#call(() => this.#lend(call, lends, all)));
+    // What every step of a model calls, with a row.
+    if (name === "tokentrie_sampler_sample") given = this.#withRow(given, (...all) => this.#sample(call, all));
+    if (name === "tokentrie_sampler_apply") given = this.#withRow(given, (...all) => this.#apply(call, all));
     return given as Callable<S>;
   }
 
-  #call(call: Export, types: readonly CType[], lent: readonly number[], given: unknown[], rowAt: number) {
+  /** Runs a call, unless this is broken; what it throws breaks this. */
+  #call<Result>(run: () => Result): Result {
     if (this.#broken) throw this.#broken;
     if (this.#inside) throw new BusyError("a tokenizer calls the module that asks it: it may not");
-    const numbers = types.map((type, at) => numberOf(type, given[at]));
-    let result: number | bigint | undefined;
+    let result: Result;
     this.#inside = true;
     this.#thrown = undefined;
     try {
-      result = this.#lend(call, types, lent, given, numbers, rowAt);
+      result = run();
     } catch (error) {
       if (error instanceof ArgumentError) throw error;
       throw this.#break(error);
@@ -133,62 +171,95 @@ export class WasmLibrary implements ForeignLibrary {
     throw new TokenizerError(`the tokenizer: ${reason}`, { cause: thrown.error });
   }
 
+  /** Memory in the module with room for so many bytes, until the next call. */
+  #room(bytes: number): number {
+    if (bytes <= this.#have) return this.#base;
+    this.#base = this.#own.tokentrie_wasm_memory(bytes) >>> 0;
+    this.#have = this.#base === 0 ? 0 : bytes;
+    if (this.#base === 0) throw new ArgumentError(`a call needs ${bytes} bytes, and the module can get no more memory`);
+    return this.#base;
+  }
+
   /** Copies what is lent into the module, calls, and copies back. */
-  #lend(
-    call: Export,
-    types: readonly CType[],
-    lent: readonly number[],
-    given: unknown[],
-    numbers: (number | bigint)[],
-    rowAt: number,
-  ): number | bigint | undefined {
-    const row = rowAt >= 0 ? (given[rowAt] as Float32Array) : null;
-    let bytes = 0;
+  #lend(call: Export, { types, lent }: Lends, given: readonly unknown[]): number | bigint | undefined {
+    const numbers = types.map((type, at) => numberOf(type, given[at]));
+    let bytes = ALIGNED;
     for (const at of lent) bytes += up((given[at] as Memory | null)?.byteLength ?? 0);
-    const isLong = row !== null && row.length >= LONG_ROW;
-    const base = this.#own.tokentrie_wasm_memory(bytes + (isLong ? 4 * FEW + 2 * ALIGNED : 0)) >>> 0;
-    if (base === 0) throw new ArgumentError(`a call needs ${bytes} bytes, and the module can get no more memory`);
+    let next = this.#room(bytes);
     const views = this.#views.now();
-    let next = base;
     for (const at of lent) {
       const memory = given[at] as Memory | null;
       if (memory === null) continue;
       numbers[at] = next;
-      // A buffer that was given away has no bytes, and no view of it can be made.
-      if (memory.byteLength > 0 && (at !== rowAt || !isLong)) views.bytes.set(bytesOf(memory), next);
+      views.write(memory, next);
       next += up(memory.byteLength);
     }
-    if (isLong) this.#copyRow(row, numbers[0] as bigint, numbers[rowAt] as number, next);
     const result = call(...numbers);
     const after = this.#views.now();
     for (const at of lent) {
       const memory = given[at] as Memory | null;
-      if (memory === null || types[at] !== "buffer" || memory.byteLength === 0) continue;
-      const begins = numbers[at] as number;
-      bytesOf(memory).set(after.bytes.subarray(begins, begins + memory.byteLength));
+      if (memory !== null && types[at] === "buffer") after.read(memory, numbers[at] as number);
     }
-    if (bytes > KEPT) this.#own.tokentrie_wasm_memory(0);
+    if (bytes > KEPT) {
+      this.#have = 0;
+      this.#own.tokentrie_wasm_memory(0);
+    }
     return result;
   }
 
-  /** What of a row may be chosen from: the module reads no other logit of it. All where that is much, or not known. */
-  #copyRow(row: Float32Array, sampler: bigint, to: number, free: number): void {
-    const [ids, count, kind] = [free + 2 * ALIGNED, free, free + ALIGNED];
-    const allowed = this.#exports["tokentrie_sampler_allowed"] as Export;
-    const status = allowed(sampler, ids, FEW, count, kind);
-    const views = this.#views.now();
-    const found = views.words[count >> 2] as number;
-    if (status !== 0 || views.words[kind >> 2] !== ONLY) {
-      views.floats.set(row, to >> 2);
-      return;
-    }
-    const { words, floats } = views;
-    const [first, begins] = [ids >> 2, to >> 2];
-    for (let at = first; at < first + found; at++) {
+  /** Long rows stay where they are: of them the module reads only what may be chosen. */
+  #withRow(all: (...given: unknown[]) => unknown, few: (...given: RowCall) => number | null) {
+    return (...given: unknown[]): unknown => {
+      const [, row, length] = given as RowCall;
+      if (row === null || row.length < LONG_ROW || row.length !== length || 4 * length > KEPT) return all(...given);
+      return this.#call(() => few(...(given as RowCall))) ?? all(...given);
+    };
+  }
+
+  #sample(call: Export, [sampler, row, length, token]: RowCall): number | null {
+    const found = this.#fewOf(sampler, row, length);
+    if (found === null) return null;
+    const status = call(found.sampler, found.row, length, found.out) as number;
+    if (token !== null) token[0] = this.#views.now().words[found.out >> 2] as number;
+    return status;
+  }
+
+  #apply(call: Export, [sampler, row, length]: RowCall): number | null {
+    const found = this.#fewOf(sampler, row, length);
+    if (found === null) return null;
+    const status = call(found.sampler, found.row, length) as number;
+    if (status < 0) return status;
+    const { words } = this.#views.now();
+    const bits = new Int32Array(row.buffer, row.byteOffset, length);
+    row.fill(-Infinity);
+    const [first, begins] = [found.ids >> 2, found.row >> 2];
+    for (let at = first; at < first + found.count; at++) {
       const id = words[at] as number;
-      // The module refuses a row that is too short before it reads it.
-      if (id < row.length) floats[begins + id] = row[id] as number;
+      bits[id] = words[begins + id] as number;
     }
+    return status;
+  }
+
+  /** Copies the logits of what may come next; null where that is more than a few, or not known. */
+  #fewOf(handle: number, row: Float32Array, length: number): Few | null {
+    this.#allowed ??= this.#exports["tokentrie_sampler_allowed"] as Export;
+    const begins = this.#room(4 * length + ROOM_OF_ROW);
+    const out = begins + up(4 * length);
+    const ids = out + 2 * ALIGNED;
+    const sampler = BigInt(handle);
+    const status = this.#allowed(sampler, ids, FEW, out, out + ALIGNED);
+    const { words } = this.#views.now();
+    if (status !== 0 || words[(out + ALIGNED) >> 2] !== ONLY) return null;
+    const count = words[out >> 2] as number;
+    // Bits, because a NaN would lose some as a number.
+    const bits = new Int32Array(row.buffer, row.byteOffset, length);
+    const [first, to] = [ids >> 2, begins >> 2];
+    for (let at = first; at < first + count; at++) {
+      const id = words[at] as number;
+      // A row that is too short is refused by the module.
+      if (id < length) words[to + id] = bits[id] as number;
+    }
+    return { sampler, row: begins, ids, count, out };
   }
 
   #reader(result: CType): (raw: number | bigint | undefined) => unknown {
