@@ -13,7 +13,8 @@ pub(crate) const TOKENS: usize = 300_000;
 /// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
 pub(crate) const NESTING: usize = 240;
 /// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.
-pub(crate) const CALLS: usize = 2000;
+/// In WebAssembly they share the stack of their caller, which browsers keep small.
+pub(crate) const CALLS: usize = if cfg!(target_family = "wasm") { 400 } else { 2000 };
 /// Levels of lists and dicts inside each other.
 pub(crate) const DEPTH: u32 = 200;
 /// Bytes of text, lists and dicts that are alive at once, the output among them.

@@ -140,8 +140,23 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
   return { prompt, paths };
 }
 
+/** The same, the values in the order of a list. Leaves of a trie have that of their tokens. */
+function inOrder(found: Found, order: readonly string[] | undefined): Found {
+  if (order === undefined) return found;
+  const place = new Map(order.map((name, index) => [name, index]));
+  const to = found.names.map((name, index) => place.get(name ?? "") ?? index);
+  const probabilities = new Array<number | null>(order.length).fill(null);
+  found.probabilities.forEach((share, index) => (probabilities[to[index] as number] = share));
+  return { ...found, names: [...order], probabilities, ranking: found.ranking.map((index) => to[index] as number) };
+}
+
 /** Scores what is asked for, over any rows. */
-export async function scored(rows: RowsOf, asked: Asked, options: ChooseRowsOptions): Promise<Choice> {
+export async function scored(
+  rows: RowsOf,
+  asked: Asked,
+  options: ChooseRowsOptions,
+  order?: readonly string[],
+): Promise<Choice> {
   const began = performance.now();
   const scoring = Scoring.of(asked, options);
   let forwardPasses = 0;
@@ -161,7 +176,7 @@ export async function scored(rows: RowsOf, asked: Asked, options: ChooseRowsOpti
         }
       }
     }
-    const { names, probabilities, ranking, certain, mass } = scoring.result();
+    const { names, probabilities, ranking, certain, mass } = inOrder(scoring.result(), order);
     const chosen = {
       best: ranking[0] ?? 0,
       probabilities: Float64Array.from(probabilities, (value) => value ?? Number.NaN),

@@ -36,6 +36,9 @@ function made(set: Constrains, vocab: Vocab): Constraint | Trie {
   return set instanceof Constraint || set instanceof Trie ? set : constraint(set, vocab);
 }
 
+/** A value that others go on from ends with the output, and with nothing else. */
+const ending = (vocab: Vocab): SamplerOptions => ({ after: "stop", endTokens: Array.from(vocab.endOfGeneration) });
+
 const wordsOf = (tokenizer: TransformersTokenizer | Vocab): Vocab =>
   tokenizer instanceof Vocab ? tokenizer : vocabOf(tokenizer);
 
@@ -69,7 +72,7 @@ export class TokenTrieLogitsProcessor extends Callable implements Called {
   constructor(tokenizer: TransformersTokenizer | Vocab, set: Constrains, options: SamplerOptions = {}) {
     super();
     const vocab = wordsOf(tokenizer);
-    this.#first = Sampler.create(vocab, made(set, vocab), { after: "stop", ...options });
+    this.#first = Sampler.create(vocab, made(set, vocab), { ...ending(vocab), ...options });
   }
 
   /** The samplers, one for each row of the batch. */
@@ -203,7 +206,10 @@ export async function choose(
   const set = Array.isArray(values) ? { choice: values as readonly string[] } : (values as Constrains);
   const nVocab = Math.min(model.config?.vocab_size ?? vocab.size, vocab.size);
   const rows = rowsOf(model, options.Tensor);
-  if (typeof prompt !== "string") return scored(rows, { prompt, set: made(set, vocab), nVocab }, options);
+  if (typeof prompt !== "string") {
+    const order = Array.isArray(values) ? (values as readonly string[]) : undefined;
+    return scored(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
+  }
   if (set instanceof Constraint || set instanceof Trie)
     throw new ArgumentError("a set that was made before stands after token ids, and the prompt is text: give its spec");
   return scored(rows, { prompt, spec: set, vocab, nVocab }, options);
@@ -238,7 +244,7 @@ export async function generate(
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
   const after = placed(prompt, set, vocab);
-  const sampler = Sampler.create(vocab, after.set, { after: "stop", ...draws });
+  const sampler = Sampler.create(vocab, after.set, { ...ending(vocab), ...draws });
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];
   let [finish, forcedTokens] = ["max_tokens" as Written["finish"], 0];
@@ -287,7 +293,6 @@ function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Voca
 
 /** Whether nothing but the end of generation may come. */
 function isOver(sampler: Sampler, ends: ReadonlySet<number>): boolean {
-  if (sampler.state !== "complete") return false;
   const { kind, ids } = sampler.allowed();
   return kind === "only" && ids.every((id) => ends.has(id));
 }

@@ -142,10 +142,11 @@ describe("what strangers give", () => {
     const freed = Trie.fromSequences([[1]]);
     freed.free();
     assert.throws(() => Sampler.create(6, freed), HandleError);
-    assert.equal(constraint({ regex: "(a|b)1" }, vocab).trie().size, 2);
+    assert.deepEqual(constraint({ regex: "(a|b)1" }, vocab).texts(), ["a1", "b1"]);
   });
 
-  it("rows whose buffer was given away, and rows while memory grows", () => {
+  it("rows whose buffer was given away, and rows while memory grows", async () => {
+    const library = await load({ source: bytes() });
     const sampler = Sampler.create(1000, Trie.fromSequences([[5], [700]], ["A", "B"]));
     const row = new Float32Array(1000);
     row[700] = 2;
@@ -154,9 +155,9 @@ describe("what strangers give", () => {
     structuredClone(gone.buffer, { transfer: [gone.buffer] });
     assert.throws(() => sampler.sample(gone), TokenTrieError);
     assert.throws(() => sampler.apply(gone), TokenTrieError);
-    const before = memoryBytes(loadLibrary());
+    const before = memoryBytes(library);
     const large = Trie.fromSequences(Array.from({ length: 300_000 }, (_, n) => [n % 1000, n]));
-    assert.ok(memoryBytes(loadLibrary()) > before, "it has grown");
+    assert.ok(memoryBytes(library) > before, "it has grown");
     assert.equal(sampler.sample(row), 700);
     sampler.apply(row);
     assert.deepEqual([row[0], row[5], row[700]], [-Infinity, 0, 2]);
@@ -182,15 +183,16 @@ describe("what strangers give", () => {
   it("a fault leaves a library that says so, and another can be loaded", async () => {
     const library = await load({ source: bytes() });
     const vocab = vocabOfWords(library);
-    // A pointer that no caller of this package gives.
+    // Memory behind the end, which no caller of this package gives.
+    const end = memoryBytes(library) - 64;
     const foreign = library.foreign as WasmLibrary;
     const broken = foreign.find("tokentrie_vocab_bytes", {
       arguments: ["handle", "address", "usize", "buffer", "usize", "buffer"],
       result: "i32",
     } as const);
     assert.ok(broken);
-    assert.throws(() => broken(vocab.handle, 2 ** 32 - 64, 1000, null, 0, new Uint32Array(2)), TokenTrieError);
-    if (isWhole(library)) return;
+    assert.throws(() => broken(vocab.handle, end, 1000, null, 0, new Uint32Array(2)), TokenTrieError);
+    assert.ok(!isWhole(library));
     assert.throws(() => vocab.text([0]), LibraryError);
     assert.throws(() => vocabOfWords(library), { name: "LibraryError", message: /load it anew/ });
     const again = await load();

@@ -30,7 +30,9 @@ export const NATIVE = process.env["TOKENTRIE_LIB"] || join(ROOT, "target", "chec
 export const NO_NATIVE = skip(NATIVE);
 
 /** Each file of vectors has a shape of its own. */
-export const vectors = (name: string): any =>
-  JSON.parse(readFileSync(join(ROOT, "tests", "vectors", `${name}.json`), "utf8"));
+export const vectors = (name: string): any => JSON.parse(vectorsText(name));
+
+export const vectorsText = (name: string): string =>
+  readFileSync(join(ROOT, "tests", "vectors", `${name}.json`), "utf8");
 
 export const tinyTokenizer = (): string => readFileSync(join(MODELS, "tiny", "tokenizer.json"), "utf8");

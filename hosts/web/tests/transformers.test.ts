@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import {
-  ArgumentError,
   ChatFormat,
   choose,
   generate,
@@ -12,6 +11,7 @@ import {
   type ModelLike,
   SpecError,
   type TensorClass,
+  TokenTrieError,
   TokenTrieLogitsProcessor,
   type TransformersTokenizer,
   vocabOf,
@@ -47,8 +47,9 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
 
   it("gives the examples that all hosts share, and skips ahead", async () => {
     for (const { name, prompt, constraint, text, tokens } of vectors("examples").generations) {
-      // The texts that a model would write on, and then take back, are for whoever owns the output.
-      if (JSON.stringify(constraint).includes('"text"')) continue;
+      // Texts that a model would write on are taken back by whoever owns the output, and rules begin inside a prompt
+      // where it is known how the tokenizer cuts texts.
+      if (JSON.stringify(constraint).includes('"text"') || name.startsWith("a rule that begins")) continue;
       const found = await generate(net(), words(), prompt, constraint, { Tensor });
       assert.deepEqual([found.text.trimStart(), found.tokens], [text, tokens], name);
       assert.ok(
@@ -62,8 +63,8 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
     const example = vectors("examples").generations[0];
     const only = new TokenTrieLogitsProcessor(words(), example.constraint);
     assert.equal(await written(example.prompt, only), example.text);
-    assert.equal(only.samplers[0]?.leaf?.name, example.text);
-    await assert.rejects(written("another prompt altogether, which is longer", only), ArgumentError);
+    assert.equal(only.samplers.length, 1);
+    await assert.rejects(written("another prompt altogether, which is longer", only), TokenTrieError);
     only.reset();
     assert.equal(await written(example.prompt, only), example.text);
     const year = new TokenTrieLogitsProcessor(words(), { regex: "(19|20)[0-9]{2}" });

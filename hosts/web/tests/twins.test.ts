@@ -1,9 +1,9 @@
 /** The module beside the library of this machine: the same masks bit for bit, the same draws. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { loadLibrary as loadFile } from "../../typescript/src/index.js";
+import "../../typescript/src/ffi/files.js";
 import type { Library } from "../../typescript/src/ffi/library.js";
-import { constraint, load, Sampler, type Spec, Vocab } from "../src/index.js";
+import { constraint, load, loadLibrary, Sampler, type Spec, Vocab } from "../src/index.js";
 import { NATIVE, NO_MODEL, NO_NATIVE, tinyTokenizer } from "./support.js";
 
 const SPECS: Spec[] = [
@@ -21,7 +21,7 @@ describe("twins", { skip: NO_NATIVE || NO_MODEL }, () => {
   const libraries: Library[] = [];
   before(async () => {
     // The library of files first: the module is the one that counts afterwards.
-    const native = loadFile(NATIVE);
+    const native = loadLibrary(NATIVE);
     libraries.push(native, await load());
   });
 

@@ -11,9 +11,9 @@ use crate::status::*;
 use bytemuck::Pod;
 use std::ffi::c_char;
 use std::sync::Arc;
-use trie_core::{
-    Cursor, FileOptions, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder, VocabularyId,
-};
+use trie_core::{Cursor, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder};
+#[cfg(not(target_family = "wasm"))]
+use trie_core::{FileOptions, VocabularyId};
 
 /// One or several tries, as a payload has them.
 pub(crate) static TRIES: Table<Arc<Payload>> = Table::new(Kind::Trie);
