@@ -5,6 +5,7 @@
 //! | `abi/` | the functions that C calls, one file a kind of handle; each turns pointers into slices and calls on |
 //! | `memory.rs` | pointers of C: the `unsafe` of every function but those named below |
 //! | `handles.rs` | numbers for objects; freed and foreign ones are refused |
+//! | `more.rs` | for crates that add functions of their own |
 //! | `status.rs`, `error.rs` | what went wrong, and the sentence of each thread |
 //! | `rtkt.rs` | the binary form of a trie |
 //! | `chain.rs`, `process.rs` | `llama_sampler_init_token_trie` and the llama.cpp of the process (unsafe) |
@@ -20,6 +21,7 @@ mod chain;
 mod error;
 mod handles;
 mod memory;
+pub mod more;
 #[cfg(not(target_family = "wasm"))]
 mod process;
 pub mod rtkt;
@@ -28,13 +30,3 @@ mod session;
 pub mod status;
 
 pub use memory::{In, Out};
-
-/// For crates that add functions of their own to those of the header.
-pub mod more {
-    #[cfg(all(feature = "rules", not(feature = "llama")))]
-    pub use crate::abi::more::insert_constraint;
-    pub use crate::abi::more::{Vocab, insert_vocab, json_bytes, trie_of, vocab_of};
-    pub use crate::error::{Error, Result, done, guarded, panicked, report, spec_status};
-    pub use crate::handles::{Kind, Table};
-    pub use crate::memory::Buffer;
-}

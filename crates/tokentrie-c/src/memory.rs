@@ -8,6 +8,8 @@
 //!
 //! Null, unaligned pointers and lengths that no memory has are errors all the same.
 
+#![allow(clippy::missing_errors_doc, reason = "what is refused is said at the top")]
+
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_BUFFER, TOKENTRIE_ERROR_TEXT};
 use bytemuck::Pod;
@@ -69,9 +71,6 @@ impl<T> In<T> {
     }
 
     /// So many elements; none need no pointer.
-    ///
-    /// # Errors
-    /// NULL, unaligned, and what no memory has.
     #[inline]
     pub fn slice(&self, len: usize, what: &str) -> Result<&[T]> {
         if len == 0 {
@@ -87,17 +86,11 @@ impl<T> In<T> {
 
 impl In<c_char> {
     /// Any bytes.
-    ///
-    /// # Errors
-    /// NULL, and what no memory has.
     pub fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
         self.slice(len, what).map(bytemuck::cast_slice)
     }
 
     /// UTF-8 text.
-    ///
-    /// # Errors
-    /// As [`In::bytes`], and bytes that are none.
     pub fn text(&self, len: usize, what: &str) -> Result<&str> {
         text(self.bytes(len, what)?, what)
     }
@@ -136,9 +129,6 @@ impl<T> Out<T> {
     }
 
     /// That it can be written to: asked before anything is made or changed.
-    ///
-    /// # Errors
-    /// It cannot.
     #[inline]
     pub fn check(&self, what: &str) -> Result<()> {
         unusable(self.0, 1, what).map_or(Ok(()), Err)
@@ -202,9 +192,6 @@ pub struct Buffer<'a, T> {
 
 impl<'a, T: Copy> Buffer<'a, T> {
     /// Room for so many items.
-    ///
-    /// # Errors
-    /// NULL where there must be memory.
     pub fn new(to: &'a Out<T>, capacity: usize, count: &'a Out<usize>, what: &str) -> Result<Self> {
         count.check("count")?;
         Ok(Self { count: Some(count), ..Self::uncounted(to, capacity, what)? })
@@ -225,9 +212,6 @@ impl<'a, T: Copy> Buffer<'a, T> {
     }
 
     /// Says how many items there are, and fails where they do not fit.
-    ///
-    /// # Errors
-    /// They do not.
     #[inline]
     pub fn needs(&self, count: usize) -> Result<()> {
         if let Some(told) = self.count {
@@ -241,9 +225,6 @@ impl<'a, T: Copy> Buffer<'a, T> {
     }
 
     /// Writes all items, or none where they do not fit.
-    ///
-    /// # Errors
-    /// They do not.
     pub fn fill(&self, items: &[T]) -> Result<()> {
         self.needs(items.len())?;
         if !items.is_empty() {

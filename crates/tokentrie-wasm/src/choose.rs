@@ -130,8 +130,8 @@ pub extern "C" fn tokentrie_choice_after(
     })
 }
 
-/// A constraint where it stands after a prompt that is text: tokens may cross from one into the other. The tokens of the
-/// prompt, without those that come again, are an array in JSON.
+/// A constraint where it stands after a prompt that is text: tokens may cross from one into the other. The tokens of
+/// the prompt, without those that come again, are an array in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_constraint_after(
     spec: In<c_char>,

@@ -32,7 +32,7 @@ function lend(): void {
 
 /**
  * Loads the module. Whatever is made afterwards without `library` belongs to it. One that is loaded and whole already
- * is the one that comes; after a fault, or with another source, a new one does, which knows nothing of the other's objects.
+ * is the one that comes; after a fault, or with another source, a new one does, which knows no objects of the other.
  *
  * @throws LibraryError if there is none, or it does not fit this package.
  * @example

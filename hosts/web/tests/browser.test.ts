@@ -154,7 +154,8 @@ describe("Chromium", { skip: SKIP }, () => {
         sum: choice.probabilities.reduce((a: number, b: number) => a + b, 0),
       };
     }, example);
-    assert.deepEqual(found.texts, [example.text, example.text, example.text]);
+    // A walk that takes the best token at each step need not end in the most probable value, and here it does not.
+    assert.deepEqual(found.texts, [example.text, example.text, "cancel_room"]);
     assert.ok(found.passes < example.tokens.length && Math.abs(found.sum - 1) < 1e-9, JSON.stringify(found));
   });
 });

@@ -115,7 +115,8 @@ def model_of(reader: GGUFReader) -> Any:
         gate = linear(h, of("ffn_gate"))
         swish = op("Mul", gate, op("Sigmoid", gate))
         x = op("Add", x, linear(op("Mul", swish, linear(h, of("ffn_up"))), of("ffn_down")))
-    op("MatMul", graph.norm(x, tensor["output_norm.weight"], epsilon), op("Transpose", table, perm=[1, 0]), name="logits")
+    last = graph.norm(x, tensor["output_norm.weight"], epsilon)
+    op("MatMul", last, op("Transpose", table, perm=[1, 0]), name="logits")
 
     given = [("input_ids", "fresh"), ("attention_mask", "total"), ("position_ids", "fresh")]
     ids = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", length]) for name, length in given]

@@ -7,8 +7,6 @@ mod library;
 
 pub(crate) mod vocab;
 
-pub(crate) mod more;
-
 pub(crate) mod trie;
 
 mod cache;

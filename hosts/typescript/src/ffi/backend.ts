@@ -1,4 +1,4 @@
-/** What a runtime must offer so that C functions can be called: `bun.ts`, `koffi.ts` and `wasm.ts` are those there are. */
+/** What a runtime must offer so that C functions can be called: `bun.ts`, `koffi.ts` and `wasm.ts` do. */
 
 /**
  * Types of arguments and results, as the header writes them:

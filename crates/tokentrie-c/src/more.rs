@@ -1,9 +1,11 @@
-//! Objects of the header's functions, for functions that other crates add.
+//! What crates need that add functions of their own to those of the header.
 
-use super::trie::{TRIES, payload_bytes};
-use super::vocab::VOCABS;
-pub use super::vocab::Vocab;
-use crate::error::Result;
+use crate::abi::trie::{TRIES, payload_bytes};
+use crate::abi::vocab::VOCABS;
+pub use crate::abi::vocab::Vocab;
+pub use crate::error::{Error, Result, done, guarded, panicked, report, spec_status};
+pub use crate::handles::{Kind, Table};
+pub use crate::memory::Buffer;
 use crate::memory::In;
 use std::sync::Arc;
 use trie_core::Trie;
@@ -22,7 +24,7 @@ pub fn insert_vocab(tokens: Arc<trie_text::Vocab>) -> Result<u64> {
 /// Too many handles.
 #[cfg(all(feature = "rules", not(feature = "llama")))]
 pub fn insert_constraint(spec: tokentrie::spec::Spec, spans: tokentrie::spec::Spans, vocab: Arc<Vocab>) -> Result<u64> {
-    super::constraint::insert(spec, spans, vocab)
+    crate::abi::constraint::insert(spec, spans, vocab)
 }
 
 /// The vocabulary of a handle.
