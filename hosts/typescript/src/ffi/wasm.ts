@@ -104,7 +104,7 @@ export class WasmLibrary implements ForeignLibrary {
     readonly path: string,
     instantiate: (imports: Imports) => WebAssembly.Instance,
   ) {
-    this.#exports = instantiate({ tokentrie: this.#imports() }).exports;
+    this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
     this.#own = this.#exports as unknown as Own;
     if (!(this.#exports["memory"] instanceof WebAssembly.Memory) || !this.#exports["tokentrie_wasm_memory"])
       throw new LibraryError(`${path} is no module of tokentrie: it has no tokentrie_wasm_memory`);
