@@ -3,6 +3,7 @@
  *
  *     npm run bench
  */
+/* global performance */
 import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";

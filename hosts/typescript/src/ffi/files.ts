@@ -8,11 +8,12 @@ import { bunBackend } from "./bun.js";
 import { koffiBackend } from "./koffi.js";
 import { BUILD, Library, loadBy } from "./library.js";
 import { WasmLibrary } from "./wasm.js";
+import { wasm } from "./webassembly.js";
 
 /** WebAssembly, which runs wherever there is no library for the machine. */
 const MODULES: Backend = {
   name: "wasm",
-  load: (path) => WasmLibrary.of(new WebAssembly.Module(readFileSync(path)), path),
+  load: (path) => WasmLibrary.of(new wasm.Module(readFileSync(path)), path),
 };
 
 let native: Backend | undefined;

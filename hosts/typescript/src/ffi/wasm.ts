@@ -4,6 +4,7 @@
  */
 import { ArgumentError, BusyError, LibraryError, TokenizerError } from "../errors.js";
 import type { Callable, CType, ForeignLibrary, Memory, Signature } from "./backend.js";
+import { wasm, type WasmMemory, type WasmModule } from "./webassembly.js";
 
 type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 
@@ -11,7 +12,7 @@ type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
 
 interface Own {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
   readonly tokentrie_wasm_memory: (bytes: number) => number;
 }
@@ -38,7 +39,7 @@ class Views {
   bytes = new Uint8Array(0);
   words = new Int32Array(0);
 
-  constructor(private readonly memory: WebAssembly.Memory) {}
+  constructor(private readonly memory: WasmMemory) {}
 
   /** These views, made again where the memory has grown. */
   now(): this {
@@ -102,20 +103,20 @@ export class WasmLibrary implements ForeignLibrary {
 
   private constructor(
     readonly path: string,
-    instantiate: (imports: Imports) => WebAssembly.Instance,
+    instantiate: (imports: Imports) => { readonly exports: Record<string, unknown> },
   ) {
     this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
     this.#own = this.#exports as unknown as Own;
-    if (!(this.#exports["memory"] instanceof WebAssembly.Memory) || !this.#exports["tokentrie_wasm_memory"])
+    if (!(this.#exports["memory"] instanceof wasm.Memory) || !this.#exports["tokentrie_wasm_memory"])
       throw new LibraryError(`${path} is no module of tokentrie: it has no tokentrie_wasm_memory`);
     this.#views = new Views(this.#own.memory);
   }
 
   /** @throws LibraryError if it is no module of this kind. */
-  static of(module: WebAssembly.Module, path: string): WasmLibrary {
+  static of(module: WasmModule, path: string): WasmLibrary {
     return new WasmLibrary(path, (imports) => {
       try {
-        return new WebAssembly.Instance(module, imports);
+        return new wasm.Instance(module, imports);
       } catch (error) {
         throw new LibraryError(`${path} is no module of tokentrie: ${(error as Error).message}`, { cause: error });
       }
