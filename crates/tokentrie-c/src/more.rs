@@ -47,6 +47,6 @@ pub fn trie_of(handle: u64) -> Result<Trie> {
 ///
 /// # Errors
 /// NULL, and too many.
-pub fn json_bytes<'a>(json: &'a In<std::ffi::c_char>, length: usize) -> Result<&'a [u8]> {
+pub fn json_bytes(json: &In<std::ffi::c_char>, length: usize) -> Result<&[u8]> {
     payload_bytes(json, length, "json")
 }
