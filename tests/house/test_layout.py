@@ -27,6 +27,7 @@ LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
 LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-template", "chat-format"]
 LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
 LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = [*LEFT["tokentrie"], "tokentrie"]
+LEFT["tokentrie-wasm"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-benches"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-c-header"] = LEFT["test-budget"] = []
 
@@ -43,6 +44,7 @@ CODE += [
     f"hosts/typescript/{folder}/**/*.{kind}" for folder in ("src", "tests", "bench", "examples") for kind in ("ts", "c")
 ]
 CODE += [f"hosts/typescript/{files}" for files in ("tools/*", "*.js")]
+CODE += [f"hosts/web/{files}" for files in ("src/*.ts", "tests/*.ts", "tools/*", "*.js")]
 CODE += [f"python/tokentrie/serve/page/**/*.{kind}" for kind in ("html", "css", "js", "svg")]
 CODE += [f"{folder}/**/*.{kind}" for folder in ("python", "tests", "benches", "tools") for kind in ("py", "pyi")]
 

@@ -1,9 +1,9 @@
 //! What `strftime_now` says.
 
 use crate::error::{Res, too_much, wrong};
-use jiff::Zoned;
 use jiff::civil::DateTime;
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 /// The time that a template sees.
 ///
@@ -20,14 +20,25 @@ use std::fmt::Write;
 pub struct Clock(Option<DateTime>);
 
 impl Clock {
-    /// The local time of this machine.
+    /// The local time of this machine. In WebAssembly that which [`Clock::lend`] was given, or always the same.
     pub fn system() -> Self {
         Self(None)
+    }
+
+    /// Lends this library the local time of its host, in WebAssembly, where there is none. Only the first call counts.
+    pub fn lend(clock: fn() -> Self) {
+        let _ = LENT.set(clock);
     }
 
     /// Always this local time; nothing if there is no such day or time.
     pub fn at(year: i16, month: i8, day: i8, hour: i8, minute: i8, second: i8) -> Option<Self> {
         DateTime::new(year, month, day, hour, minute, second, 0).ok().map(|time| Self(Some(time)))
+    }
+
+    /// The local time that is so many milliseconds after the beginning of 1970; nothing where there is no such day.
+    pub fn at_milliseconds(milliseconds: i64) -> Option<Self> {
+        let span = jiff::SignedDuration::from_millis(milliseconds);
+        DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(span).ok().map(|time| Self(Some(time)))
     }
 
     /// The same with a fraction of a second.
@@ -49,7 +60,7 @@ impl Clock {
         if format.len() > LONGEST {
             return too_much(format!("a time format of {} bytes: at most {LONGEST}", format.len()));
         }
-        let now = self.0.unwrap_or_else(|| Zoned::now().datetime());
+        let now = self.0.unwrap_or_else(local_time);
         let mut out = String::new();
         let mut rest = format;
         while let Some(at) = rest.find('%') {
@@ -86,6 +97,19 @@ impl Clock {
         out.push_str(rest);
         Ok(out)
     }
+}
+
+/// The clock of a host that lends one.
+static LENT: OnceLock<fn() -> Clock> = OnceLock::new();
+
+#[cfg(not(target_family = "wasm"))]
+fn local_time() -> DateTime {
+    jiff::Zoned::now().datetime()
+}
+
+#[cfg(target_family = "wasm")]
+fn local_time() -> DateTime {
+    LENT.get().and_then(|lent| lent().0).unwrap_or(DateTime::constant(1970, 1, 1, 0, 0, 0, 0))
 }
 
 fn part(now: DateTime, format: &str) -> Res<String> {

@@ -13,7 +13,8 @@ pub(crate) const TOKENS: usize = 300_000;
 /// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
 pub(crate) const NESTING: usize = 240;
 /// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.
-pub(crate) const CALLS: usize = 2000;
+/// In WebAssembly they share the stack of their caller, which browsers keep small.
+pub(crate) const CALLS: usize = if cfg!(target_family = "wasm") { 400 } else { 2000 };
 /// Levels of lists and dicts inside each other.
 pub(crate) const DEPTH: u32 = 200;
 /// Bytes of text, lists and dicts that are alive at once, the output among them.
@@ -23,6 +24,7 @@ pub(crate) const DATA: usize = 16 << 20;
 /// Steps: one for each expression and block, and one for every 32 bytes that are copied or looked at.
 const STEPS: u64 = 6_000_000;
 /// Stack of a rendering; touched only as deep as it goes.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) const STACK: usize = 64 << 20;
 
 thread_local! {
@@ -32,6 +34,17 @@ thread_local! {
     static LENIENT: Cell<bool> = const { Cell::new(false) };
     static GROWING: Cell<bool> = const { Cell::new(false) };
     static CHANGED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs with a meter of its own, as a thread of its own would.
+#[cfg(target_family = "wasm")]
+pub(crate) fn afresh<T>(run: impl FnOnce() -> T) -> T {
+    let limits = (STEPS_LEFT.replace(STEPS), LIVE.replace(0), ALLOWED.replace(BYTES));
+    let flags = (LENIENT.replace(false), GROWING.replace(false), CHANGED.replace(false));
+    let made = run();
+    (STEPS_LEFT.set(limits.0), LIVE.set(limits.1), ALLOWED.set(limits.2));
+    (LENIENT.set(flags.0), GROWING.set(flags.1), CHANGED.set(flags.2));
+    made
 }
 
 /// Begins a rendering over data of so many bytes: they do not count, and long conversations get more steps.

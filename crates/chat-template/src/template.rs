@@ -6,14 +6,13 @@ use crate::data::Data;
 use crate::error::{Res, TemplateError};
 use crate::eval::Eval;
 use crate::eval::scope::Scope;
-use crate::meter::{self, STACK};
+use crate::meter;
 use crate::shapes;
 use crate::syntax::{self, ast::Block};
 use crate::value::Value;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 
 /// A chat template that was read, with the texts of its tokens for the beginning and the end of a text.
 ///
@@ -268,7 +267,11 @@ impl fmt::Debug for ChatTemplate {
 }
 
 /// Runs where the stack has room for as deep as a template may go, whatever the caller's thread has left.
+#[cfg(not(target_family = "wasm"))]
 fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, TemplateError> {
+    use crate::meter::STACK;
+    use std::thread;
+
     let failed = |reason: String| TemplateError::Thread { reason };
     thread::scope(|scope| {
         let named = thread::Builder::new().name("chat-template".into()).stack_size(STACK);
@@ -277,6 +280,12 @@ fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, Templ
         let thread = thread.map_err(|error| failed(error.to_string()))?;
         thread.join().unwrap_or_else(|_| Err(failed("it stopped by a fault of this library".into())))
     })
+}
+
+/// There are no threads in WebAssembly, and the one that there is has a stack as deep as may be gone.
+#[cfg(target_family = "wasm")]
+fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, TemplateError> {
+    meter::afresh(run).map_err(TemplateError::from)
 }
 
 /// So that a template can be sent to another thread.

@@ -17,21 +17,26 @@ use trie_text::VocabError;
 
 /// A status and what is wrong, where, and with which value.
 #[derive(Debug, Clone)]
-pub(crate) struct Error {
-    pub(crate) status: tokentrie_status,
-    pub(crate) message: String,
+pub struct Error {
+    /// What programs look at.
+    pub status: tokentrie_status,
+    /// What people read.
+    pub message: String,
 }
 
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+/// What a function of the library gives.
+pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// A status with its sentence.
     #[cold]
-    pub(crate) fn new(status: tokentrie_status, message: impl Into<String>) -> Self {
+    pub fn new(status: tokentrie_status, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
     }
 
+    /// An argument that cannot be used.
     #[cold]
-    pub(crate) fn argument(message: impl Into<String>) -> Self {
+    pub fn argument(message: impl Into<String>) -> Self {
         Self::new(TOKENTRIE_ERROR_ARGUMENT, message)
     }
 
@@ -73,7 +78,7 @@ pub(crate) fn last_sentence() -> CString {
 
 /// Notes an error for this thread and gives its status.
 #[cold]
-pub(crate) fn report(error: &Error) -> tokentrie_status {
+pub fn report(error: &Error) -> tokentrie_status {
     let mut text = error.message.clone().into_bytes();
     text.retain(|&byte| byte != 0);
     if let Ok(text) = CString::new(text) {
@@ -84,7 +89,7 @@ pub(crate) fn report(error: &Error) -> tokentrie_status {
 
 /// Runs what a function of the ABI does. Nothing unwinds into C: a panic becomes a status.
 #[inline]
-pub(crate) fn guarded(work: impl FnOnce() -> Result<tokentrie_status>) -> tokentrie_status {
+pub fn guarded(work: impl FnOnce() -> Result<tokentrie_status>) -> tokentrie_status {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => report(&error),
@@ -94,12 +99,13 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<tokentrie_status>) -> tokent
 
 /// [`guarded`] for what has nothing to return.
 #[inline]
-pub(crate) fn done(work: impl FnOnce() -> Result<()>) -> tokentrie_status {
+pub fn done(work: impl FnOnce() -> Result<()>) -> tokentrie_status {
     guarded(|| work().map(|()| TOKENTRIE_OK))
 }
 
+/// What a panic is told as.
 #[cold]
-pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let said = panic.downcast_ref::<&str>().map(|&text| text.to_owned());
     let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     Error::new(TOKENTRIE_ERROR_PANIC, format!("a fault of the library, please report it: {said}"))
@@ -194,7 +200,7 @@ fn span(error: &SpanError) -> tokentrie_status {
 }
 
 /// Of what is wrong with a spec.
-pub(crate) fn spec_status(problem: &SpecProblem) -> tokentrie_status {
+pub fn spec_status(problem: &SpecProblem) -> tokentrie_status {
     match problem.concern() {
         Concern::Vocabulary => TOKENTRIE_ERROR_VOCAB,
         Concern::Limit => TOKENTRIE_ERROR_LIMIT,

@@ -25,25 +25,48 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// What a handle stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A vocabulary.
     Vocab = 1,
+    /// Tries by path.
     Trie,
+    /// A sampler.
     Sampler,
+    /// Many rows.
     Batch,
+    /// Tries by their payloads.
     Cache,
-    #[cfg_attr(not(feature = "rules"), expect(dead_code, reason = "only a library with rules has constraints"))]
+    /// A constraint of any kind.
     Constraint,
-    #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "only a library with llama.cpp has sessions"))]
+    /// A model.
     Session,
+    /// The format of a chat.
+    Format,
+    /// A reply that is read.
+    Parser,
+    /// A choice that is scored.
+    Scoring,
 }
 
 impl Kind {
     /// Whether its objects are held for long, and by one thread at a time: then others are refused.
     fn is_exclusive(self) -> bool {
-        matches!(self, Self::Sampler | Self::Batch)
+        matches!(self, Self::Sampler | Self::Batch | Self::Parser | Self::Scoring)
     }
 
-    const NAMES: [&'static str; 8] = ["", "vocabulary", "trie", "sampler", "batch", "cache", "constraint", "session"];
+    const NAMES: [&'static str; 11] = [
+        "",
+        "vocabulary",
+        "trie",
+        "sampler",
+        "batch",
+        "cache",
+        "constraint",
+        "session",
+        "chat format",
+        "parser",
+        "choice",
+    ];
 
     fn name(self) -> &'static str {
         Self::NAMES[self as usize]
@@ -51,7 +74,7 @@ impl Kind {
 }
 
 /// All objects of one kind.
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     kind: Kind,
     pages: [OnceLock<Page<T>>; PAGES],
     unused: Mutex<Unused>,
@@ -78,13 +101,17 @@ fn place(slot: usize) -> (usize, usize, usize) {
 }
 
 impl<T> Table<T> {
-    pub(crate) const fn new(kind: Kind) -> Self {
+    /// None so far.
+    pub const fn new(kind: Kind) -> Self {
         let unused = Mutex::new(Unused { freed: Vec::new(), next: 0 });
         Self { kind, pages: [const { OnceLock::new() }; PAGES], unused }
     }
 
     /// Keeps an object and gives its handle.
-    pub(crate) fn insert(&self, object: T) -> Result<u64> {
+    ///
+    /// # Errors
+    /// Too many of them.
+    pub fn insert(&self, object: T) -> Result<u64> {
         let slot = {
             let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
             match unused.freed.pop() {
@@ -163,8 +190,11 @@ impl<T> Table<T> {
     }
 
     /// The object, for as long as `work` takes. One thread at a time; another one is refused.
+    ///
+    /// # Errors
+    /// No handle of this kind, or what `work` fails with.
     #[inline]
-    pub(crate) fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+    pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
         let (slot, generation) = self.find(handle)?;
         let mut slot = match slot.try_lock() {
             Ok(slot) => slot,
@@ -175,14 +205,20 @@ impl<T> Table<T> {
     }
 
     /// As [`Table::with`], but another thread waits.
-    pub(crate) fn with_waiting<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_waiting<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
         let (slot, generation) = self.find(handle)?;
         let mut slot = slot.lock().map_err(|_| self.closed(handle))?;
         work(self.held(handle, generation, &mut slot)?)
     }
 
     /// Ends the handle and gives its object back, if `may` allows it.
-    pub(crate) fn remove(&self, handle: u64, may: impl FnOnce(&T) -> Result<()>) -> Result<T> {
+    ///
+    /// # Errors
+    /// No handle of this kind, or what `may` fails with.
+    pub fn remove(&self, handle: u64, may: impl FnOnce(&T) -> Result<()>) -> Result<T> {
         let (slot, generation) = self.find(handle)?;
         // What a fault has closed can be freed. Where others only look for a moment, it waits for them.
         let mut slot: MutexGuard<'_, Slot<T>> = match slot.try_lock() {
@@ -203,14 +239,20 @@ impl<T> Table<T> {
     }
 
     /// Ends the handle. The object goes outside of every lock.
-    pub(crate) fn free(&self, handle: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// No handle of this kind.
+    pub fn free(&self, handle: u64) -> Result<()> {
         self.remove(handle, |_| Ok(())).map(drop)
     }
 }
 
 impl<T: Clone> Table<T> {
     /// A copy of the object: for those that are shared.
-    pub(crate) fn get(&self, handle: u64) -> Result<T> {
+    ///
+    /// # Errors
+    /// No handle of this kind.
+    pub fn get(&self, handle: u64) -> Result<T> {
         self.with_waiting(handle, |object| Ok(object.clone()))
     }
 }

@@ -5,6 +5,7 @@
 //! | `abi/` | the functions that C calls, one file a kind of handle; each turns pointers into slices and calls on |
 //! | `memory.rs` | pointers of C: the `unsafe` of every function but those named below |
 //! | `handles.rs` | numbers for objects; freed and foreign ones are refused |
+//! | `more.rs` | for crates that add functions of their own |
 //! | `status.rs`, `error.rs` | what went wrong, and the sentence of each thread |
 //! | `rtkt.rs` | the binary form of a trie |
 //! | `chain.rs`, `process.rs` | `llama_sampler_init_token_trie` and the llama.cpp of the process (unsafe) |
@@ -15,10 +16,13 @@
 #![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
 
 pub mod abi;
+#[cfg(not(target_family = "wasm"))]
 mod chain;
 mod error;
 mod handles;
 mod memory;
+pub mod more;
+#[cfg(not(target_family = "wasm"))]
 mod process;
 pub mod rtkt;
 #[cfg(feature = "llama")]

@@ -8,10 +8,14 @@
 //!
 //! Null, unaligned pointers and lengths that no memory has are errors all the same.
 
+#![allow(clippy::missing_errors_doc, reason = "what is refused is said at the top")]
+
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_BUFFER, TOKENTRIE_ERROR_TEXT};
 use bytemuck::Pod;
-use std::ffi::{CStr, c_char};
+#[cfg(not(target_family = "wasm"))]
+use std::ffi::CStr;
+use std::ffi::c_char;
 use std::ptr;
 
 /// What is read.
@@ -61,13 +65,14 @@ impl<T> In<T> {
     }
 
     /// The pointer, for what C made.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn pointer(&self) -> *const T {
         self.0
     }
 
     /// So many elements; none need no pointer.
     #[inline]
-    pub(crate) fn slice(&self, len: usize, what: &str) -> Result<&[T]> {
+    pub fn slice(&self, len: usize, what: &str) -> Result<&[T]> {
         if len == 0 {
             return Ok(&[]);
         }
@@ -81,16 +86,17 @@ impl<T> In<T> {
 
 impl In<c_char> {
     /// Any bytes.
-    pub(crate) fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
+    pub fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
         self.slice(len, what).map(bytemuck::cast_slice)
     }
 
     /// UTF-8 text.
-    pub(crate) fn text(&self, len: usize, what: &str) -> Result<&str> {
+    pub fn text(&self, len: usize, what: &str) -> Result<&str> {
         text(self.bytes(len, what)?, what)
     }
 
     /// Bytes up to a zero, which is not among them.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn until_zero(&self, what: &str) -> Result<&[u8]> {
         if let Some(error) = unusable(self.0, 1, what) {
             return Err(error);
@@ -124,13 +130,13 @@ impl<T> Out<T> {
 
     /// That it can be written to: asked before anything is made or changed.
     #[inline]
-    pub(crate) fn check(&self, what: &str) -> Result<()> {
+    pub fn check(&self, what: &str) -> Result<()> {
         unusable(self.0, 1, what).map_or(Ok(()), Err)
     }
 
     /// Writes one value, unless the pointer is NULL.
     #[inline]
-    pub(crate) fn put(&self, value: T) {
+    pub fn put(&self, value: T) {
         if !self.0.is_null() && self.0.is_aligned() {
             // SAFETY: Header, not null and aligned; what was there is not read and needs no drop.
             unsafe { self.0.write(value) };
@@ -177,7 +183,7 @@ impl Out<c_char> {
 
 /// A buffer of the caller, and where it is told how much there is.
 #[derive(Debug)]
-pub(crate) struct Buffer<'a, T> {
+pub struct Buffer<'a, T> {
     to: &'a Out<T>,
     capacity: usize,
     /// `None` where the caller asks for none.
@@ -185,7 +191,8 @@ pub(crate) struct Buffer<'a, T> {
 }
 
 impl<'a, T: Copy> Buffer<'a, T> {
-    pub(crate) fn new(to: &'a Out<T>, capacity: usize, count: &'a Out<usize>, what: &str) -> Result<Self> {
+    /// Room for so many items.
+    pub fn new(to: &'a Out<T>, capacity: usize, count: &'a Out<usize>, what: &str) -> Result<Self> {
         count.check("count")?;
         Ok(Self { count: Some(count), ..Self::uncounted(to, capacity, what)? })
     }
@@ -206,7 +213,7 @@ impl<'a, T: Copy> Buffer<'a, T> {
 
     /// Says how many items there are, and fails where they do not fit.
     #[inline]
-    pub(crate) fn needs(&self, count: usize) -> Result<()> {
+    pub fn needs(&self, count: usize) -> Result<()> {
         if let Some(told) = self.count {
             told.put(count);
         }
@@ -218,7 +225,7 @@ impl<'a, T: Copy> Buffer<'a, T> {
     }
 
     /// Writes all items, or none where they do not fit.
-    pub(crate) fn fill(&self, items: &[T]) -> Result<()> {
+    pub fn fill(&self, items: &[T]) -> Result<()> {
         self.needs(items.len())?;
         if !items.is_empty() {
             // SAFETY: Header: room for `capacity` items, no fewer than there are. They may overlap what was read.

@@ -1,3 +1,5 @@
+import "./ffi/files.js";
+
 export {
   ArgumentError,
   BusyError,

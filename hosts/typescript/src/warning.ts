@@ -1,6 +1,8 @@
-/** Warns as Node and bun do: on stderr, or to whoever listens to the process's `warning`. */
+/** Warns as Node and bun do: on stderr, or to whoever listens to the process's `warning`. In a page on its console. */
 export function warn(message: string): void {
-  process.emitWarning(message, "TokenTrieWarning");
+  const { process, console } = globalThis as { process?: Partial<NodeJS.Process>; console?: Console };
+  if (process?.emitWarning) process.emitWarning(message, "TokenTrieWarning");
+  else console?.warn(message);
 }
 
 /** Says that leaves of a payload can never come. */

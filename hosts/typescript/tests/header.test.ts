@@ -19,7 +19,7 @@ describe("the header", { skip: existsSync(file) ? false : `there is no ${file}` 
   it("has functions, structures and numbers that are found", async () => {
     const abi = await abiOf(header);
     for (const line of [
-      'tokentrie_sampler_sample: signature("i32", "handle", "buffer", "usize", "buffer"),',
+      'tokentrie_sampler_sample: signature("i32", "handle", "input", "usize", "buffer"),',
       'tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),',
       'tokentrie_last_error: signature("string"),',
       'eliza_inference_free_string: signature("void", "address"),',

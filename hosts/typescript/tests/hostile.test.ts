@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import {
@@ -221,8 +221,9 @@ describe("two libraries", { skip: NO_LIBRARY }, () => {
   /** The same code, loaded a second time: its handles are numbers of its own. */
   function second(): { library: Library; done: () => void } {
     const folder = mkdtempSync(join(tmpdir(), "tokentrie-second-"));
-    copyFileSync(LIBRARY?.path ?? "", join(folder, "libother.so"));
-    return { library: loadLibrary(join(folder, "libother.so")), done: () => rmSync(folder, { recursive: true }) };
+    const other = join(folder, `other${extname(LIBRARY?.path ?? "")}`);
+    copyFileSync(LIBRARY?.path ?? "", other);
+    return { library: loadLibrary(other), done: () => rmSync(folder, { recursive: true }) };
   }
 
   it("are not mixed", async () => {
@@ -266,8 +267,9 @@ describe("two libraries", { skip: NO_LIBRARY }, () => {
   it("are one where they are one file", () => {
     const folder = mkdtempSync(join(tmpdir(), "tokentrie-link-"));
     try {
-      symlinkSync(LIBRARY?.path ?? "", join(folder, "link.so"));
-      assert.equal(loadLibrary(join(folder, "link.so")), LIBRARY);
+      const link = join(folder, `link${extname(LIBRARY?.path ?? "")}`);
+      symlinkSync(LIBRARY?.path ?? "", link);
+      assert.equal(loadLibrary(link), LIBRARY);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ABI_VERSION } from "../src/ffi/abi.js";
-import { packagedLibrary } from "../src/ffi/library.js";
+import { packagedLibrary } from "../src/ffi/files.js";
 import { LibraryError, loadLibrary, Session } from "../src/index.js";
 import { fakeLibrary, NO_COMPILER } from "./support/fake.js";
 import { LIBRARY, NO_LIBRARY } from "./support/library.js";
@@ -90,5 +90,6 @@ it("TOKENTRIE_LIB names the library; without it the one inside the package is me
 it("the real library fits", { skip: NO_LIBRARY }, () => {
   assert.ok(LIBRARY);
   assert.equal(LIBRARY.version >>> 16, ABI_VERSION >>> 16);
-  assert.equal(LIBRARY.backend, "bun" in process.versions ? "bun:ffi" : "koffi");
+  const native = "bun" in process.versions ? "bun:ffi" : "koffi";
+  assert.equal(LIBRARY.backend, LIBRARY.path.endsWith(".wasm") ? "wasm" : native);
 });

@@ -35,7 +35,7 @@ import {
   VocabularyError,
 } from "../src/index.js";
 import { hostCases, ROOT } from "./support/cases.js";
-import { LIBRARY, NO_LIBRARY } from "./support/library.js";
+import { LIBRARY, NO_FILES, NO_LIBRARY } from "./support/library.js";
 import { warningsOf } from "./support/streams.js";
 
 const leaves: TokenSequence[] = [
@@ -181,7 +181,7 @@ describe("the trie of the library", { skip: NO_LIBRARY }, () => {
     assert.throws(() => Trie.fromPayload(payload, { vocab: tiny }), PayloadError);
   });
 
-  it("goes to a file and comes back", () => {
+  it("goes to a file and comes back", { skip: NO_FILES }, () => {
     const folder = mkdtempSync(join(tmpdir(), "tokentrie-"));
     try {
       const file = join(folder, "sét.ttrie");

@@ -44,6 +44,7 @@ function typeOf(c: string, isResult: boolean, handles: ReadonlySet<string>): str
   const declared = isResult ? c : c.replace(/\s*\b\w+$/, "");
   const type = declared.replace(/\bconst\b|\bstruct\b/g, "").trim();
   if (/\*\s*\*/.test(c)) return "buffer";
+  if (!isResult && /^const (?!void)[\w ]+\*/.test(c)) return "input";
   if (type === "void") return "void";
   if (type.includes("tokentrie_token_callback")) return "callback";
   if (/^void\s*\*$/.test(type)) return "address";

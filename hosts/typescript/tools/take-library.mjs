@@ -7,7 +7,8 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadLibrary, packagedLibrary } from "../dist/ffi/library.js";
+import { packagedLibrary } from "../dist/ffi/files.js";
+import { loadLibrary } from "../dist/ffi/library.js";
 
 const source = process.env.TOKENTRIE_LIB || built();
 if (loadLibrary(source).isForThisCpu) {

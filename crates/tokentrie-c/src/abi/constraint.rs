@@ -94,6 +94,12 @@ pub(crate) fn spans_of(handle: u64, n_vocab: usize) -> Result<Spans> {
     Ok(Arc::clone(&built.spans))
 }
 
+/// Keeps what was built elsewhere.
+#[cfg(not(feature = "llama"))]
+pub(crate) fn insert(spec: Spec, spans: Spans, vocab: Arc<Vocab>) -> Result<u64> {
+    CONSTRAINTS.insert(Arc::new(OfSpec { spec, spans, vocab, warnings: Vec::new() }))
+}
+
 /// A constraint of any kind over a vocabulary, from a spec: `{"regex": "[0-9]+"}`, `{"choice": ["yes", "no"]}` and all
 /// others of docs/specs.md. Wherever a trie is followed its handle will do: samplers, batches, sessions. Rules need a
 /// vocabulary with the bytes of its tokens, texts one of a model. Files and names are not looked up. The sentence of an

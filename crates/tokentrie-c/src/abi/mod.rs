@@ -16,8 +16,11 @@ pub(crate) mod constraint;
 
 mod sampler;
 
+// Pages walk their rows one by one.
+#[cfg(not(target_family = "wasm"))]
 mod batch;
 
+#[cfg(not(target_family = "wasm"))]
 mod chain;
 
 #[cfg(feature = "llama")]
@@ -33,8 +36,10 @@ mod chat;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 mod eliza;
 
+#[cfg(not(target_family = "wasm"))]
 pub use batch::*;
 pub use cache::*;
+#[cfg(not(target_family = "wasm"))]
 pub use chain::*;
 #[cfg(feature = "llama")]
 pub use chat::*;

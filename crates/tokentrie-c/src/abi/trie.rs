@@ -11,9 +11,9 @@ use crate::status::*;
 use bytemuck::Pod;
 use std::ffi::c_char;
 use std::sync::Arc;
-use trie_core::{
-    Cursor, FileOptions, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder, VocabularyId,
-};
+use trie_core::{Cursor, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder};
+#[cfg(not(target_family = "wasm"))]
+use trie_core::{FileOptions, VocabularyId};
 
 /// One or several tries, as a payload has them.
 pub(crate) static TRIES: Table<Arc<Payload>> = Table::new(Kind::Trie);
@@ -127,6 +127,7 @@ pub extern "C" fn tokentrie_trie_to_rtkt(
 }
 
 /// A .ttrie file, which is mapped. `verify` other than 0 reads and checks all of it. `path` is UTF-8.
+#[cfg(not(target_family = "wasm"))]
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_open(
     path: In<c_char>,
@@ -143,6 +144,7 @@ pub extern "C" fn tokentrie_trie_open(
 }
 
 /// Writes the first of these tries as a .ttrie file. `vocab` may be 0.
+#[cfg(not(target_family = "wasm"))]
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_save(
     trie: tokentrie_trie,

@@ -15,7 +15,7 @@ pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
 
 /// What is known of the tokens.
 #[derive(Debug)]
-pub(crate) struct Vocab {
+pub struct Vocab {
     size: usize,
     end_of_generation: Vec<TokenId>,
     /// Where their bytes are known.
@@ -42,12 +42,20 @@ impl Vocab {
         Self { size, end_of_generation, tokens: Some(tokens) }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many tokens there are.
+    #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
+    pub fn len(&self) -> usize {
         self.size
     }
 
-    pub(crate) fn end_of_generation(&self) -> &[TokenId] {
+    /// Tokens that end the output, ascending.
+    pub fn end_of_generation(&self) -> &[TokenId] {
         &self.end_of_generation
+    }
+
+    /// Their bytes and the rest, where more than their number is known.
+    pub fn tokens(&self) -> Option<&Arc<trie_text::Vocab>> {
+        self.tokens.as_ref()
     }
 
     /// For specs.

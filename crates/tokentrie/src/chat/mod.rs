@@ -30,7 +30,6 @@ mod request;
 #[cfg(feature = "llama")]
 mod shares;
 mod tools;
-#[cfg(feature = "llama")]
 mod wire;
 
 pub use chat_format::analysis::ToolsIn;
@@ -49,5 +48,4 @@ pub use request::{ChatError, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 pub use tools::{known_tools, tools_in, wrapped_tool};
-#[cfg(feature = "llama")]
-pub use wire::event_json;
+pub use wire::{event_json, message_json};

@@ -1,9 +1,13 @@
 //! Events and replies as JSON, for hosts that have no types of ours.
 
+#[cfg(feature = "llama")]
 use crate::chat::reply::ChatReply;
+#[cfg(feature = "llama")]
 use crate::run::Receipt;
-use chat_format::Event;
-use serde_json::{Map, Value, json};
+use chat_format::{Event, Message};
+#[cfg(feature = "llama")]
+use serde_json::Map;
+use serde_json::{Value, json};
 
 /// An event: `{"kind": "content", "text": "Hel"}`; kinds are `reasoning`, `content`, `call_begins`, `arguments`,
 /// `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them.
@@ -24,18 +28,36 @@ pub fn event_json(event: &Event) -> String {
     value.to_string()
 }
 
+/// A message as the next request takes it: `{"role": "assistant", "content": ..., ...}`.
+#[must_use]
+pub fn message_json(message: &Message) -> Value {
+    let mut value = json!({"role": "assistant", "content": message.content});
+    if !message.reasoning.is_empty() {
+        value["reasoning_content"] = message.reasoning.as_str().into();
+    }
+    let calls = message.tool_calls.iter().map(|call| {
+        let function = json!({"name": call.name, "arguments": call.arguments});
+        json!({"id": call.id, "type": "function", "function": function})
+    });
+    if !message.tool_calls.is_empty() {
+        value["tool_calls"] = calls.collect();
+    }
+    value
+}
+
+#[cfg(feature = "llama")]
 impl ChatReply {
     /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "logprobs": [...], "warnings": [...],
     /// "stats": {...}, "receipt": ...}`. The message goes on into the next request; calls have `probability` and
     /// `probabilities` where that was asked for.
     #[must_use]
     pub fn to_json(&self, warnings: &[String], receipt: Option<&Receipt>) -> String {
-        let mut message = json!({"role": "assistant", "content": self.message.content});
-        if !self.message.reasoning.is_empty() {
-            message["reasoning_content"] = self.message.reasoning.as_str().into();
-        }
-        if !self.message.tool_calls.is_empty() {
-            message["tool_calls"] = (0..self.message.tool_calls.len()).map(|number| self.call(number)).collect();
+        let mut message = message_json(&self.message);
+        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
+        for (call, shares) in calls.zip(&self.shares) {
+            call["probability"] = shares.name.map_or(Value::Null, Value::from);
+            let of_values = shares.values.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
+            call["probabilities"] = Value::Object(of_values.collect::<Map<_, _>>());
         }
         let stats = &self.stats;
         let warnings: Vec<&String> = warnings.iter().chain(&self.message.warnings).collect();
@@ -59,17 +81,5 @@ impl ChatReply {
             },
         })
         .to_string()
-    }
-
-    fn call(&self, number: usize) -> Value {
-        let call = &self.message.tool_calls[number];
-        let function = json!({"name": call.name, "arguments": call.arguments});
-        let mut value = json!({"id": call.id, "type": "function", "function": function});
-        if let Some(shares) = self.shares.get(number) {
-            value["probability"] = shares.name.map_or(Value::Null, Value::from);
-            let of_values = shares.values.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
-            value["probabilities"] = Value::Object(of_values.collect::<Map<_, _>>());
-        }
-        value
     }
 }

@@ -10,10 +10,10 @@ use super::whole::Whole;
 use crate::machine::constraint::AnyConstraint;
 use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
+use crate::work::Instant;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A prompt, and what may come after it.
 #[derive(Debug, Clone, Copy)]

@@ -3,16 +3,21 @@
 //! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
 //! between needs to know. Work inside other work keeps to the limits of both.
 
+mod clock;
+#[cfg_attr(target_family = "wasm", path = "alone.rs")]
 mod threads;
 
+pub use clock::{Instant, lend_clock};
+pub use threads::apart;
 pub(crate) use threads::beside;
-pub use threads::{apart, leave};
+#[cfg(not(target_family = "wasm"))]
+pub use threads::leave;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What one piece of work may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]

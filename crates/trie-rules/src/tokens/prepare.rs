@@ -5,7 +5,8 @@ use crate::tokens::by_rule::ByRule;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use trie_core::work::Instant;
 
 /// How far to walk ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,16 @@
-/** What a runtime must offer so that C functions can be called. `bun.ts` and `koffi.ts` are the two that there are. */
+/** What a runtime must offer so that C functions can be called: `bun.ts`, `koffi.ts` and `wasm.ts` do. */
 
 /**
  * Types of arguments and results, as the header writes them:
  *
  * - `i32`, `u32`, `f32`, `f64`, `usize`: numbers. `handle`: a number below 2^53 that C takes as `uint64_t`.
- * - `address`: the same as `void *`. `buffer`: memory of a typed array, for the call only; null for none.
+ * - `address`: the same as `void *`. `buffer`: memory of a typed array, for the call only; null for none. `input`: the
+ *   same, and C only reads it.
  * - `string`: a result that ends with a zero, copied.
  * - `callback`: `void (*)(int32_t, const char *, int32_t, void *)`, called on the thread that calls, during the call.
  */
 export type CType =
-  "void" | "i32" | "u32" | "f32" | "f64" | "usize" | "handle" | "address" | "buffer" | "string" | "callback";
+  "void" | "i32" | "u32" | "f32" | "f64" | "usize" | "handle" | "address" | "buffer" | "input" | "string" | "callback";
 
 export interface Signature<Arguments extends readonly CType[] = readonly CType[], Result extends CType = CType> {
   readonly arguments: Arguments;
@@ -38,6 +39,7 @@ interface ToTypeScript {
   handle: number;
   address: number;
   buffer: Memory | null;
+  input: Memory | null;
   string: string;
   callback: TokenCallback;
 }
@@ -56,7 +58,7 @@ export interface ForeignLibrary {
 }
 
 export interface Backend {
-  readonly name: "bun:ffi" | "koffi";
+  readonly name: "bun:ffi" | "koffi" | "wasm";
   /** @throws Error of the runtime's own if the file cannot be loaded. */
   load(path: string): ForeignLibrary;
 }

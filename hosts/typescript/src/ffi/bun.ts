@@ -27,6 +27,7 @@ const TYPES: Record<CType, string> = {
   handle: "u64_fast",
   address: "ptr",
   buffer: "ptr",
+  input: "ptr",
   string: "ptr",
   callback: "function",
 };

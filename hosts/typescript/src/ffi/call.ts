@@ -150,18 +150,18 @@ export function makeHandle(library: Library, call: (handle: Uint32Array) => numb
  */
 export function joined(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
   if (!isList(texts)) throw new ArgumentError(`${name} is ${shown(texts)}: a list of strings is needed`);
+  let most = 0;
+  // Not `forEach`: it leaves holes out.
+  for (let index = 0; index < texts.length; index++) most += 3 * textOf(texts[index], `${name}[${index}]`).length;
+  const bytes = new Uint8Array(most);
   const ends = endsOf(texts.length);
   let length = 0;
-  // Not `forEach`: it leaves holes out.
-  for (let index = 0; index < texts.length; index++) {
-    length += Buffer.byteLength(textOf(texts[index], `${name}[${index}]`));
-    ends[index] = BigInt(length);
-  }
-  const bytes = new Uint8Array(length);
   texts.forEach((item, index) => {
-    encoder.encodeInto(item, bytes.subarray(index === 0 ? 0 : Number(ends[index - 1])));
+    const { written } = encoder.encodeInto(item, bytes.subarray(length)) as { written: number };
+    length += written;
+    ends[index] = BigInt(length);
   });
-  return { bytes, ends };
+  return { bytes: bytes.subarray(0, length), ends };
 }
 
 /** Room for the ends of so many items. C is given memory where there are none, too. */

@@ -23,6 +23,7 @@ const TYPES: Record<Exclude<CType, "callback">, string> = {
   // As wide as a pointer, and numbers here as in bun.
   address: "uintptr_t",
   buffer: "void *",
+  input: "void *",
   string: "const char *",
 };
 

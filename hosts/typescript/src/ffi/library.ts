@@ -1,13 +1,9 @@
-import { existsSync, realpathSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { LibraryError } from "../errors.js";
-import { shown } from "../tree/payload.js";
 import { ABI_VERSION, FEATURE_LLAMA, FEATURE_THIS_CPU, FUNCTIONS, type FunctionName, type Functions } from "./abi.js";
-import type { Backend, ForeignLibrary } from "./backend.js";
-import { bunBackend } from "./bun.js";
-import { koffiBackend } from "./koffi.js";
+import type { Backend, Callable, ForeignLibrary, Signature } from "./backend.js";
 
-const BUILD = "cargo build --release -p tokentrie-c";
+/** @internal */
+export const BUILD = "cargo build --release -p tokentrie-c";
 
 /** A shared library of tokentrie that fits this package. */
 export class Library {
@@ -44,6 +40,16 @@ export class Library {
     const features = this.functions.tokentrie_features();
     this.hasLlama = (features & FEATURE_LLAMA) !== 0;
     this.isForThisCpu = (features & FEATURE_THIS_CPU) !== 0;
+  }
+
+  /** @internal A function that the header does not have; null if the library has none of this name. */
+  find<S extends Signature>(name: string, signature: S): Callable<S> | null {
+    return this.#foreign.find(name, signature);
+  }
+
+  /** @internal What it was made of. */
+  get foreign(): ForeignLibrary {
+    return this.#foreign;
   }
 
   /** Whether the library has this function. */
@@ -85,56 +91,22 @@ function shownVersion(version: number): string {
   return `${version >>> 16}.${version & 0xffff}`;
 }
 
-let backend: Backend | undefined;
-const loaded = new Map<string, Library>();
+type Loader = (path?: string) => Library;
+let loader: Loader | undefined;
+
+/** @internal Says where libraries come from: files in bun and Node, a module in a page. */
+export function loadBy(loads: Loader): void {
+  loader = loads;
+}
 
 /**
  * Loads a library, once for each file.
  *
- * @param path - unless given: the file that `TOKENTRIE_LIB` names, else the one inside this package.
+ * @param path - unless given: the file that `TOKENTRIE_LIB` names, else the one inside this package. In a page it is
+ *   the module that was loaded before.
  * @throws LibraryError if there is none, it cannot be loaded, or it does not fit.
  */
 export function loadLibrary(path?: string): Library {
-  if (path !== undefined && (typeof path !== "string" || path === "")) {
-    throw new LibraryError(`path is ${shown(path)}: the file of a library is needed`);
-  }
-  const file = path ?? findLibrary();
-  // The same file by another path is the same library: handles of one are those of the other.
-  const real = existsSync(file) ? realpathSync(file) : file;
-  let library = loaded.get(real);
-  if (library === undefined) {
-    backend ??= "bun" in process.versions ? bunBackend() : koffiBackend();
-    let foreign: ForeignLibrary;
-    try {
-      foreign = backend.load(file);
-    } catch (error) {
-      throw new LibraryError(`cannot load ${file}: ${(error as Error).message}`, { cause: error });
-    }
-    library = new Library(foreign, backend.name);
-    loaded.set(real, library);
-  }
-  return library;
-}
-
-/** Where the library would be inside this package, for the machine that this runs on. */
-export function packagedLibrary(): string {
-  const file =
-    { win32: "tokentrie.dll", darwin: "libtokentrie.dylib" }[process.platform as string] ?? "libtokentrie.so";
-  // Compiled, this file is dist/ffi/library.js; as a source it is src/ffi/library.ts, as deep.
-  return fileURLToPath(new URL(`../../lib/${process.platform}-${process.arch}/${file}`, import.meta.url));
-}
-
-function findLibrary(): string {
-  // Empty counts as not set.
-  const named = process.env["TOKENTRIE_LIB"];
-  if (named) {
-    if (!existsSync(named)) throw new LibraryError(`TOKENTRIE_LIB names ${named}, which is not there`);
-    return named;
-  }
-  const packaged = packagedLibrary();
-  if (existsSync(packaged)) return packaged;
-  throw new LibraryError(
-    `no library of tokentrie for ${process.platform}-${process.arch}: this package has no ${packaged}; ` +
-      `build one and set TOKENTRIE_LIB to it: ${BUILD} --features llama (with sessions), or ${BUILD} (without)`,
-  );
+  if (loader === undefined) throw new LibraryError("nothing is loaded yet: await load() first");
+  return loader(path);
 }

@@ -2,6 +2,7 @@ import { ArgumentError } from "../errors.js";
 import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
 import { check, makeHandle, Resource, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import type { Library } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
 import { Constraint } from "./constraint.js";
 import { type Leaf, Trie } from "./trie.js";
@@ -81,7 +82,7 @@ export class Sampler extends Resource {
       ...draw,
       mode: modeNumber(mode),
       after: afterNumber(after),
-      hasSeed: Number(draw.seed !== undefined),
+      ...seedOf(words.library, draw.seed),
     });
     const ends = idsOf(endTokens, "endTokens");
     const { tokentrie_sampler_new } = words.library.functions;
@@ -228,4 +229,10 @@ function afterNumber(after: (typeof AFTER)[number]): number {
   const number = AFTER.indexOf(after);
   if (number < 0) throw new ArgumentError(`after is ${shown(after)}: "free" or "stop" is needed`);
   return number;
+}
+
+/** Without a seed the library asks the system for one, and a module of WebAssembly cannot. */
+function seedOf(library: Library, seed: number | undefined): { readonly seed?: number; readonly hasSeed: number } {
+  if (seed !== undefined || library.backend !== "wasm") return { hasSeed: Number(seed !== undefined) };
+  return { seed: crypto.getRandomValues(new Uint32Array(1))[0] as number, hasSeed: 1 };
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Library, loadLibrary } from "../../src/ffi/library.js";
+import { type Library, loadLibrary } from "../../src/index.js";
 import { ROOT } from "./cases.js";
 
 /**
@@ -9,6 +9,8 @@ import { ROOT } from "./cases.js";
  */
 export const LIBRARY: Library | null = process.env["TOKENTRIE_LIB"] ? loadLibrary() : null;
 export const NO_LIBRARY = LIBRARY ? false : "TOKENTRIE_LIB names no library";
+
+export const NO_FILES = LIBRARY?.backend === "wasm" ? "a module of WebAssembly has no files" : false;
 
 /** The tiny model inside the Python package. */
 export const MODEL = join(ROOT, "python", "tokentrie", "models", "tiny.gguf");

@@ -3,6 +3,7 @@
  * are per thread, so they are read here too.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import "../../ffi/files.js";
 import { loadLibrary } from "../../ffi/library.js";
 import { NativeSession } from "./native-session.js";
 import { type Answer, plain, type Request, type TokenMessage } from "./protocol.js";

@@ -1,0 +1,233 @@
+//! Formats of chats: a template rendered, its analysis, replies read. Constraints on replies are specs, `{"reply": …}`.
+
+use crate::host::put;
+use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::{
+    ChatFormat, ChatTemplate, Clock, Data, Event, Parser, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
+};
+use serde_json::{Value, json};
+use std::ffi::c_char;
+use tokentrie::chat::{control_texts, event_json, known_tools, message_json, wrapped_tool};
+use tokentrie_c::abi::tokentrie_vocab;
+use tokentrie_c::more::{Error, Kind, Result, Table, done, json_bytes, vocab_of};
+use tokentrie_c::status::*;
+use tokentrie_c::{In, Out};
+
+static FORMATS: Table<ChatFormat> = Table::new(Kind::Format);
+static PARSERS: Table<Reading> = Table::new(Kind::Parser);
+
+/// A reply that is read. One that is over says what it was.
+struct Reading(Option<Parser>);
+
+fn wrong(error: impl std::fmt::Display) -> Error {
+    Error::new(TOKENTRIE_ERROR_SPEC, error.to_string())
+}
+
+fn request(json: &In<c_char>, length: usize) -> Result<Value> {
+    let read: Value = serde_json::from_slice(json_bytes(json, length)?).map_err(wrong)?;
+    if read.is_object() { Ok(read) } else { Err(wrong("an object of JSON is needed")) }
+}
+
+fn text<'v>(of: &'v Value, name: &str) -> Result<Option<&'v str>> {
+    match of.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(wrong(format!("$.{name}: {other} is no text"))),
+    }
+}
+
+fn flag(of: &Value, name: &str, usual: bool) -> Result<bool> {
+    match of.get(name) {
+        None | Some(Value::Null) => Ok(usual),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(wrong(format!("$.{name}: {other} is neither true nor false"))),
+    }
+}
+
+fn list<'v>(of: &'v Value, name: &str) -> Result<Option<&'v Vec<Value>>> {
+    match of.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(list)) => Ok(Some(list)),
+        Some(other) => Err(wrong(format!("$.{name}: {other} is no list"))),
+    }
+}
+
+fn tools(of: &Value) -> Result<Option<Value>> {
+    let tools = list(of, "tools")?;
+    Ok(tools.map(|tools| tools.iter().cloned().map(wrapped_tool).collect()))
+}
+
+/// The template, with the texts of its tokens.
+fn template(given: &Value) -> Result<ChatTemplate> {
+    let template = text(given, "template")?.ok_or_else(|| wrong("$.template: it is missing"))?;
+    let (bos, eos) = (text(given, "bos")?.unwrap_or_default(), text(given, "eos")?.unwrap_or_default());
+    ChatTemplate::new(template, bos, eos).map_err(wrong)
+}
+
+/// What a template finds beside messages and tools.
+fn render_options(given: &Value) -> Result<RenderOptions> {
+    let mut options = RenderOptions::default();
+    for (name, value) in given.get("variables").and_then(Value::as_object).into_iter().flatten() {
+        options = options.with_variable(name.clone(), value);
+    }
+    if let Some(now) = given.get("now").filter(|now| !now.is_null()) {
+        let clock = now.as_f64().and_then(|now| Clock::at_milliseconds(now as i64));
+        options = options.with_clock(clock.ok_or_else(|| wrong(format!("$.now: {now} is no time")))?);
+    }
+    Ok(options)
+}
+
+fn messages(given: &Value) -> Result<&Vec<Value>> {
+    list(given, "messages")?.ok_or_else(|| wrong("$.messages: they are missing"))
+}
+
+/// What a template makes of messages as they are, whatever it is a template of: the fields of both functions below, and
+/// "now", milliseconds since 1970 in local time. The text as JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> tokentrie_status {
+    done(|| {
+        let given = request(&json, length)?;
+        let options = render_options(&given)?.with_generation_prompt(flag(&given, "add_generation_prompt", true)?);
+        let messages = Data::from(&Value::Array(messages(&given)?.clone()));
+        let tools = list(&given, "tools")?.map(|tools| Data::from(&Value::Array(tools.clone())));
+        let text = template(&given)?.render(&messages, tools.as_ref(), &options).map_err(wrong)?;
+        put(&text.into());
+        Ok(())
+    })
+}
+
+/// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. With a
+/// vocabulary its control tokens are known; the handle may be 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_format_new(
+    json: In<c_char>,
+    length: usize,
+    vocab: tokentrie_vocab,
+    format: Out<u64>,
+) -> tokentrie_status {
+    done(|| {
+        format.check("format")?;
+        let given = request(&json, length)?;
+        let vocab = if vocab == 0 { None } else { Some(vocab_of(vocab)?) };
+        let control = vocab.as_ref().and_then(|vocab| vocab.tokens()).map(|vocab| control_texts(vocab));
+        let made = ChatFormat::over(template(&given)?, control.unwrap_or_default()).map_err(wrong)?;
+        format.put(FORMATS.insert(made)?);
+        Ok(())
+    })
+}
+
+/// What was found out, as an object in JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
+    done(|| {
+        put(&FORMATS.get(format)?.analysis().to_json());
+        Ok(())
+    })
+}
+
+/// The prompt of a conversation: `{"messages": [...], "tools": [...], "add_generation_prompt": true, "enable_thinking":
+/// true, "continue_final_message": "content", "variables": {}}` gives `{"text": "...", "turn": "..."}`, where `turn` is
+/// what of it begins the reply; without a generation prompt there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length: usize) -> tokentrie_status {
+    done(|| {
+        let (format, given) = (FORMATS.get(format)?, request(&json, length)?);
+        let messages = messages(&given)?;
+        let (tools, thinks) = (tools(&given)?, flag(&given, "enable_thinking", true)?);
+        let mut options = PromptOptions::default().with_thinking(thinks);
+        options.render = render_options(&given)?;
+        options.continued = match text(&given, "continue_final_message")? {
+            None => Continued::Nothing,
+            Some("content") => Continued::Content,
+            Some("reasoning_content") => Continued::Reasoning,
+            Some(other) => return Err(wrong(format!("$.continue_final_message: {other:?} is not continued"))),
+        };
+        if flag(&given, "add_generation_prompt", true)? {
+            let (text, begins) = format.prompt(messages, tools.as_ref(), &options).map_err(wrong)?;
+            put(&json!({"text": text, "turn": &text[begins..]}));
+        } else {
+            let render = options.render.with_generation_prompt(false).with_variable("enable_thinking", thinks);
+            let text = format.render(messages, tools.as_ref(), &render).map_err(wrong)?;
+            put(&json!({"text": text, "turn": null}));
+        }
+        Ok(())
+    })
+}
+
+/// Begins to read a reply: `{"tools": [...], "tool_choice": "auto", "generation_prompt": "...", "json_content": false,
+/// "reasoning_format": "auto"}`, all of which may be left out.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_parser_new(
+    format: u64,
+    json: In<c_char>,
+    length: usize,
+    parser: Out<u64>,
+) -> tokentrie_status {
+    done(|| {
+        parser.check("parser")?;
+        let (format, given) = (FORMATS.get(format)?, request(&json, length)?);
+        let mut options = ParserOptions::default();
+        options.tools = tools(&given)?.map(|tools| known_tools(&tools).map_err(wrong)).transpose()?;
+        options.tool_choice = match text(&given, "tool_choice")? {
+            None | Some("auto") => ToolChoice::Auto,
+            Some("none") => ToolChoice::None,
+            Some("required") => ToolChoice::Required,
+            Some(name) => ToolChoice::Tool(name.to_owned()),
+        };
+        options.reasoning = match text(&given, "reasoning_format")? {
+            None | Some("auto" | "deepseek") => ReasoningFormat::Auto,
+            Some("none") => ReasoningFormat::None,
+            Some(other) => return Err(wrong(format!("$.reasoning_format: {other:?} is no format"))),
+        };
+        options.prompt = text(&given, "generation_prompt")?.map(str::to_owned);
+        options.json_content = flag(&given, "json_content", false)?;
+        let made = format.parser(&options).map_err(wrong)?;
+        parser.put(PARSERS.insert(Reading(Some(made)))?);
+        Ok(())
+    })
+}
+
+fn events(events: &[Event]) -> Value {
+    events.iter().filter_map(|event| serde_json::from_str::<Value>(&event_json(event)).ok()).collect()
+}
+
+fn is_over() -> Error {
+    Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "the reply was finished before")
+}
+
+/// Reads more of a reply: what became certain with it, as a list of events in JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_parser_push(parser: u64, bytes: In<u8>, length: usize) -> tokentrie_status {
+    done(|| {
+        let bytes = bytes.slice(length, "bytes")?;
+        PARSERS.with(parser, |reading| {
+            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push(bytes)));
+            Ok(())
+        })
+    })
+}
+
+/// The reply is over: `{"events": [...], "message": {...}, "warnings": [...]}`. With `partial` it was cut off.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_parser_finish(parser: u64, partial: i32) -> tokentrie_status {
+    done(|| {
+        PARSERS.with(parser, |reading| {
+            let (last, message) = reading.0.take().ok_or_else(is_over)?.finish(partial != 0);
+            let warnings = &message.warnings;
+            put(&json!({"events": events(&last), "message": message_json(&message), "warnings": warnings}));
+            Ok(())
+        })
+    })
+}
+
+/// Ends the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_format_free(format: u64) -> tokentrie_status {
+    done(|| FORMATS.free(format))
+}
+
+/// Ends the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_parser_free(parser: u64) -> tokentrie_status {
+    done(|| PARSERS.free(parser))
+}

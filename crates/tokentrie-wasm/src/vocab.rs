@@ -1,0 +1,63 @@
+//! Vocabularies of a `tokenizer.json`, and tokenizers of the host.
+
+use crate::host::{put, tokens_of};
+use std::ffi::c_char;
+use std::sync::Arc;
+use tokentrie_c::abi::tokentrie_vocab;
+use tokentrie_c::more::{Error, done, insert_vocab, json_bytes, vocab_of};
+use tokentrie_c::status::*;
+use tokentrie_c::{In, Out};
+use trie_core::TokenId;
+use trie_text::{Tokenizer, TokenizerError, TokenizerJson, Vocab};
+
+/// A tokenizer of the host, by its number.
+#[derive(Debug)]
+struct OfHost(i32);
+
+impl Tokenizer for OfHost {
+    fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+        let tokens = tokens_of(self.0, text).ok_or("it failed")?;
+        Ok(tokens.into_iter().map(TokenId::try_from).collect::<Result<_, _>>()?)
+    }
+}
+
+/// The tokens of a `tokenizer.json`. `tokenizer` is the number of one of the host, by which texts become tokens, or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_from_tokenizer_json(
+    json: In<c_char>,
+    length: usize,
+    ends: In<i32>,
+    n_ends: usize,
+    tokenizer: i32,
+    vocab: Out<tokentrie_vocab>,
+) -> tokentrie_status {
+    done(|| {
+        vocab.check("vocab")?;
+        json_bytes(&json, length)?;
+        let read = TokenizerJson::read(json.text(length, "json")?)?;
+        let mut end_of_generation = read.end_of_generation;
+        for &end in ends.slice(n_ends, "ends")? {
+            end_of_generation.push(TokenId::try_from(end)?);
+        }
+        let tokenizer = (tokenizer >= 0).then(|| Arc::new(OfHost(tokenizer)) as Arc<dyn Tokenizer>);
+        let made = Vocab::new(read.tokens, end_of_generation, tokenizer)?;
+        vocab.put(insert_vocab(Arc::new(made))?);
+        Ok(())
+    })
+}
+
+/// The tokens of a text, as an array in JSON; TOKENTRIE_ERROR_VOCAB where the vocabulary has no tokenizer.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_tokenize(
+    vocab: tokentrie_vocab,
+    text: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| {
+        let (vocab, text) = (vocab_of(vocab)?, text.text(length, "text")?);
+        let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
+        let tokens = vocab.tokens().ok_or_else(none)?.tokenize(text, false, false)?;
+        put(&tokens.iter().map(|token| token.as_i32()).collect());
+        Ok(())
+    })
+}

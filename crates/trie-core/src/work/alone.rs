@@ -1,0 +1,21 @@
+//! What `threads.rs` does, where there are no threads: everything is done on this one, within its limits.
+
+use super::{Over, Work, look};
+use std::sync::mpsc::{Sender, channel};
+
+/// Does what `helpers` are to do; they are done when it returns.
+pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
+    let (work, _) = Work::of_helpers();
+    let (end, _) = channel();
+    helpers(&work, &end);
+}
+
+/// Does work that cannot be asked. Nobody can leave it behind here: it is done to its end.
+///
+/// # Errors
+/// The budget of this thread is spent before, or after.
+pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
+    look(0, 0)?;
+    let made = work();
+    look(0, 0).map(|()| made)
+}

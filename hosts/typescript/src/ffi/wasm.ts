@@ -1,0 +1,344 @@
+/**
+ * WebAssembly, for pages, and wherever there is no library of the machine. C reads and writes the memory of the module,
+ * so what is lent to it is copied there for the call, and back where C may write.
+ */
+import { ArgumentError, BusyError, LibraryError, TokenizerError } from "../errors.js";
+import type { Callable, CType, ForeignLibrary, Memory, Signature } from "./backend.js";
+import { wasm, type WasmMemory, type WasmModule } from "./webassembly.js";
+
+type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
+
+/** What the module must be able to do beside the functions of the header: `crates/tokentrie-wasm`. */
+type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
+
+interface Own {
+  readonly memory: WasmMemory;
+  /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
+  readonly tokentrie_wasm_memory: (bytes: number) => number;
+}
+
+/** Turns a text into tokens. */
+export type Tokenizes = (text: string) => ArrayLike<number>;
+
+const KEPT = 1 << 21;
+const LARGEST = 2 ** 32 - 1;
+/** Rows from here on are read where they are: only the logits that may be chosen are copied. */
+const LONG_ROW = 512;
+/** So many of them at most. */
+const FEW = 1024;
+const ALIGNED = 16;
+const ONLY = 0;
+/** Beside a row: what is counted, a kind, ids. */
+const ROOM_OF_ROW = 4 * FEW + 4 * ALIGNED;
+
+const up = (bytes: number) => Math.ceil(bytes / ALIGNED) * ALIGNED;
+const decoder = new TextDecoder();
+
+/** Memory of the module: where it begins may change whenever it grows. */
+class Views {
+  bytes = new Uint8Array(0);
+  words = new Int32Array(0);
+
+  constructor(private readonly memory: WasmMemory) {}
+
+  /** These views, made again where the memory has grown. */
+  now(): this {
+    const { buffer } = this.memory;
+    if (this.bytes.buffer !== buffer) {
+      this.bytes = new Uint8Array(buffer);
+      this.words = new Int32Array(buffer);
+    }
+    return this;
+  }
+
+  /** Copies memory into the module. A buffer that was given away has no bytes, and no view of it can be made. */
+  write(memory: Memory, to: number): void {
+    if (memory.byteLength === 0) return;
+    if (memory instanceof Int32Array) this.words.set(memory, to >> 2);
+    else this.bytes.set(bytesOf(memory), to);
+  }
+
+  /** Copies it back. */
+  read(memory: Memory, from: number): void {
+    if (memory.byteLength === 0) return;
+    if (memory instanceof Int32Array) memory.set(this.words.subarray(from >> 2, (from >> 2) + memory.length));
+    else bytesOf(memory).set(this.bytes.subarray(from, from + memory.byteLength));
+  }
+}
+
+/** What of the arguments of a function is lent. */
+class Lends {
+  readonly lent: readonly number[];
+
+  constructor(readonly types: readonly CType[]) {
+    this.lent = types.flatMap((type, at) => (type === "buffer" || type === "input" ? [at] : []));
+  }
+}
+
+type RowCall = [sampler: number, row: Float32Array, length: number, token: Int32Array | null];
+
+/** What may come next, in the module. */
+interface Few {
+  readonly sampler: bigint;
+  readonly row: number;
+  readonly ids: number;
+  readonly count: number;
+  readonly out: number;
+}
+
+/** A module of WebAssembly as a library. What stops it by a fault leaves it broken, and every later call says so. */
+export class WasmLibrary implements ForeignLibrary {
+  readonly #exports: Record<string, unknown>;
+  readonly #own: Own;
+  readonly #views: Views;
+  readonly #tokenizers: (Tokenizes | undefined)[] = [];
+  #tokens: ArrayLike<number> = [];
+  #thrown: { readonly error: unknown } | undefined;
+  #allowed: Export | undefined;
+  #inside = false;
+  /** Memory for calls: where it is, and how much of it there is for sure. */
+  #base = 0;
+  #have = 0;
+  #broken: LibraryError | undefined;
+
+  private constructor(
+    readonly path: string,
+    instantiate: (imports: Imports) => { readonly exports: Record<string, unknown> },
+  ) {
+    this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
+    this.#own = this.#exports as unknown as Own;
+    if (!(this.#exports["memory"] instanceof wasm.Memory) || !this.#exports["tokentrie_wasm_memory"])
+      throw new LibraryError(`${path} is no module of tokentrie: it has no tokentrie_wasm_memory`);
+    this.#views = new Views(this.#own.memory);
+  }
+
+  /** @throws LibraryError if it is no module of this kind. */
+  static of(module: WasmModule, path: string): WasmLibrary {
+    return new WasmLibrary(path, (imports) => {
+      try {
+        return new wasm.Instance(module, imports);
+      } catch (error) {
+        throw new LibraryError(`${path} is no module of tokentrie: ${(error as Error).message}`, { cause: error });
+      }
+    });
+  }
+
+  /** What it is broken by; undefined while it is whole. */
+  get broken(): LibraryError | undefined {
+    return this.#broken;
+  }
+
+  /** Bytes of memory that the module has; they never become fewer. */
+  get memoryBytes(): number {
+    return this.#own.memory.buffer.byteLength;
+  }
+
+  /** Keeps a tokenizer, by which the module asks for the tokens of texts, under a number. */
+  addTokenizer(tokenizes: Tokenizes): number {
+    return this.#tokenizers.push(tokenizes) - 1;
+  }
+
+  find<S extends Signature>(name: string, signature: S): Callable<S> | null {
+    const found = this.#exports[name];
+    if (typeof found !== "function") return null;
+    const call = found as Export;
+    const read = this.#reader(signature.result);
+    const lends = new Lends(signature.arguments);
+    let given = (...all: unknown[]): unknown => read(this.#call(() => this.#lend(call, lends, all)));
+    // What every step of a model calls, with a row.
+    if (name === "tokentrie_sampler_sample") given = this.#withRow(given, (...all) => this.#sample(call, all));
+    if (name === "tokentrie_sampler_apply") given = this.#withRow(given, (...all) => this.#apply(call, all));
+    return given as Callable<S>;
+  }
+
+  /** Runs a call, unless this is broken; what it throws breaks this. */
+  #call<Result>(run: () => Result): Result {
+    if (this.#broken) throw this.#broken;
+    if (this.#inside) throw new BusyError("a tokenizer calls the module that asks it: it may not");
+    let result: Result;
+    this.#inside = true;
+    this.#thrown = undefined;
+    try {
+      result = run();
+    } catch (error) {
+      if (error instanceof ArgumentError) throw error;
+      throw this.#break(error);
+    } finally {
+      this.#inside = false;
+    }
+    const thrown = this.#thrown as { readonly error: unknown } | undefined;
+    if (thrown === undefined || typeof result !== "number" || result >= 0) return result;
+    const reason = thrown.error instanceof Error ? thrown.error.message : String(thrown.error);
+    throw new TokenizerError(`the tokenizer: ${reason}`, { cause: thrown.error });
+  }
+
+  /** Memory in the module with room for so many bytes, until the next call. */
+  #room(bytes: number): number {
+    if (bytes <= this.#have) return this.#base;
+    this.#base = this.#own.tokentrie_wasm_memory(bytes) >>> 0;
+    this.#have = this.#base === 0 ? 0 : bytes;
+    if (this.#base === 0) throw new ArgumentError(`a call needs ${bytes} bytes, and the module can get no more memory`);
+    return this.#base;
+  }
+
+  /** Copies what is lent into the module, calls, and copies back. */
+  #lend(call: Export, { types, lent }: Lends, given: readonly unknown[]): number | bigint | undefined {
+    const numbers = types.map((type, at) => numberOf(type, given[at]));
+    let bytes = ALIGNED;
+    for (const at of lent) bytes += up((given[at] as Memory | null)?.byteLength ?? 0);
+    let next = this.#room(bytes);
+    const views = this.#views.now();
+    for (const at of lent) {
+      const memory = given[at] as Memory | null;
+      if (memory === null) continue;
+      numbers[at] = next;
+      views.write(memory, next);
+      next += up(memory.byteLength);
+    }
+    const result = call(...numbers);
+    const after = this.#views.now();
+    for (const at of lent) {
+      const memory = given[at] as Memory | null;
+      if (memory !== null && types[at] === "buffer") after.read(memory, numbers[at] as number);
+    }
+    if (bytes > KEPT) {
+      this.#have = 0;
+      this.#own.tokentrie_wasm_memory(0);
+    }
+    return result;
+  }
+
+  /** Long rows stay where they are: of them the module reads only what may be chosen. */
+  #withRow(all: (...given: unknown[]) => unknown, few: (...given: RowCall) => number | null) {
+    return (...given: unknown[]): unknown => {
+      const [, row, length] = given as RowCall;
+      if (row === null || row.length < LONG_ROW || row.length !== length || 4 * length > KEPT) return all(...given);
+      return this.#call(() => few(...(given as RowCall))) ?? all(...given);
+    };
+  }
+
+  #sample(call: Export, [sampler, row, length, token]: RowCall): number | null {
+    const found = this.#fewOf(sampler, row, length);
+    if (found === null) return null;
+    const status = call(found.sampler, found.row, length, found.out) as number;
+    if (token !== null) token[0] = this.#views.now().words[found.out >> 2] as number;
+    return status;
+  }
+
+  #apply(call: Export, [sampler, row, length]: RowCall): number | null {
+    const found = this.#fewOf(sampler, row, length);
+    if (found === null) return null;
+    const status = call(found.sampler, found.row, length) as number;
+    if (status < 0) return status;
+    const { words } = this.#views.now();
+    const bits = new Int32Array(row.buffer, row.byteOffset, length);
+    row.fill(-Infinity);
+    const [first, begins] = [found.ids >> 2, found.row >> 2];
+    for (let at = first; at < first + found.count; at++) {
+      const id = words[at] as number;
+      bits[id] = words[begins + id] as number;
+    }
+    return status;
+  }
+
+  /** Copies the logits of what may come next; null where that is more than a few, or not known. */
+  #fewOf(handle: number, row: Float32Array, length: number): Few | null {
+    this.#allowed ??= this.#exports["tokentrie_sampler_allowed"] as Export;
+    const begins = this.#room(4 * length + ROOM_OF_ROW);
+    const out = begins + up(4 * length);
+    const ids = out + 2 * ALIGNED;
+    const sampler = BigInt(handle);
+    const status = this.#allowed(sampler, ids, FEW, out, out + ALIGNED);
+    const { words } = this.#views.now();
+    if (status !== 0 || words[(out + ALIGNED) >> 2] !== ONLY) return null;
+    const count = words[out >> 2] as number;
+    // Bits, because a NaN would lose some as a number.
+    const bits = new Int32Array(row.buffer, row.byteOffset, length);
+    const [first, to] = [ids >> 2, begins >> 2];
+    for (let at = first; at < first + count; at++) {
+      const id = words[at] as number;
+      // A row that is too short is refused by the module.
+      if (id < length) words[to + id] = bits[id] as number;
+    }
+    return { sampler, row: begins, ids, count, out };
+  }
+
+  #reader(result: CType): (raw: number | bigint | undefined) => unknown {
+    if (result === "string") return (raw) => this.#string(raw as number);
+    if (result === "u32" || result === "usize" || result === "address") return (raw) => (raw as number) >>> 0;
+    if (result === "handle") return (raw) => Number(raw);
+    return (raw) => raw;
+  }
+
+  #string(at: number): string {
+    if (at === 0) return "";
+    const { bytes } = this.#views.now();
+    return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
+  }
+
+  /** What a call that did not come back leaves behind. */
+  #break(error: unknown): LibraryError {
+    let said = "";
+    try {
+      // A panic leaves its sentence where errors do.
+      const last = this.#exports["tokentrie_last_error"] as Export;
+      said = this.#string(last() as number);
+    } catch {
+      // Then nothing is known of it.
+    }
+    const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    const fault = said.startsWith("a fault of the library") ? said : "a fault of the library, or no memory is left";
+    const message = `${fault} (${reason}). The module stopped and cannot be used any more: load it anew`;
+    this.#broken = new LibraryError(message, { cause: error });
+    return this.#broken;
+  }
+
+  /** What the module asks its host for. */
+  #imports(): Imports[string] {
+    return {
+      now: () => performance.now(),
+      local_time: () => {
+        const now = new Date();
+        return now.getTime() - now.getTimezoneOffset() * 60_000;
+      },
+      random: (to: number, length: number) => {
+        const { bytes } = this.#views.now();
+        crypto.getRandomValues(bytes.subarray(to >>> 0, (to >>> 0) + (length >>> 0)));
+        return undefined;
+      },
+      tokenize: (tokenizer: number, text: number, length: number) =>
+        this.#tokenize(tokenizer, text >>> 0, length >>> 0),
+      take_tokens: (to: number) => {
+        const { words } = this.#views.now();
+        words.set(this.#tokens, (to >>> 0) >> 2);
+        this.#tokens = [];
+      },
+    };
+  }
+
+  /** How many tokens there are; -1 where the tokenizer failed. Nothing may be thrown through the module. */
+  #tokenize(tokenizer: number, text: number, length: number): number {
+    try {
+      const { bytes } = this.#views.now();
+      const found = this.#tokenizers[tokenizer]?.(decoder.decode(bytes.subarray(text, text + length)));
+      if (found === undefined) throw new TypeError("there is no such tokenizer");
+      this.#tokens = Int32Array.from(found, (id) => (Number.isInteger(id) && id >= 0 && id < 2 ** 31 ? id : -1));
+      return this.#tokens.length;
+    } catch (error) {
+      this.#thrown = { error };
+      return -1;
+    }
+  }
+}
+
+function bytesOf(memory: Memory): Uint8Array {
+  return new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength);
+}
+
+function numberOf(type: CType, given: unknown): number | bigint {
+  if (type === "handle") return BigInt(given as number);
+  if (type === "buffer" || type === "input") return 0;
+  // What is more than there can be is refused for what it is, and not taken for less.
+  if (type === "usize") return Math.min(given as number, LARGEST);
+  return given as number;
+}

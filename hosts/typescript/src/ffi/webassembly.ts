@@ -1,0 +1,15 @@
+/** The part of WebAssembly that is used; its types would come with all of a browser's. */
+export interface WasmMemory {
+  readonly buffer: ArrayBuffer;
+}
+
+/** What was compiled; nothing of it is looked at. */
+export type WasmModule = object;
+
+interface Part {
+  readonly Memory: new (size: { initial: number }) => WasmMemory;
+  readonly Module: new (bytes: Uint8Array) => WasmModule;
+  readonly Instance: new (module: WasmModule, imports: object) => { readonly exports: Record<string, unknown> };
+}
+
+export const wasm = (globalThis as unknown as { readonly WebAssembly: Part }).WebAssembly;

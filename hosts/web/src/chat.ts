@@ -1,0 +1,223 @@
+/** Formats of chats: a template rendered and understood, replies read while they come and held to the tools. */
+import { SpecError } from "../../typescript/src/errors.js";
+import { makeHandle, Resource, utf8 } from "../../typescript/src/ffi/call.js";
+import { type Library, loadLibrary } from "../../typescript/src/ffi/library.js";
+import { type Constraint, constraint } from "../../typescript/src/native/constraint.js";
+import type { Spec } from "../../typescript/src/native/spec.js";
+import type { Vocab } from "../../typescript/src/native/vocab.js";
+import type { ChatEvent, ChatMessage, Tool } from "../../typescript/src/session/chat.js";
+import { isList, shown } from "../../typescript/src/tree/payload.js";
+import { made, own } from "./own.js";
+
+export interface ChatFormatOptions {
+  /** What the template finds as `bos_token` and `eos_token`. */
+  readonly bos?: string;
+  readonly eos?: string;
+  /** Whose control tokens may say how a call begins where the template shows none; constraints are over it. */
+  readonly vocab?: Vocab;
+  readonly library?: Library;
+}
+
+type Tools = readonly (Tool | { readonly type: "function"; readonly function: Tool })[];
+
+export interface RenderOptions {
+  readonly tools?: Tools;
+  /** Whether the prompt ends where the reply begins: yes, unless given. */
+  readonly addGenerationPrompt?: boolean;
+  /** Whether the model may think: yes, unless given. */
+  readonly enableThinking?: boolean;
+  /** Go on with the last message, which is the assistant's. */
+  readonly continueFinalMessage?: "content" | "reasoning_content";
+  /** What the template finds under other names. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+  /** The time that the template sees, in milliseconds since 1970 of local time; the system's unless given. */
+  readonly now?: number;
+}
+
+export interface ParseOptions {
+  readonly tools?: Tools;
+  /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
+  readonly toolChoice?: string;
+  /** The prompt from where the reply's turn begins: `turn` of `prompt()`. */
+  readonly generationPrompt?: string;
+  /** Whether the content is JSON: a code fence around it is left out. */
+  readonly jsonContent?: boolean;
+  /** `"none"` leaves reasoning in the content. */
+  readonly reasoningFormat?: "auto" | "none";
+}
+
+export interface ReplyOptions {
+  readonly toolChoice?: string;
+  readonly parallelToolCalls?: boolean;
+  readonly generationPrompt?: string;
+  readonly thinkingBudget?: number;
+}
+
+/** What a model replied. */
+export interface ParsedReply {
+  readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
+  /** What was not as the format has it. */
+  readonly warnings: readonly string[];
+}
+
+function toolsOf(tools: Tools | undefined): unknown {
+  if (tools === undefined) return undefined;
+  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  return tools.map((tool) => {
+    const inner = typeof tool === "object" && tool !== null && "function" in tool ? tool.function : tool;
+    const { parameters } = inner as { parameters?: { toJSONSchema?: () => object } };
+    const schema = typeof parameters?.toJSONSchema === "function" ? parameters.toJSONSchema() : parameters;
+    return { type: "function", function: { ...inner, parameters: schema } };
+  });
+}
+
+/**
+ * What a template makes of messages, as Jinja2 would: of any template, and without finding out more about it.
+ *
+ * @throws SpecError: what the template says or does wrong, with the line.
+ */
+export function renderTemplate(
+  template: string,
+  messages: readonly ChatMessage[],
+  options: Omit<RenderOptions, "continueFinalMessage" | "enableThinking"> & {
+    readonly bos?: string;
+    readonly eos?: string;
+    readonly library?: Library;
+  } = {},
+): string {
+  const { library = loadLibrary(), addGenerationPrompt, ...others } = options;
+  const json = requestOf({ template, messages, add_generation_prompt: addGenerationPrompt, ...others });
+  return made(library, own(library, "tokentrie_template_render")(json, json.length)) as string;
+}
+
+function requestOf(fields: object): Uint8Array {
+  let text: string;
+  try {
+    text = JSON.stringify(fields);
+  } catch (error) {
+    throw new SpecError(`$: it is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+  return utf8(text);
+}
+
+/**
+ * How the chats of a model are written, found out from its template.
+ *
+ * @example
+ * const format = new ChatFormat(tokenizer.chat_template, { vocab });
+ * const { message } = format.parse(text, { tools });
+ */
+export class ChatFormat extends Resource {
+  readonly template: string;
+  readonly #options: ChatFormatOptions;
+
+  /** @throws SpecError for a faulty template, with the line; for one that takes too much. */
+  constructor(template: string, options: ChatFormatOptions = {}) {
+    const library = options.library ?? options.vocab?.library ?? loadLibrary();
+    const json = requestOf({ template, bos: options.bos, eos: options.eos });
+    const begin = own(library, "tokentrie_format_new");
+    const vocab = options.vocab?.handleIn(library) ?? 0;
+    const handle = makeHandle(library, (out) => begin(json, json.length, vocab, out));
+    super(library, handle, own(library, "tokentrie_format_free"));
+    this.template = template;
+    this.#options = options;
+  }
+
+  /** What was found out: markers, how calls are written, what the template can do. */
+  analysis(): Record<string, unknown> {
+    return made(this.library, own(this.library, "tokentrie_format_analysis")(this.handle)) as Record<string, unknown>;
+  }
+
+  /** The text of a conversation. */
+  render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    return this.prompt(messages, options).text;
+  }
+
+  /**
+   * The text of a conversation, and what of it begins the reply's turn; null without a generation prompt.
+   *
+   * @throws SpecError: what the template says of the messages, with the line.
+   */
+  prompt(messages: readonly ChatMessage[], options: RenderOptions = {}): { text: string; turn: string | null } {
+    const json = requestOf({
+      messages,
+      tools: toolsOf(options.tools),
+      add_generation_prompt: options.addGenerationPrompt,
+      enable_thinking: options.enableThinking,
+      continue_final_message: options.continueFinalMessage,
+      variables: options.variables,
+      now: options.now,
+    });
+    const render = own(this.library, "tokentrie_format_render");
+    return made(this.library, render(this.handle, json, json.length)) as { text: string; turn: string | null };
+  }
+
+  /** A reply as a message. With `partial` it was cut off: what may have become a marker is left out. */
+  parse(text: string, options: ParseOptions & { partial?: boolean } = {}): ParsedReply {
+    const parser = this.parser(options);
+    try {
+      parser.push(text);
+      return parser.finish(options.partial);
+    } finally {
+      parser.free();
+    }
+  }
+
+  /** Reads a reply while it comes. */
+  parser(options: ParseOptions = {}): ChatParser {
+    const json = requestOf({
+      tools: toolsOf(options.tools),
+      tool_choice: options.toolChoice,
+      generation_prompt: options.generationPrompt,
+      json_content: options.jsonContent,
+      reasoning_format: options.reasoningFormat,
+    });
+    const begin = own(this.library, "tokentrie_parser_new");
+    return new ChatParser(
+      this.library,
+      makeHandle(this.library, (out) => begin(this.handle, json, json.length, out)),
+    );
+  }
+
+  /**
+   * What a reply may be: free text, in which a call that begins becomes a right one.
+   *
+   * @throws SpecError for tools that cannot be called in this format.
+   */
+  constraint(tools: Tools = [], options: ReplyOptions = {}): Constraint {
+    const { vocab, bos, eos } = this.#options;
+    if (vocab === undefined) throw new SpecError("a constraint is over a vocabulary: give the format one");
+    const reply = {
+      tools: toolsOf(tools),
+      template: this.template,
+      ...(bos === undefined ? {} : { bos }),
+      ...(eos === undefined ? {} : { eos }),
+      ...(options.toolChoice === undefined ? {} : { tool_choice: options.toolChoice }),
+      ...(options.parallelToolCalls === undefined ? {} : { parallel_tool_calls: options.parallelToolCalls }),
+      ...(options.generationPrompt === undefined ? {} : { generation_prompt: options.generationPrompt }),
+      ...(options.thinkingBudget === undefined ? {} : { thinking_budget: options.thinkingBudget }),
+    };
+    return constraint({ reply } as unknown as Spec, vocab);
+  }
+}
+
+/** A reply that is read while it comes. */
+export class ChatParser extends Resource {
+  /** @internal */
+  constructor(library: Library, handle: number) {
+    super(library, handle, own(library, "tokentrie_parser_free"));
+  }
+
+  /** Reads more of the reply, as text or as bytes of tokens: what became certain with it. */
+  push(part: string | Uint8Array): ChatEvent[] {
+    const bytes = part instanceof Uint8Array ? part : utf8(part);
+    const push = own(this.library, "tokentrie_parser_push");
+    return made(this.library, push(this.handle, bytes, bytes.length)) as ChatEvent[];
+  }
+
+  /** The reply is over: the whole message, and the last events. */
+  finish(partial = false): ParsedReply & { readonly events: readonly ChatEvent[] } {
+    const finish = own(this.library, "tokentrie_parser_finish");
+    return made(this.library, finish(this.handle, Number(partial))) as ParsedReply & { events: ChatEvent[] };
+  }
+}

@@ -1,0 +1,217 @@
+/** The exact probability of every value, over rows of logits that a model computes when it can. */
+import { ArgumentError } from "../../typescript/src/errors.js";
+import { check, makeHandle, readInts, Resource, utf8 } from "../../typescript/src/ffi/call.js";
+import { Status } from "../../typescript/src/ffi/abi.js";
+import type { Library } from "../../typescript/src/ffi/library.js";
+import { integerOf } from "../../typescript/src/ffi/numbers.js";
+import { Constraint } from "../../typescript/src/native/constraint.js";
+import { type Spec, specText } from "../../typescript/src/native/spec.js";
+import { Trie } from "../../typescript/src/native/trie.js";
+import { idsOf, type Vocab } from "../../typescript/src/native/vocab.js";
+import { Choice } from "../../typescript/src/session/choice.js";
+import { shown } from "../../typescript/src/tree/payload.js";
+import { made, own } from "./own.js";
+
+/**
+ * Rows of logits, one more than `path` has tokens: that after the prompt, and that after each token of the path. Only
+ * those of the last `wanted` tokens are read where fewer are asked for; the others may be missing, at the beginning.
+ */
+export type RowsOf = (
+  prompt: Int32Array,
+  path: Int32Array,
+  wanted: number,
+) => Promise<readonly Float32Array[]> | readonly Float32Array[];
+
+export interface ChooseRowsOptions {
+  /** Tokens of which one must follow a value; those that the set brings unless given, often none. */
+  readonly endTokens?: readonly number[];
+  /** Score only as much as the best so many values need. */
+  readonly top?: number;
+  /** Rows to read at most, about; then there are bounds. */
+  readonly maxRows?: number;
+  /** Tokens that a prompt and a value may have together. */
+  readonly room?: number;
+  readonly signal?: AbortSignal;
+}
+
+interface Found {
+  readonly names: (string | null)[];
+  readonly probabilities: (number | null)[];
+  readonly ranking: number[];
+  readonly certain: boolean;
+  readonly mass: [number, number];
+}
+
+/** What is scored: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
+export type Asked =
+  | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
+  | { readonly prompt: string; readonly spec: Spec | string; readonly vocab: Vocab; readonly nVocab: number };
+
+/** A choice in the module, while it is scored. */
+class Scoring extends Resource {
+  static of(asked: Asked, { endTokens, top, maxRows, room }: ChooseRowsOptions): Scoring {
+    const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
+    const json = utf8(
+      JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, room, n_vocab: asked.nVocab }),
+      "options",
+    );
+    if ("spec" in asked) {
+      const { library } = asked.vocab;
+      const [spec, prompt] = [utf8(specText(asked.spec), "spec"), utf8(asked.prompt, "prompt")];
+      const begin = own(library, "tokentrie_choice_after");
+      return new Scoring(library, (out) =>
+        begin(spec, spec.length, asked.vocab.handle, prompt, prompt.length, json, json.length, out),
+      );
+    }
+    const trie = asked.set instanceof Constraint ? asked.set.trie() : asked.set;
+    if (!(trie instanceof Trie)) throw new ArgumentError(`set is ${shown(trie)}: a Trie or a Constraint is needed`);
+    try {
+      const prompt = idsOf(Array.from(asked.prompt), "prompt");
+      const begin = own(trie.library, "tokentrie_choice_new");
+      return new Scoring(trie.library, (out) =>
+        begin(trie.handle, asked.nVocab, prompt, prompt.length, json, json.length, out),
+      );
+    } finally {
+      if (trie !== asked.set) trie.free();
+    }
+  }
+
+  private constructor(library: Library, begin: (out: Uint32Array) => number) {
+    super(library, makeHandle(library, begin), own(library, "tokentrie_choice_free"));
+  }
+
+  /** What it wants; null when it is over. */
+  want(): Int32Array | null {
+    let status = 0;
+    const want = own(this.library, "tokentrie_choice_want");
+    const ints = readInts(this.library, (buffer, capacity, count) => {
+      status = want(this.handle, buffer, capacity, count);
+      return status;
+    });
+    return status === Status.NONE ? null : ints;
+  }
+
+  take(row: Float32Array): void {
+    if (!(row instanceof Float32Array)) throw new ArgumentError(`a row is ${shown(row)}: a Float32Array is needed`);
+    check(this.library, own(this.library, "tokentrie_choice_take")(this.handle, row, row.length));
+  }
+
+  result(): Found {
+    return made(this.library, own(this.library, "tokentrie_choice_result")(this.handle)) as Found;
+  }
+}
+
+/** A path of a tree to a node whose row is wanted, which no other such path goes on from. */
+interface Path {
+  readonly tokens: Int32Array;
+  /** Whether the row after the prompt, and after each token, is still to be given. */
+  readonly wanted: readonly boolean[];
+}
+
+function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
+  const length = ints[0] as number;
+  const prompt = ints.subarray(1, 1 + length);
+  const wantsRoot = ints[1 + length] === 1;
+  const nodes = ints.subarray(2 + length);
+  const count = nodes.length / 3;
+  const [token, parent, wanted] = [0, 1, 2].map((field) => (node: number) => nodes[3 * node + field] as number);
+  if (!token || !parent || !wanted) throw new TypeError("three fields");
+  // Nodes come depth first, so what was given is what lies before.
+  const goesOn = new Uint8Array(count);
+  for (let node = count - 1; node >= 0; node--) {
+    if (wanted(node) || goesOn[node]) if (parent(node) >= 0) goesOn[parent(node)] = 1;
+  }
+  const given = new Uint8Array(count);
+  const paths: Path[] = [];
+  let root = wantsRoot;
+  for (let leaf = 0; leaf < count; leaf++) {
+    if (!wanted(leaf) || goesOn[leaf]) continue;
+    const upwards: number[] = [];
+    for (let node = leaf; node >= 0; node = parent(node)) upwards.push(node);
+    upwards.reverse();
+    paths.push({
+      tokens: Int32Array.from(upwards, token),
+      wanted: [root, ...upwards.map((node) => wanted(node) === 1 && given[node] === 0)],
+    });
+    root = false;
+    for (const node of upwards) given[node] = 1;
+  }
+  if (root) paths.push({ tokens: new Int32Array(0), wanted: [true] });
+  return { prompt, paths };
+}
+
+/** The same, the values in the order of a list. Leaves of a trie have that of their tokens. */
+function inOrder(found: Found, order: readonly string[] | undefined): Found {
+  if (order === undefined) return found;
+  const place = new Map(order.map((name, index) => [name, index]));
+  const to = found.names.map((name, index) => place.get(name ?? "") ?? index);
+  const probabilities = new Array<number | null>(order.length).fill(null);
+  found.probabilities.forEach((share, index) => (probabilities[to[index] as number] = share));
+  return { ...found, names: [...order], probabilities, ranking: found.ranking.map((index) => to[index] as number) };
+}
+
+/** Scores what is asked for, over any rows. */
+export async function scored(
+  rows: RowsOf,
+  asked: Asked,
+  options: ChooseRowsOptions,
+  order?: readonly string[],
+): Promise<Choice> {
+  const began = performance.now();
+  const scoring = Scoring.of(asked, options);
+  let forwardPasses = 0;
+  try {
+    for (let ints = scoring.want(); ints !== null; ints = scoring.want()) {
+      const want = pathsOf(ints);
+      for (const { tokens, wanted } of want.paths) {
+        options.signal?.throwIfAborted();
+        const needed = wanted.length - wanted.indexOf(true);
+        const found = await rows(want.prompt, tokens, needed);
+        forwardPasses += 1;
+        for (let at = 0; at < wanted.length; at++) {
+          if (!wanted[at]) continue;
+          const row = found[found.length - wanted.length + at];
+          if (row === undefined) throw new ArgumentError(`rows gave ${found.length}: ${needed} are needed`);
+          scoring.take(row);
+        }
+      }
+    }
+    const { names, probabilities, ranking, certain, mass } = inOrder(scoring.result(), order);
+    const chosen = {
+      best: ranking[0] ?? 0,
+      probabilities: Float64Array.from(probabilities, (value) => value ?? Number.NaN),
+      mass: mass[0],
+      bounds: { mass, certain, ranking },
+      forwardPasses,
+      seconds: (performance.now() - began) / 1000,
+    };
+    return new Choice(
+      names.map((name) => name ?? ""),
+      chosen,
+    );
+  } finally {
+    scoring.free();
+  }
+}
+
+/**
+ * The probability of every value of a set after a prompt, over any rows of logits. Each row is read once.
+ *
+ * @param rows - computes rows, such as `rowsOf(model, Tensor)` for a model of transformers.js.
+ * @param nVocab - how many numbers a row has that count.
+ * @param prompt - token ids, at least one.
+ * @param set - a trie, or a constraint whose values can be listed.
+ * @throws ArgumentError, SpecError before anything is computed; whatever `rows` throws.
+ * @example
+ * const set = Trie.fromSequences([[3], [4, 2]], ["A", "B"]);
+ * const choice = await chooseRows((prompt, path) => myRows(prompt, path), 32_000, [1, 5, 7], set);
+ */
+export async function chooseRows(
+  rows: RowsOf,
+  nVocab: number,
+  prompt: ArrayLike<number>,
+  set: Trie | Constraint,
+  options: ChooseRowsOptions = {},
+): Promise<Choice> {
+  return scored(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
+}

@@ -1,0 +1,100 @@
+/** Loading the module: from beside this package, from anywhere else, again. */
+import { LibraryError } from "../../typescript/src/errors.js";
+import { Library, loadBy } from "../../typescript/src/ffi/library.js";
+import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
+import { shown } from "../../typescript/src/tree/payload.js";
+
+/** Where a module comes from: its bytes, an answer that has them, where they are, or what was compiled of them. */
+export type Source = string | URL | Response | BufferSource | WebAssembly.Module;
+
+export interface LoadOptions {
+  /** Unless given, the file beside this package. */
+  readonly source?: Source | Promise<Source>;
+  /** Whether the module reads JSON Schema and Lark: a larger file. */
+  readonly schema?: boolean;
+}
+
+// As bundlers look for files: each whole, in one expression.
+const PLAIN = () => new URL("../../../wasm/tokentrie.wasm", import.meta.url);
+const WITH_SCHEMA = () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url);
+
+const compiled = new Map<string, Promise<WebAssembly.Module>>();
+let current: { readonly library: Library; readonly schema: boolean } | undefined;
+
+// Without an import for its effects, so that bundlers may leave out what is not used.
+function lend(): void {
+  loadBy((path) => {
+    if (path !== undefined) throw new LibraryError(`path is ${shown(path)}: here a module is loaded with load()`);
+    if (current === undefined) throw new LibraryError("nothing is loaded yet: await load() first");
+    return current.library;
+  });
+}
+
+/**
+ * Loads the module. Whatever is made afterwards without `library` belongs to it. One that is loaded and whole already
+ * is the one that comes; after a fault, or with another source, a new one does, which knows no objects of the other.
+ *
+ * @throws LibraryError if there is none, or it does not fit this package.
+ * @example
+ * await load();
+ * const vocab = Vocab.fromPieces(["a", "b"]);
+ */
+export async function load(options: LoadOptions = {}): Promise<Library> {
+  const schema = options.schema ?? false;
+  if (options.source === undefined && current !== undefined && (current.schema || !schema)) {
+    if (isWhole(current.library)) return current.library;
+  }
+  const source = (await options.source) ?? (schema ? WITH_SCHEMA() : PLAIN());
+  const path = typeof source === "string" ? source : source instanceof URL ? source.href : "the module";
+  const library = new Library(WasmLibrary.of(await moduleOf(source), path), "wasm");
+  current = { library, schema };
+  lend();
+  return library;
+}
+
+/** Whether a library can be used: a fault of its own stops it for good. */
+export function isWhole(library: Library): boolean {
+  return (library.foreign as Partial<WasmLibrary>).broken === undefined;
+}
+
+/** Bytes of memory that the module of this library has; they never become fewer. */
+export function memoryBytes(library: Library): number {
+  return (library.foreign as WasmLibrary).memoryBytes;
+}
+
+async function moduleOf(source: Source): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  try {
+    if (source instanceof Response) return await compiledOf(source);
+    if (typeof source !== "string" && !(source instanceof URL)) return await WebAssembly.compile(source);
+    const place = String(source);
+    let module = compiled.get(place);
+    if (module === undefined) {
+      module = fetched(place);
+      compiled.set(place, module);
+      // What failed once may succeed later.
+      module.catch(() => compiled.delete(place));
+    }
+    return await module;
+  } catch (error) {
+    if (error instanceof LibraryError) throw error;
+    const where = source instanceof Response ? source.url : source instanceof URL ? source.href : shown(source);
+    throw new LibraryError(`${where} is no module: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function fetched(place: string): Promise<WebAssembly.Module> {
+  if (!place.startsWith("file:")) return compiledOf(await fetch(place));
+  // Node's fetch reads no files. The name is no literal: bundlers for pages would look for it.
+  const fs = "node:fs/promises";
+  const files = (await import(/* @vite-ignore */ fs)) as { readFile: (url: URL) => Promise<BufferSource> };
+  return WebAssembly.compile(await files.readFile(new URL(place)));
+}
+
+async function compiledOf(response: Response): Promise<WebAssembly.Module> {
+  if (!response.ok) throw new LibraryError(`${response.url}: ${response.status} ${response.statusText}`);
+  // Compiled while it comes, where the server says what it is.
+  if (response.headers.get("content-type")?.startsWith("application/wasm"))
+    return WebAssembly.compileStreaming(response);
+  return WebAssembly.compile(await response.arrayBuffer());
+}

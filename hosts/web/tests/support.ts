@@ -1,0 +1,38 @@
+/** Where things are, and why tests are skipped that lack them. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The root of the checkout: the first folder above that has the vectors. */
+export const ROOT = (() => {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "tests", "vectors"))) {
+    if (dirname(folder) === folder) throw new Error("these tests need a checkout: there is no tests/vectors above");
+    folder = dirname(folder);
+  }
+  return folder;
+})();
+
+export const WEB = join(ROOT, "hosts", "web");
+/** The folder of models of transformers.js; `tools/tiny_onnx.py` writes it. */
+export const MODELS = process.env["TOKENTRIE_WEB_MODELS"] || join(ROOT, "target", "web", "models");
+export const SCHEMA_MODULE = join(WEB, "wasm", "tokentrie-schema.wasm");
+
+const skip = (...files: string[]): string | false => {
+  const missing = files.find((file) => !existsSync(file));
+  return missing === undefined ? false : `there is no ${missing}`;
+};
+
+export const NO_MODEL = skip(join(MODELS, "tiny", "onnx", "model.onnx"));
+export const NO_SCHEMA = skip(SCHEMA_MODULE);
+/** A library for this machine, beside which the module is held. */
+export const NATIVE = process.env["TOKENTRIE_LIB"] || join(ROOT, "target", "checked", "deps", "libtokentrie_c.so");
+export const NO_NATIVE = skip(NATIVE);
+
+/** Each file of vectors has a shape of its own. */
+export const vectors = (name: string): any => JSON.parse(vectorsText(name));
+
+export const vectorsText = (name: string): string =>
+  readFileSync(join(ROOT, "tests", "vectors", `${name}.json`), "utf8");
+
+export const tinyTokenizer = (): string => readFileSync(join(MODELS, "tiny", "tokenizer.json"), "utf8");
