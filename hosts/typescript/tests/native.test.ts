@@ -591,12 +591,14 @@ describe("bad input", { skip: NO_LIBRARY }, () => {
 
   it("that is no UTF-8, larger than the limit, or has ends that lie is refused", () => {
     assert.ok(LIBRARY);
-    const { tokentrie_trie_from_json, tokentrie_trie_from_sequences, tokentrie_trie_open } = LIBRARY.functions;
+    const { tokentrie_trie_from_json, tokentrie_trie_from_sequences } = LIBRARY.functions;
     const out = new Uint32Array(2);
     const latin1 = Buffer.from('{"descriptors": [{"path": "\xe9"}]}', "latin1");
     assert.ok(tokentrie_trie_from_json(latin1, latin1.length, 0, out) < 0);
     assert.equal(tokentrie_trie_from_json(latin1, 2 ** 28 + 1, 0, out), Status.ERROR_LIMIT);
-    assert.equal(tokentrie_trie_open(Uint8Array.of(0xff), 1, 0, out), Status.ERROR_TEXT);
+    if (!NO_FILES) {
+      assert.equal(LIBRARY.functions.tokentrie_trie_open(Uint8Array.of(0xff), 1, 0, out), Status.ERROR_TEXT);
+    }
     const tokens = Int32Array.of(1, 2);
     for (const ends of [[1n], [3n, 3n], [2n, 1n], [0n, 2n], [1n, 1n], [2n ** 63n, 2n]]) {
       const memory = BigUint64Array.from(ends);
