@@ -48,4 +48,4 @@ pub(crate) use wire::logprobs;
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{PRIORITY, TIMEOUT, call_options, from_one, option, sampling, stops};
+pub(crate) use options::{PRIORITY, TIMEOUT, call_options, from_one, logit_bias, option, sampling, stops};

@@ -4,7 +4,7 @@ use super::call::CallOptions;
 use super::stops::{StopError, Stops};
 use crate::spec::SpecError;
 use crate::spec::SpecProblem;
-use crate::spec::fields::{Fields, logit_bias, text, texts, token_ids, wrong_type};
+use crate::spec::fields::{Fields, text, texts, token_ids, wrong_type};
 use crate::spec::place::Place;
 use serde_json::Value;
 use trie_core::{After, ChooseOptions, DrawError, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
@@ -257,4 +257,20 @@ pub(crate) fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOption
     })?;
     let usual = if is_drawn { Mode::Sampled } else { Mode::Greedy };
     Ok(SamplerOptions { mode: mode.unwrap_or(usual), draw, seed: fields.count("seed")? })
+}
+
+/// `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
+pub(crate) fn logit_bias(place: &Place<'_>, value: &Value) -> Result<LogitBias> {
+    let biases = value.as_object().ok_or_else(|| wrong_type(place, "an object of token ids and numbers", value))?;
+    let bias = |(id, bias): (&String, &Value)| {
+        let token = id.parse().ok().filter(|token: &u32| token.to_string() == *id).and_then(TokenId::new);
+        let token = token.ok_or_else(|| {
+            let id = Value::String(id.clone());
+            wrong_type(place, "an object whose keys are token ids, from \"0\" to \"2147483647\"", &id)
+        })?;
+        let number = bias.as_f64().map(|bias| bias as f32).filter(|bias| bias.is_finite());
+        let number = number.ok_or_else(|| wrong_type(&place.field(id), "a number", bias))?;
+        Ok((token, number))
+    };
+    Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>>>()?))
 }

@@ -4,7 +4,7 @@ use super::error::{SpecError, SpecProblem};
 use super::place::Place;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use trie_core::{LogitBias, TokenId};
+use trie_core::TokenId;
 
 /// Integers that every reader of JSON holds exactly.
 pub(crate) const EXACT: i128 = (1 << 53) - 1;
@@ -63,22 +63,6 @@ pub(crate) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>
         id_or_none.ok_or_else(|| wrong_type(&place.item(index), "a token id from 0 to 2147483647", id))
     };
     array(place, value)?.iter().enumerate().map(id).collect()
-}
-
-/// `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
-pub(crate) fn logit_bias(place: &Place<'_>, value: &Value) -> Result<LogitBias> {
-    let biases = value.as_object().ok_or_else(|| wrong_type(place, "an object of token ids and numbers", value))?;
-    let bias = |(id, bias): (&String, &Value)| {
-        let token = id.parse().ok().filter(|token: &u32| token.to_string() == *id).and_then(TokenId::new);
-        let token = token.ok_or_else(|| {
-            let id = Value::String(id.clone());
-            wrong_type(place, "an object whose keys are token ids, from \"0\" to \"2147483647\"", &id)
-        })?;
-        let number = bias.as_f64().map(|bias| bias as f32).filter(|bias| bias.is_finite());
-        let number = number.ok_or_else(|| wrong_type(&place.field(id), "a number", bias))?;
-        Ok((token, number))
-    };
-    Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>>>()?))
 }
 
 /// The fields of an object; its reader knows which there may be.
