@@ -62,11 +62,12 @@ export class Walk {
   /** Tokens that may come next, those that end the output aside; and whether it may end here. */
   next() {
     const { kind, ids } = this.#sampler.allowed();
-    const { ends, pieces, vocab } = this.#shared;
-    const all = kind === "only" ? [...ids] : Array.from({ length: vocab.size }, (_, id) => id);
-    const here = all.filter((id) => !ends.has(id) && pieces[id].startsWith(this.rest));
+    const { ends, pieces } = this.#shared;
+    const here = [...ids].filter((id) => !ends.has(id) && pieces[id].startsWith(this.rest));
     const forced = this.rest === "" ? [...this.#sampler.forced()].filter((id) => !ends.has(id)) : [];
-    return { ids: here, forced, mayEnd: this.rest === "" && all.some((id) => ends.has(id)) };
+    // "open": any other token would end the value, which it may do here.
+    const mayEnd = this.rest === "" && (kind === "open" || ids.some((id) => ends.has(id)));
+    return { ids: here, forced, mayEnd };
   }
 
   take(tokens) {
@@ -98,14 +99,14 @@ export class Walk {
         best = { at, path: [...path], isPart: true };
         return true;
       }
-      const { kind, ids: listed } = this.#sampler.allowed();
+      const listed = this.#sampler.allowed().ids;
       const may = new Set(listed);
       const left = bytes.slice(at);
       const isPart = left.length < longest && listed.some((id) => pieces[id].startsWith(left));
       if ((isPart && !best.isPart) || (isPart === best.isPart && at > best.at)) best = { at, path: [...path], isPart };
       for (let length = Math.min(longest, left.length); length > 0; length--) {
         const id = ids.get(left.slice(0, length));
-        if (id === undefined || (kind === "only" && !may.has(id))) continue;
+        if (!may.has(id)) continue;
         if (++steps > MOST_STEPS) return false;
         this.#sampler.accept(id);
         path.push(id);

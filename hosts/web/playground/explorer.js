@@ -132,10 +132,10 @@ export function explorer(panel, kind) {
     return list;
   }
 
-  /** Bytes that are half of a character are named. */
+  /** Halves of characters and what would not be seen are named by their bytes. */
   function text(id) {
-    const said = shared.vocab.text([id]);
-    if (!said.includes("\ufffd")) return visible(said);
+    const said = visible(shared.vocab.text([id]));
+    if (!/[\p{Cc}\ufffd]/u.test(said)) return said;
     return Array.from(shared.pieces[id], (one) => `‹${one.charCodeAt(0).toString(16).padStart(2, "0")}›`).join("");
   }
 

@@ -92,16 +92,18 @@ const ORDER = {
 };
 
 export function schema(panel) {
-  explorer(panel, {
+  const blanks = h("input", { type: "checkbox", onchange: () => view.update() });
+  const view = explorer(panel, {
     title: "A JSON Schema, token by token",
     text: "Names of fields are forced and cost no pass of a model; where a value is free, see what may come.",
     label: "JSON Schema",
+    above: h("label", { class: "check" }, blanks, "Blanks may stand between"),
     examples: {
-      "A person": { rule: JSON.stringify(PERSON, null, 2), prefix: '{"name": "Ada", "age": 36' },
-      "An order": { rule: JSON.stringify(ORDER, null, 2), prefix: '[{"item": "t' },
+      "A person": { rule: JSON.stringify(PERSON, null, 2), prefix: '{"name":"Ada","age":36,' },
+      "An order": { rule: JSON.stringify(ORDER, null, 2), prefix: '[{"item":"t' },
       "Yes or no": { rule: '{ "type": "boolean" }', prefix: "" },
     },
-    spec: (rule) => ({ json_schema: JSON.parse(rule) }),
+    spec: (rule) => ({ json_schema: JSON.parse(rule), whitespace: blanks.checked }),
   });
 }
 

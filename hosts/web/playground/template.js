@@ -91,7 +91,7 @@ const code = (text) => h("code", {}, text.replaceAll("\n", "⏎"));
 /** Names and what is found, as a reader would say it. */
 function listed({ reasoning, tool_calls: calls, turns, generation_prompt: begins, capabilities, ...others }) {
   const rows = [
-    ["Turns", [code(turns.user || "—"), " user, ", code(turns.assistant || "—"), " assistant"]],
+    ["Turns", ["user ", code(turns.user || "—"), " assistant ", code(turns.assistant || "—")]],
     ["A reply begins", [begins.thinking === "" ? "right after the prompt" : code(begins.thinking)]],
     ["Thinks", thinks(reasoning)],
     ["Calls tools", called(calls)],
@@ -107,18 +107,19 @@ function thinks({ mode, start, end }) {
   return [`${mode.replaceAll("_", " ")}, from `, code(start || "the beginning"), " to ", code(end)];
 }
 
-function called({ function: kind, arguments: written, section, patterns, parallel }) {
+function called({ function: kind, arguments: written, section, patterns, parallel, list }) {
   if (!patterns?.length) return ["no"];
-  const parts = patterns[0].parts.map((part) => ("text" in part ? part.text : hole(part)));
-  const shape = section.start + parts.join("") + section.end;
+  const call = patterns[0].parts.map(shape).join("");
+  const whole = section.start + (list ? `[${call}, …]` : call) + section.end;
   const several = parallel ? "several in a reply" : "one in a reply";
-  return [code(shape), h("p", { class: "hint" }, `${kind}, arguments as ${written}; ${several}`.replaceAll("-", " "))];
+  return [code(whole), h("p", { class: "hint" }, `${kind}, arguments as ${written}; ${several}`.replaceAll("-", " "))];
 }
 
-/** What stands for a part of a call that differs between calls. */
-function hole(part) {
-  const [kind] = Object.keys(part);
-  if (kind !== "object") return `‹${kind.replaceAll("_", " ")}›`;
+/** A part of a call; what differs between calls is named. */
+function shape(part) {
+  if (typeof part === "string") return `‹${part}›`;
+  if ("text" in part) return part.text;
+  if (!("object" in part)) return `‹${Object.keys(part)[0].replaceAll("_", " ")}›`;
   const fields = part.object.fields.map((field) => Object.values(field)[0]);
   return `{${fields.map((name) => `"${name}": …`).join(", ")}}`;
 }

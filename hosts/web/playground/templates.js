@@ -12,8 +12,7 @@ You may call:
 </think>
 
 {% endif %}{{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}
-<tool_call>
+{%- for call in message.tool_calls or [] %}{{ '\\n' }}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
 </tool_call>
 {%- endfor %}<|im_end|>
@@ -40,8 +39,7 @@ const TAGGED = `{%- if tools %}<|system|>
 {%- for message in messages -%}
 <|{{ message.role }}|>
 {{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}
-<call>
+{%- for call in message.tool_calls or [] %}{{ '\\n' }}<call>
 <function={{ call.function.name }}>
 {%- for name, value in call.function.arguments | items %}
 <parameter={{ name }}>
