@@ -84,8 +84,8 @@ export class Walk {
   }
 
   /**
-   * Goes to the end of a text, by the longest tokens that lead there. Gives the text that cannot come, "" where all can;
-   * then it stands in front of it.
+   * Goes to the end of a text, by the longest tokens that lead there. Gives the text that cannot come, "" where all
+   * can; then it stands in front of it.
    */
   goTo(text) {
     this.#sampler.reset();
@@ -103,7 +103,8 @@ export class Walk {
       const may = new Set(listed);
       const left = bytes.slice(at);
       const isPart = left.length < longest && listed.some((id) => pieces[id].startsWith(left));
-      if ((isPart && !best.isPart) || (isPart === best.isPart && at > best.at)) best = { at, path: [...path], isPart };
+      const isBetter = isPart === best.isPart ? at > best.at : isPart;
+      if (isBetter) best = { at, path: [...path], isPart };
       for (let length = Math.min(longest, left.length); length > 0; length--) {
         const id = ids.get(left.slice(0, length));
         if (!may.has(id)) continue;

@@ -5,12 +5,11 @@ set -euo pipefail
 out=$(realpath -m "$1") tokenizer=$(realpath "$2") site=${3-}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rm -rf "$out"
-mkdir -p "$out/page/style" "$out/tokentrie/wasm" "$out/vocab"
+mkdir -p "$out/page/style" "$out/tokentrie/dist" "$out/tokentrie/wasm" "$out/vocab"
 cp playground/* "$out"
 cp ../../python/tokentrie/serve/page/{dom.js,icon.svg} "$out/page"
 cp ../../python/tokentrie/serve/page/style/*.css "$out/page/style"
-(cd dist && find . -name '*.js' -exec cp --parents -t "$out/tokentrie" {} + && mkdir -p "$out/tokentrie/dist")
-mv "$out/tokentrie"/{web,typescript} "$out/tokentrie/dist"
+(cd dist && find . -name '*.js' -exec cp --parents -t "$out/tokentrie/dist" {} +)
 cp wasm/tokentrie-schema.wasm "$out/tokentrie/wasm"
 cp "$tokenizer" "$out/vocab/tokenizer.json"
 if [[ $site == --in-site ]]; then
