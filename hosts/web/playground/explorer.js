@@ -48,8 +48,7 @@ export function explorer(panel, kind) {
   function go() {
     if (walk === undefined) return;
     const wrong = walk.goTo(prefix.value);
-    prefix.toggleAttribute("aria-invalid", wrong !== "");
-    if (wrong !== "") prefix.setAttribute("aria-invalid", "true");
+    prefix.setAttribute("aria-invalid", String(wrong !== ""));
     fail(wrong === "" ? "" : `${stands(walk.text)} “${visible(wrong)}” may not come. Shown is what may.`);
     draw();
   }

@@ -32,7 +32,7 @@ export function chat(panel) {
       facts.replaceChildren(...listed(analysis));
       const { text } = format.prompt([QUESTION], options());
       prompt.replaceChildren(...marked(text, analysis));
-      if (fresh) reply.value = exampleReply(format, analysis, options());
+      if (fresh) reply.value = firstReply(format, analysis, options());
       fault.textContent = fault.className = "";
       template.removeAttribute("aria-invalid");
       read();
@@ -107,8 +107,9 @@ function thinks({ mode, start, end }) {
   return [`${mode.replaceAll("_", " ")}, from `, code(start || "the beginning"), " to ", code(end)];
 }
 
-function called({ function: kind, arguments: written, section, patterns, parallel, list }) {
-  if (!patterns?.length) return ["no"];
+function called(calls) {
+  if (!calls?.patterns?.length) return ["no"];
+  const { function: kind, arguments: written, section, patterns, parallel, list } = calls;
   const call = patterns[0].parts.map(shape).join("");
   const whole = section.start + (list ? `[${call}, …]` : call) + section.end;
   const several = parallel ? "several in a reply" : "one in a reply";
@@ -143,6 +144,15 @@ function marked(text, { preserved_tokens: tokens = [], turns }) {
 
 const plain = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
+/** An example reply; where the template refuses that conversation, its content alone. */
+function firstReply(...given) {
+  try {
+    return exampleReply(...given);
+  } catch {
+    return REPLY.content;
+  }
+}
+
 /** What the model of this template would write: its own rendering of a reply, without what stands around it. */
 function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableThinking }) {
   const request = { tools, enableThinking };
@@ -152,7 +162,7 @@ function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableT
   const end = probed.slice(probed.lastIndexOf(PROBE) + PROBE.length);
   const { reasoning_content: thought, tool_calls: called, ...message } = REPLY;
   if (reasoning.mode !== "none" && enableThinking) message.reasoning_content = thought;
-  if (tools !== undefined && calls.patterns?.length) message.tool_calls = called;
+  if (tools !== undefined && calls?.patterns?.length) message.tool_calls = called;
   const text = whole(message);
   if (!text.startsWith(begin)) return message.content;
   const written = text.slice(begin.length);

@@ -137,6 +137,9 @@ describe("the playground", { skip: SKIP }, () => {
     assert.equal(await page.locator("#panel-chat .thought").textContent(), "I should look at the weather.");
     await field("chat", "A reply of the model").fill("It is warm.");
     await until("#panel-chat .parsed .content", "It is warm.");
+    await field("chat", "Chat template").fill("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}");
+    await until("#panel-chat .prompt", "[user] Is it warm in Oslo?");
+    assert.equal(await page.locator("#panel-chat .problem").count(), 0);
     await field("chat", "Chat template").fill("{% for m in");
     await until("#panel-chat .problem", "line 1");
   });
