@@ -121,8 +121,13 @@ function shape(part) {
   if (typeof part === "string") return `‹${part}›`;
   if ("text" in part) return part.text;
   if (!("object" in part)) return `‹${Object.keys(part)[0].replaceAll("_", " ")}›`;
-  const fields = part.object.fields.map((field) => Object.values(field)[0]);
-  return `{${fields.map((name) => `"${name}": …`).join(", ")}}`;
+  const { fields, inside } = part.object;
+  const written = (kinds) => kinds.map(([kind, what]) => `"${kind === "constant" ? Object.keys(what)[0] : what}": …`);
+  const all = fields.map((field) => Object.entries(field)[0]);
+  if (inside === "") return `{${written(all).join(", ")}}`;
+  const isInside = ([kind]) => kind === "name" || kind === "arguments";
+  const outer = written(all.filter((one) => !isInside(one)));
+  return `{${[...outer, `"${inside}": {${written(all.filter(isInside)).join(", ")}}`].join(", ")}}`;
 }
 
 function abilities(capabilities) {
@@ -145,26 +150,31 @@ function marked(text, { preserved_tokens: tokens = [], turns }) {
 const plain = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** An example reply; where the template refuses that conversation, its content alone. */
-function firstReply(...given) {
+function firstReply(format, analysis, options) {
   try {
-    return exampleReply(...given);
+    const text = exampleReply(format, analysis, options, REPLY.content);
+    // Some templates write either what is said or the calls.
+    if (options.tools === undefined || analysis.tool_calls === null) return text;
+    if (format.parse(text, { tools: options.tools }).message.tool_calls?.length) return text;
+    return exampleReply(format, analysis, options, "");
   } catch {
     return REPLY.content;
   }
 }
 
 /** What the model of this template would write: its own rendering of a reply, without what stands around it. */
-function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableThinking }) {
+function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableThinking }, content) {
   const request = { tools, enableThinking };
   const begin = format.prompt([QUESTION], request).text;
   const whole = (message) => format.prompt([QUESTION, message], { ...request, addGenerationPrompt: false }).text;
   const probed = whole({ role: "assistant", content: PROBE });
   const end = probed.slice(probed.lastIndexOf(PROBE) + PROBE.length);
-  const { reasoning_content: thought, tool_calls: called, ...message } = REPLY;
+  const { reasoning_content: thought, tool_calls: called } = REPLY;
+  const message = { role: "assistant", content };
   if (reasoning.mode !== "none" && enableThinking) message.reasoning_content = thought;
   if (tools !== undefined && calls?.patterns?.length) message.tool_calls = called;
   const text = whole(message);
-  if (!text.startsWith(begin)) return message.content;
+  if (!text.startsWith(begin)) return REPLY.content;
   const written = text.slice(begin.length);
   const shown = written.endsWith(end) ? written.slice(0, written.length - end.length) : written;
   const isThought = message.reasoning_content !== undefined && !shown.includes(thought);
