@@ -27,6 +27,8 @@ FIRST = {"README.md": "index.md"}
 """Files of the repository that have another name in the site."""
 ALWAYS = ["README.md", "CONTRIBUTING.md"]
 
+PLAYGROUND = "**[Try it in this browser](playground/index.html)**: rules, sets and chat templates, token by token."
+
 WORKER = """// Browsers start no Worker from a file: there the script of the search runs in a frame instead.
 if (location.protocol === "file:")
   window.Worker = class extends EventTarget {
@@ -76,10 +78,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "assets/iframe-worker.js", content=WORKER))
-    notebooks = Path(config.site_dir).parent / "notebooks"  # as `./dev docs` has run them
-    for made_file in filter(Path.is_file, sorted(notebooks.rglob("*"))):
-        name = f"notebooks/{made_file.relative_to(notebooks).as_posix()}"
-        files.append(File.generated(config, name, abs_src_path=str(made_file)))
+    beside = Path(config.site_dir).parent
+    for part in ("notebooks", "playground"):  # as `./dev docs` has made them
+        for made_file in filter(Path.is_file, sorted((beside / part).rglob("*"))):
+            name = made_file.relative_to(beside).as_posix()
+            files.append(File.generated(config, name, abs_src_path=str(made_file)))
     return files
 
 
@@ -104,5 +107,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     if here.startswith("notebooks/"):
         notebook = f"{posixpath.splitext(posixpath.basename(here))[0]}.ipynb"
         return f"{FENCE.sub('', LINK.sub(replace, markdown))}\n[The page as a notebook]({notebook})\n"
+    if here == "index.md" and files.get_file_from_path("playground/index.html") is not None:
+        title, rest = markdown.split("\n", 1)
+        markdown = f"{title}\n\n{PLAYGROUND}\n{rest}"
     markdown = PICTURE.sub(r"![\2](\3#only-light)![\2](\1#only-dark)", markdown)
     return FENCE.sub("", LINK.sub(replace, markdown))

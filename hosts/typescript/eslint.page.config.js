@@ -2,7 +2,7 @@
 import js from "@eslint/js";
 import { defineConfig } from "eslint/config";
 
-const BROWSER = [
+export const BROWSER = [
   "Blob", "CustomEvent", "Event", "AbortController", "TextDecoderStream", "URL", "console", "document", "fetch",
   "getComputedStyle", "getSelection", "history", "innerHeight", "location", "matchMedia", "navigator", "performance",
   "sessionStorage", "setTimeout", "structuredClone", "window",

@@ -1,0 +1,131 @@
+/** The module, and the vocabulary over which rules are shown. */
+
+import { tokenizerOf } from "./bpe.js";
+import { load, Sampler, vocabFromTokenizerJson } from "./tokentrie/dist/web/src/index.js";
+
+let made;
+
+/** What all views share, loaded once. */
+export function engine() {
+  made ??= begin();
+  return made;
+}
+
+async function begin() {
+  const [json] = await Promise.all([text("vocab/tokenizer.json"), load({ schema: true })]);
+  const parsed = JSON.parse(json);
+  const vocab = vocabFromTokenizerJson(json, { tokenize: tokenizerOf(parsed) });
+  const added = new Set(parsed.added_tokens.map((token) => token.id));
+  const pieces = Array.from({ length: vocab.size }, (_, id) => latin(vocab.bytes([id])));
+  const ids = new Map();
+  for (const [id, piece] of pieces.entries()) if (piece !== "" && !added.has(id) && !ids.has(piece)) ids.set(piece, id);
+  const longest = Math.max(...[...ids.keys()].map((piece) => piece.length));
+  return { vocab, pieces, ids, longest, ends: new Set(vocab.endOfGeneration) };
+}
+
+async function text(address) {
+  const answer = await fetch(new URL(address, import.meta.url));
+  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${answer.statusText}`);
+  return answer.text();
+}
+
+/** Bytes as a text of one character each. */
+function latin(bytes) {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+}
+
+/** Tries before a text counts as one that cannot be walked to. */
+const MOST_STEPS = 3000;
+
+/** A constraint, and how far in it one is. */
+export class Walk {
+  #shared;
+  #sampler;
+  tokens = [];
+  /** Text behind the last token, with which the next one must begin. */
+  rest = "";
+
+  constructor(shared, constraint) {
+    this.#shared = shared;
+    this.#sampler = Sampler.create(shared.vocab, constraint, { after: "stop" });
+  }
+
+  free() {
+    this.#sampler.free();
+  }
+
+  /** What has been written, the rest with it. */
+  get text() {
+    return this.#shared.vocab.text(this.tokens) + decoded(this.rest);
+  }
+
+  /** Tokens that may come next, those that end the output aside; and whether it may end here. */
+  next() {
+    const { kind, ids } = this.#sampler.allowed();
+    const { ends, pieces } = this.#shared;
+    const here = [...ids].filter((id) => !ends.has(id) && pieces[id].startsWith(this.rest));
+    const forced = this.rest === "" ? [...this.#sampler.forced()].filter((id) => !ends.has(id)) : [];
+    // "open": any other token would end the value, which it may do here.
+    const mayEnd = this.rest === "" && (kind === "open" || ids.some((id) => ends.has(id)));
+    return { ids: here, forced, mayEnd };
+  }
+
+  take(tokens) {
+    this.#sampler.accept(tokens);
+    this.tokens.push(...tokens);
+    this.rest = "";
+  }
+
+  back() {
+    if (this.rest === "") {
+      if (this.tokens.pop() !== undefined) this.#sampler.rollback(1);
+    }
+    this.rest = "";
+  }
+
+  /**
+   * Goes to the end of a text, by the longest tokens that lead there. Gives the text that cannot come, "" where all
+   * can; then it stands in front of it.
+   */
+  goTo(text) {
+    this.#sampler.reset();
+    const bytes = latin(new TextEncoder().encode(text));
+    const { ids, longest, pieces } = this.#shared;
+    const path = [];
+    let best = { at: -1, path: [], isPart: false };
+    let steps = 0;
+    const walk = (at) => {
+      if (at === bytes.length) {
+        best = { at, path: [...path], isPart: true };
+        return true;
+      }
+      const listed = this.#sampler.allowed().ids;
+      const may = new Set(listed);
+      const left = bytes.slice(at);
+      const isPart = left.length < longest && listed.some((id) => pieces[id].startsWith(left));
+      const isBetter = isPart === best.isPart ? at > best.at : isPart;
+      if (isBetter) best = { at, path: [...path], isPart };
+      for (let length = Math.min(longest, left.length); length > 0; length--) {
+        const id = ids.get(left.slice(0, length));
+        if (!may.has(id)) continue;
+        if (++steps > MOST_STEPS) return false;
+        this.#sampler.accept(id);
+        path.push(id);
+        if (walk(at + length)) return true;
+        path.pop();
+        this.#sampler.rollback(1);
+      }
+      return false;
+    };
+    walk(0);
+    this.#sampler.reset();
+    this.tokens = best.path;
+    if (best.path.length > 0) this.#sampler.accept(best.path);
+    this.rest = best.isPart ? bytes.slice(best.at) : "";
+    return best.isPart ? "" : decoded(bytes.slice(best.at));
+  }
+}
+
+function decoded(bytes) {
+  return new TextDecoder().decode(Uint8Array.from(bytes, (one) => one.charCodeAt(0)));
+}

@@ -1,0 +1,146 @@
+/** The playground in Chromium, as the folder that a plain server gives out. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { delimiter, extname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { MODELS, NO_MODEL, NO_SCHEMA, WEB } from "./support.js";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const FOLDERS = (process.env["PATH"] ?? "").split(delimiter);
+const CHROMIUM = FOLDERS.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((file) => existsSync(file));
+const BUILT = existsSync(join(WEB, "dist", "web", "src", "index.js"));
+const SKIP =
+  CHROMIUM === undefined ? "there is no Chromium on PATH" : BUILT ? NO_MODEL || NO_SCHEMA : "npm run build makes dist";
+
+const TYPES: Record<string, string> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
+
+describe("the playground", { skip: SKIP }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "playground-"));
+  const faults: string[] = [];
+  let server: Server;
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    const tokenizer = join(MODELS, "tiny", "tokenizer.json");
+    execFileSync(join(WEB, "tools", "playground.sh"), [join(folder, "page"), tokenizer]);
+    server = createServer((request, response) => {
+      const path = decodeURIComponent(new URL(request.url ?? "/", "http://page").pathname);
+      const file = join(folder, "page", path === "/" ? "index.html" : path);
+      if (!existsSync(file)) return void response.writeHead(404).end();
+      response.setHeader("content-type", TYPES[extname(file)] ?? "text/plain").end(readFileSync(file));
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const bound = server.address();
+    const address = `http://127.0.0.1:${typeof bound === "object" && bound ? bound.port : 0}/`;
+    const { chromium } = await import("playwright-core");
+    const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+    browser = await chromium.launch({ executablePath: CHROMIUM as string, args });
+    page = await browser.newPage();
+    page.on("pageerror", (error) => faults.push(String(error)));
+    page.on("console", (message) => faults.push(message.text()));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(address)) faults.push(request.url());
+    });
+    await page.goto(address);
+    await page.waitForSelector("#panel-regex .verdict-line");
+  });
+  after(async () => {
+    await browser?.close();
+    server?.close();
+    rmSync(folder, { recursive: true });
+    assert.deepEqual(faults, []);
+  });
+
+  const field = (name: string, label: string) => page.locator(`#panel-${name}`).getByLabel(label, { exact: true });
+  const chips = (name: string) => page.locator(`#panel-${name} .chips .next`).allTextContents();
+  const open = (tab: string) => page.getByRole("tab", { name: tab, exact: true }).click();
+  /** Waits until what is typed has been read. */
+  const until = (selector: string, text: string) => page.locator(selector, { hasText: text }).first().waitFor();
+
+  it("a regular expression: typed, pressed, stepped back, refused, faulty", async () => {
+    await field("regex", "Regular expression").fill("(yes|yellow) ?[0-9]!");
+    await field("regex", "Text so far").fill("yes ");
+    await until("#panel-regex .verdict-line b", "10");
+    assert.deepEqual((await chips("regex")).sort(), [..."0123456789"]);
+    await page.locator("#panel-regex .next", { hasText: "7" }).click();
+    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7");
+    await page.locator("#panel-regex .run button").click();
+    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7!");
+    assert.equal(await page.locator("#panel-regex .badge").textContent(), "May end here");
+    await page.locator("#panel-regex button", { hasText: "Step back" }).click();
+    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7");
+    await field("regex", "Text so far").fill("yes x");
+    await until("#panel-regex .problem", "“x” may not come");
+    await field("regex", "Regular expression").fill("[a-");
+    await until("#panel-regex .problem", "$.regex");
+  });
+
+  it("grammars of three kinds", async () => {
+    await open("Grammar");
+    await until("#panel-grammar .verdict-line", "may come");
+    assert.ok((await chips("grammar")).includes(")"));
+    for (const [example, may] of [
+      ["Lists of lists", "]"],
+      ["A query", "␣WHERE"],
+    ] as const) {
+      await page.locator("#panel-grammar .chip", { hasText: example }).click();
+      assert.equal(await page.locator("#panel-grammar .problem").count(), 0);
+      const said = [...(await chips("grammar")), ...(await page.locator("#panel-grammar .strip").allTextContents())];
+      assert.ok(
+        said.some((one) => may.startsWith(one) || one.includes(may)),
+        `${example}: ${said.join(" ")}`,
+      );
+    }
+  });
+
+  it("a schema forces the names of its fields", async () => {
+    await open("JSON Schema");
+    await until("#panel-schema .run", "must come");
+    assert.match((await page.locator("#panel-schema .run code").textContent()) ?? "", /"role":"/);
+    const spec: unknown = JSON.parse((await page.locator("#panel-schema .copies pre").textContent()) ?? "");
+    assert.deepEqual(Object.keys(spec as object), ["json_schema", "whitespace"]);
+  });
+
+  it("a set parts where its texts do", async () => {
+    await open("Set");
+    await until("#panel-set .verdict-line", "may come");
+    await field("set", "Texts").fill("open_door\nopen_window\nclose");
+    await field("set", "Text so far").fill("open_");
+    await until("#panel-set .copies pre", '"close"');
+    await until("#panel-set .verdict-line b", "2");
+    assert.deepEqual((await chips("set")).map((one) => one[0]).sort(), ["d", "w"]);
+  });
+
+  it("chat templates: analysis, prompt, reply", async () => {
+    await open("Chat template");
+    const examples = page.locator("#panel-chat .chip");
+    assert.equal(await examples.count(), 3);
+    for (let nth = 0; nth < 3; nth++) {
+      await examples.nth(nth).click();
+      assert.match((await page.locator("#panel-chat .prompt").textContent()) ?? "", /Is it warm in Oslo\?/);
+      assert.match((await page.locator("#panel-chat .call").textContent()) ?? "", /^weather.*"city": "Oslo"/s);
+    }
+    await examples.nth(0).click();
+    assert.match((await page.locator("#panel-chat .facts").textContent()) ?? "", /Thinks.*<think>.*<tool_call>/s);
+    assert.equal(await page.locator("#panel-chat .thought").textContent(), "I should look at the weather.");
+    await field("chat", "A reply of the model").fill("It is warm.");
+    await until("#panel-chat .parsed .content", "It is warm.");
+    await field("chat", "Chat template").fill("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}");
+    await until("#panel-chat .prompt", "[user] Is it warm in Oslo?");
+    assert.equal(await page.locator("#panel-chat .problem").count(), 0);
+    await field("chat", "Chat template").fill("{% for m in");
+    await until("#panel-chat .problem", "line 1");
+  });
+});
