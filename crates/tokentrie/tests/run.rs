@@ -55,6 +55,7 @@ fn other(name: &str) -> Value {
         "logprobs" => json!(2),
         "timeout" => json!(1.5),
         "stop" => json!("x"),
+        "logit_bias" => json!({"5": -100}),
         _ => json!(true),
     }
 }
@@ -77,6 +78,9 @@ fn every_option_of_the_table_is_read_and_no_other() {
         (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
         (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
         (json!({"priority": 2_147_483_648_u32}), "$.priority: it must be an integer from -2147483648 to 2147483647"),
+        (json!({"logit_bias": {"05": 1}}), "$.logit_bias: it must be an object whose keys are token ids"),
+        (json!({"logit_bias": {"5": "x"}}), "$.logit_bias.5: it must be a number"),
+        (json!({"logit_bias": {"5": 1e39}}), "$.logit_bias.5: it must be a number"),
         (json!({"stop": 7}), "$.stop: it must be a text, or an array of texts"),
         (json!({"stop": ["a", 7]}), "$.stop[1]: it must be a string"),
         (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),
