@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tarfile
 import tempfile
 from pathlib import Path
@@ -19,18 +20,20 @@ def check_crates() -> str:
     """`cargo publish --dry-run`: packed, and compiled one after the other from what was packed."""
     folder = OUT / "crates"
     quick = {"CARGO_PROFILE_DEV_DEBUG": "false", "CARGO_TARGET_DIR": str(folder), "RUSTFLAGS": ""}
+    shutil.rmtree(folder / "package", ignore_errors=True)
     run("cargo", "publish", "--dry-run", "--workspace", "--allow-dirty", "--quiet", *WITHOUT_LLAMA, **quick)
-    packed = sorted((folder / "package").glob("*.crate"))
+    packed = {path.name: path for path in (folder / "package").rglob("*.crate")}  # where is cargo's own business
     listed = json.loads(run("cargo", "metadata", "--format-version=1", "--no-deps"))["packages"]
     public = {package["name"] for package in listed if package["publish"] is None}
-    names = {re.sub(r"-[\d.]+\.crate$", "", path.name) for path in packed}
+    names = {re.sub(r"-[\d.]+\.crate$", "", name) for name in packed}
     if names != public:
         raise FaultError(f"packed are {sorted(names)}, public are {sorted(public)}")
     for package in listed:
         lacks = [field for field in ("description", "license", "readme", "keywords") if not package[field]]
         if package["name"] in public and lacks:
             raise FaultError(f"{package['name']} lacks {lacks}")
-    said = f"{len(packed)} crates, {sum(path.stat().st_size for path in packed) // 1000} kB, compiled without llama.cpp"
+    length = sum(path.stat().st_size for path in packed.values()) // 1000
+    said = f"{len(packed)} crates, {length} kB, compiled without llama.cpp"
     if not any(package["repository"] for package in listed):
         return Differs(f"{said}; none names a repository: there is no public address yet")
     return said

@@ -48,12 +48,12 @@ def built(out: Path, cpu: str, light: bool = False, tree: Path = ROOT, target: P
     return wheel
 
 
-def complete(wheel: Path) -> None:
+def complete(wheel: Path, tree: Path = ROOT) -> None:
     """Adds docstrings, the licences of what is linked, and llama.cpp in the bill of materials."""
     run(ROOT / ".venv/bin/python", ROOT / "build_backend" / "tokentrie_build.py", "--document", wheel)
     with zipfile.ZipFile(wheel) as packed:
         bill = next(name for name in packed.namelist() if name.endswith(".cyclonedx.json"))
-        added = {bill: papers.with_llama(packed.read(bill))}
+        added = {bill: papers.with_llama(packed.read(bill), tree)}
     info = bill.split("/", 1)[0]
     added[f"{info}/licenses/THIRD-PARTY.txt"] = papers.notices("tokentrie-py").encode()
     rewrite_wheel(wheel, added)
@@ -97,12 +97,16 @@ def check_aarch64(light: bool = True) -> str:
 def check_same_bytes() -> str:
     """The wheel without llama.cpp, built twice in two folders: which of its files differ."""
     first = built(OUT / "same" / "first", "x86-64-v3", light=True)
+    complete(first)
     with copied_tree() as tree:
+        # Where the stub stands in the archive; the docstrings of the module come into it later.
+        shutil.copyfile(ROOT / "crates/tokentrie-py/_native.pyi", tree / "python/tokentrie/_native.pyi")
         second = built(OUT / "same" / "second", "x86-64-v3", True, tree, tree / "target")
+        complete(second, tree)
     if first.read_bytes() == second.read_bytes():
         return f"two builds in two folders: the same {first.stat().st_size:,} bytes"
     with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
-        if one.namelist() != other.namelist():
+        if set(one.namelist()) != set(other.namelist()):
             raise FaultError(f"two builds have other files: {set(one.namelist()) ^ set(other.namelist())}")
         different = [name for name in one.namelist() if one.read(name) != other.read(name)]
     return Differs(f"two builds in two folders differ in {', '.join(different) or 'the archive alone'}")
