@@ -1,6 +1,6 @@
 /** The spec of a rule, to take along. */
 
-import { h } from "./page/dom.js";
+import { copyText, h } from "./page/dom.js";
 
 const PROGRAMS = {
   JSON: (spec) => spec,
@@ -27,18 +27,10 @@ export function specPanel() {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.name === language));
   }
 
-  async function copy(name) {
+  function copy(name) {
     language = name;
     update();
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      told.textContent = "Copied";
-    } catch {
-      // Pages of plain http may not write to the clipboard: what is selected is copied by hand.
-      getSelection().selectAllChildren(code);
-      told.textContent = "Selected: press Ctrl+C to copy";
-    }
-    setTimeout(() => (told.textContent = ""), 3000);
+    return copyText(code, told, "Copied");
   }
 
   const group = h("div", { role: "group", "aria-label": "Copy as" }, buttons);

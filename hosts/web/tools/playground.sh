@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rm -rf "$out"
 mkdir -p "$out/page/style" "$out/tokentrie/dist" "$out/tokentrie/wasm" "$out/vocab"
 cp playground/* "$out"
-cp ../../python/tokentrie/serve/page/{dom.js,icon.svg} "$out/page"
+cp ../../python/tokentrie/serve/page/{dom.js,frame.js,icon.svg} "$out/page"
 cp ../../python/tokentrie/serve/page/style/*.css "$out/page/style"
 (cd dist && find . -name '*.js' -exec cp --parents -t "$out/tokentrie/dist" {} +)
 cp wasm/tokentrie-schema.wasm "$out/tokentrie/wasm"

@@ -1,7 +1,7 @@
 /** The request of a view as a program: curl, Python and TypeScript. What is shown runs as it stands. */
 
 import { address, chosen, key } from "./api.js";
-import { h } from "./dom.js";
+import { copyText, h } from "./dom.js";
 
 const WIDEST = 88;
 /**
@@ -178,18 +178,10 @@ export function copies(request) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.language === language));
   }
 
-  async function copy(name) {
+  function copy(name) {
     language = name;
     update();
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      told.textContent = `Copied as ${LANGUAGES[name][0]}`;
-    } catch {
-      // Pages of plain http may not write to the clipboard: what is selected is copied by hand.
-      getSelection().selectAllChildren(code);
-      told.textContent = "Selected: press Ctrl+C to copy";
-    }
-    setTimeout(() => (told.textContent = ""), 3000);
+    return copyText(code, told, `Copied as ${LANGUAGES[name][0]}`);
   }
 
   const element = h(

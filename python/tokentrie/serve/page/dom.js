@@ -91,6 +91,19 @@ export function reveal(element) {
   element.scrollIntoView({ block: "start", behavior });
 }
 
+/** Copies what an element shows, and tells of it for a while. */
+export async function copyText(element, told, text) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    told.textContent = text;
+  } catch {
+    // Pages of plain http may not write to the clipboard: what is selected is copied by hand.
+    getSelection().selectAllChildren(element);
+    told.textContent = "Selected: press Ctrl+C to copy";
+  }
+  setTimeout(() => (told.textContent = ""), 3000);
+}
+
 /** A count with its noun. */
 export function count(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;

@@ -1,33 +1,23 @@
-/** The frame of the page: tabs, the key, the model, dark or light, and whether the server is there. */
+/** What the page begins with: its views, the key, the model, and whether the server is there. */
 
 import { ask, chosen, key } from "./api.js";
 import { chat } from "./chat.js";
 import { decide } from "./decide.js";
 import { h } from "./dom.js";
+import { at, onTab, select } from "./frame.js";
 import { routes } from "./routes.js";
 import { sets } from "./sets.js";
 import { write } from "./write.js";
 
-const at = (identity) => document.getElementById(identity);
-const tabs = [...document.querySelectorAll("[role=tab]")];
-// Names of views stand in the address; panels are called otherwise, so that the browser does not jump to them.
-const nameOf = (tab) => tab.id.replace("tab-", "");
 const views = { decide, write, chat, sets, routes };
 const shown = {};
 
 /** Shows a tab; a view is made when it is first shown. */
 function show(name, focus = false) {
-  for (const tab of tabs) {
-    const is = nameOf(tab) === name;
-    tab.setAttribute("aria-selected", String(is));
-    tab.tabIndex = is ? 0 : -1;
-    at(tab.getAttribute("aria-controls")).hidden = !is;
-    if (is && focus) tab.focus();
-  }
+  select(name, focus);
   shown[name] ??= views[name](at(`panel-${name}`)) ?? {};
   shown[name].refresh?.();
   document.title = `tokentrie: ${name}`;
-  if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
 }
 
 function fromAddress() {
@@ -35,15 +25,7 @@ function fromAddress() {
   if (name in views || name === "") show(name || "decide");
 }
 
-for (const [number, tab] of tabs.entries()) {
-  tab.addEventListener("click", () => show(nameOf(tab)));
-  tab.addEventListener("keydown", (event) => {
-    const steps = { ArrowRight: number + 1, ArrowLeft: number - 1 + tabs.length, Home: 0, End: tabs.length - 1 };
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    show(nameOf(tabs[steps[event.key] % tabs.length]), true);
-  });
-}
+onTab(show);
 window.addEventListener("hashchange", fromAddress);
 
 // Ctrl+Enter does what the view's first button does, from any of its fields.
@@ -137,18 +119,6 @@ function take(model) {
   chosen.model = model;
   document.body.classList.toggle("tiny", model === "tiny");
   window.dispatchEvent(new Event("model-changed"));
-}
-
-/* ---- dark or light ---- */
-
-at("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const isDark = getComputedStyle(root).colorScheme === "dark" || matches(root);
-  root.style.colorScheme = isDark ? "light" : "dark";
-});
-
-function matches(root) {
-  return !root.style.colorScheme && matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 fromAddress();

@@ -4,8 +4,8 @@ import { Problems, ask } from "./api.js";
 import { h, lead } from "./dom.js";
 
 /** What a field takes, in a few words. */
-function kind(schema, name = (ref) => ref.split("/").pop()) {
-  if (schema.$ref) return plain(name(schema.$ref));
+function kind(schema) {
+  if (schema.$ref) return plain(schema.$ref.split("/").pop());
   const all = schema.anyOf ?? schema.oneOf;
   if (all) return [...new Set(all.filter((one) => one.type !== "null").map((one) => kind(one)))].join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
