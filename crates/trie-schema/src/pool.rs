@@ -274,6 +274,8 @@ fn move_to(
 ) -> Result<(), String> {
     if back > 0 {
         live.parser.rollback(back).map_err(|error| error.to_string())?;
+        // Its last mask is known by its row and lexer state, which another text that is as long may have, too.
+        live.parser.invalidate_bias_cache();
     }
     let mut read = 0;
     for token in shared.tokens_to(to) {

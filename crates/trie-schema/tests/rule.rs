@@ -1,6 +1,6 @@
 //! JSON Schemas and Lark grammars beside rules of other kinds.
 
-use crate::common::{Random, id, pieces, vocab};
+use crate::common::{Random, id, legal, pieces, vocab, walk};
 use proptest::prelude::*;
 use std::sync::Arc;
 use test_budget::computed;
@@ -114,6 +114,40 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_mask_tells_of_its_own_text_only() {
+    let mut random = Random(11);
+    for of in READ {
+        let schema = JsonSchema::new(of, SchemaOptions::default()).unwrap();
+        let over = || schema.over(&single_bytes()).unwrap();
+        // What was asked once is kept, so each text is the first of its kind for a few others only.
+        for _ in 0..40 {
+            let all = over();
+            for _ in 0..6 {
+                let mut texts = std::iter::repeat_with(|| document(&mut random, 2).into_bytes());
+                let text = texts.find(|text| text.starts_with(b"{") || text.starts_with(b"[")).unwrap();
+                let alone = over();
+                let (mut one, mut other) = (all.start(), alone.start());
+                for &byte in text.iter().take(1 + random.below(12)) {
+                    if alone.advance(&mut other, id(byte.into())).is_none() {
+                        break;
+                    }
+                    all.advance(&mut one, id(byte.into())).unwrap();
+                }
+                assert_eq!(legal(&all, &one), legal(&alone, &other), "{of}: {}", String::from_utf8_lossy(&text));
+            }
+        }
+    }
+    // Two texts of one length, both in the blank after a colon: the lexer tells no difference.
+    let schema = r#"{"type": "object", "properties": {"b": {"const": 1}}}"#;
+    let object = JsonSchema::new(schema, SchemaOptions::default()).unwrap().over(&single_bytes()).unwrap();
+    let after = |text: &str| {
+        legal(&object, &walk(&object, &text.bytes().map(|byte| id(byte.into())).collect::<Vec<_>>()).unwrap()).0
+    };
+    assert!(after(r#"{"c": "#).contains(&id(b'{'.into())));
+    assert!(!after(r#"{"b": "#).contains(&id(b'{'.into())));
 }
 
 #[test]
