@@ -297,6 +297,55 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(3000)))]
+
+    /// Free text, its stop and what follows, in any tokens but those with something of all three.
+    #[test]
+    fn a_token_may_end_a_stop_and_begin_what_follows(
+        written in prop::collection::vec(prop::sample::select(vec!["a", "n", "x", "\"", ", ", "é", " "]), 0..6),
+        stops in prop::sample::subsequence(vec!["\"", "\n\n", ", ", "a", "é", "na", "\", \"", "x"], 1..4),
+        literal in prop::sample::select(vec!["", "", "R", "\"a", " "]),
+        value in prop::sample::select(vec!["ann", "yes", "anna", "ab", "no"]),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 30),
+    ) {
+        let (vocab, written) = (vocab(), written.concat());
+        let end = |stop: &&str, text: &str| text.find(*stop).map(|at| (at + stop.len(), at, stop.len()));
+        if stops.iter().any(|stop| end(stop, &written).is_some()) {
+            return Ok(());
+        }
+        for stop in &stops {
+            let then = if literal.starts_with(stop) { literal.to_owned() } else { format!("{stop}{literal}") };
+            let text = format!("{written}{then}{value}");
+            // The one that ends first, and of those that end at once the longest.
+            let Some((over, begin, _)) = stops.iter().filter_map(|stop| end(stop, &text)).min() else { unreachable!() };
+            if (over, begin) != (written.len() + stop.len(), written.len()) {
+                continue;
+            }
+            let parts = [
+                Part::text("t", stops.iter().copied(), 30),
+                Part::Literal(literal.to_owned()),
+                Part::Slot { name: "s".to_owned(), values: SlotValues::Rule(rule("[a-z]{1,5}")) },
+            ];
+            let form = Form::new(parts).unwrap();
+            let walk = FormConstraint::new(form.into(), &vocab, FormOptions::default()).unwrap();
+            let (mut state, mut at, mut picks) = (walk.start(), 0, picks.iter().cycle());
+            while at < text.len() {
+                let fits = |token: &TokenId| {
+                    let piece = vocab.piece(*token).unwrap();
+                    vocab.is_text(*token) && text.as_bytes()[at..].starts_with(piece) && !(at < begin && at + piece.len() > over)
+                };
+                let tokens: Vec<TokenId> = TokenId::all(vocab.len()).filter(fits).collect();
+                let token = *picks.next().unwrap().get(&tokens);
+                prop_assert!(walk.advance(&mut state, token).is_some(), "{token} at {at} of {text:?}, {stops:?}");
+                at += vocab.piece(token).unwrap().len();
+            }
+            let values: Vec<_> = walk.values(&state, true).into_iter().map(|field| field.name.unwrap()).collect();
+            prop_assert_eq!(values, [written.as_str(), value]);
+        }
+    }
+}
+
 fn bytes_lossy(vocab: &Vocab, tokens: &[TokenId]) -> String {
     String::from_utf8_lossy(&vocab.join(tokens).unwrap()).into_owned()
 }

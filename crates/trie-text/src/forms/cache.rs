@@ -1,6 +1,6 @@
 //! What a form worked out, kept for the next time.
 
-use super::options::Overshoot;
+use super::options::FormOptions;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
 use lru::LruCache;
@@ -15,7 +15,7 @@ use trie_core::TokenId;
 pub(super) struct Cache {
     pub(super) sets: Kept<(String, usize, Written), SlotSet>,
     /// By what stands before and is not written yet.
-    pub(super) rules: Kept<(String, usize, Vec<u8>, Overshoot), SlotRule>,
+    pub(super) rules: Kept<(String, usize, Vec<u8>, FormOptions), SlotRule>,
     pub(super) texts: Kept<(String, usize), [TokenId]>,
 }
 

@@ -121,12 +121,15 @@ impl FormConstraint {
     /// tokens are taken back, it is not written: what follows may have no place for it.
     fn carry(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         if self.takes_back() {
-            inner(state).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
+            inner(&state.at).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
             return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
         }
         let mut after = self.behind(state)?;
         while !self.goes_on(&mut after, token)? {
+            if let Some(crossed) = self.crossed(&after, token) {
+                return Some(crossed);
+            }
             after = self.behind(&after)?;
         }
         Some(after)
@@ -134,7 +137,7 @@ impl FormConstraint {
 
     /// After a value that might go on where what follows tells its end.
     fn behind(&self, state: &FormState) -> Option<FormState> {
-        let (constraint, at) = inner(state)?;
+        let (constraint, at) = inner(&state.at)?;
         (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.ended(state))
     }
 }
@@ -151,8 +154,8 @@ fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
 }
 
 /// The constraint of a slot or text, and where it is.
-fn inner(state: &FormState) -> Option<(&AnyConstraint, &AnyState)> {
-    match &state.at {
+pub(super) fn inner(at: &At) -> Option<(&AnyConstraint, &AnyState)> {
+    match at {
         At::Set(set, at) => Some((set.constraint(), at)),
         At::Rule { rule, at, .. } => Some((rule.constraint(), at)),
         At::Held(rules, at) => Some((rules.constraint(at), at.position())),
@@ -187,9 +190,9 @@ impl Constraint for FormConstraint {
             }
             At::Held(rules, at) => rules.constraint(at).next(at.position(), scratch),
             At::Set(..) | At::Rule { .. } => {
-                let Some((constraint, at)) = inner(state) else { return NOTHING };
+                let Some((constraint, at)) = inner(&state.at) else { return NOTHING };
                 if constraint.ending(at) != Ending::May {
-                    return Next { ending: Ending::No, ..constraint.next(at, scratch) };
+                    return Next { ending: Ending::No, tokens: self.or_crossing(state, constraint, at, scratch) };
                 }
                 if self.is_open(state) {
                     return constraint.next(at, scratch);
@@ -203,8 +206,8 @@ impl Constraint for FormConstraint {
 
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
         if !self.goes_on(state, token)? {
-            // Perhaps a value ended that might have gone on.
-            *state = self.carry(state, token)?;
+            // Perhaps a value ended that might have gone on, or the token goes beyond a stop.
+            *state = self.crossed(state, token).or_else(|| self.carry(state, token))?;
         }
         Some(Role::Value)
     }
@@ -213,7 +216,7 @@ impl Constraint for FormConstraint {
         match &state.at {
             At::Over => Ending::Must,
             At::Held(rules, at) if !self.takes_back() => rules.constraint(at).ending(at.position()),
-            At::Set(..) | At::Rule { .. } => match inner(state).map(|(constraint, at)| constraint.ending(at)) {
+            At::Set(..) | At::Rule { .. } => match inner(&state.at).map(|(constraint, at)| constraint.ending(at)) {
                 Some(Ending::May) if self.is_open(state) => Ending::May,
                 _ => Ending::No,
             },
@@ -222,8 +225,11 @@ impl Constraint for FormConstraint {
     }
 
     fn forced_token(&self, state: &FormState, scratch: &mut Scratch) -> Option<TokenId> {
-        match inner(state) {
-            Some((constraint, at)) if constraint.ending(at) == Ending::No => constraint.forced_token(at, scratch),
+        match inner(&state.at) {
+            Some((constraint, at)) if constraint.ending(at) == Ending::No => {
+                let is_only = self.crossings_here(state).next().is_none();
+                is_only.then(|| constraint.forced_token(at, scratch)).flatten()
+            }
             _ => {
                 let Next { tokens, ending } = self.next(state, scratch);
                 (ending == Ending::No).then(|| tokens.only()).flatten()
@@ -250,7 +256,7 @@ impl Constraint for FormConstraint {
     fn problem(&self, state: &FormState) -> Option<Problem> {
         match &state.at {
             At::Failed(problem) => Some(problem.clone()),
-            _ => inner(state).and_then(|(constraint, at)| constraint.problem(at)),
+            _ => inner(&state.at).and_then(|(constraint, at)| constraint.problem(at)),
         }
     }
 
@@ -286,7 +292,7 @@ impl Special for FormConstraint {
 
 impl FormConstraint {
     /// Takes a token of the part; whether it is one. `None` where no part takes it.
-    fn goes_on(&self, state: &mut FormState, token: TokenId) -> Option<bool> {
+    pub(super) fn goes_on(&self, state: &mut FormState, token: TokenId) -> Option<bool> {
         let goes_on = match &mut state.at {
             At::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
             At::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
@@ -350,7 +356,7 @@ impl FormConstraint {
             let mut after = self.behind(state);
             while let Some(state) = after {
                 after = self.behind(&state);
-                let tokens = match inner(&state).filter(|_| after.is_some()) {
+                let tokens = match inner(&state.at).filter(|_| after.is_some()) {
                     Some((constraint, at)) => constraint.next(at, scratch).tokens,
                     None => self.next(&state, scratch).tokens,
                 };

@@ -20,18 +20,23 @@ impl FormConstraint {
 
     /// At the part with this number or at the one after the literal there, which may be over already.
     fn entered(&self, filled: Option<Arc<Filled>>, before: Written, part: usize) -> Result<FormState, FormError> {
-        let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
-        let (lead, at) = self.beginning(part, &before)?;
-        let at = if lead.is_empty() { at } else { At::Lead(lead.into(), Arc::new(at)) };
+        let (part, at) = self.beginning(part, &before)?;
         let last = LastToken::Written;
         Ok(FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last })
     }
 
-    /// What must be written before a part, and where the part begins.
-    fn beginning(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, At), FormError> {
+    /// The part with this number or the one after the literal there, and where it begins: before it what must be
+    /// written.
+    pub(super) fn beginning(&self, part: usize, before: &Written) -> Result<(usize, At), FormError> {
+        let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
+        let (lead, at) = self.lead_and_part(part, before)?;
+        Ok((part, if lead.is_empty() { at } else { At::Lead(lead.into(), Arc::new(at)) }))
+    }
+
+    fn lead_and_part(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, At), FormError> {
         let rest = || before.rest_tokens(&self.vocab);
         let rule = |before: &Written| {
-            let rule = self.form.rule(part, before, &self.vocab, self.options.overshoot)?;
+            let rule = self.form.rule(part, before, &self.vocab, self.options)?;
             let lead = if rule.stands_alone() { rest()? } else { Vec::new() };
             Ok((lead, At::Rule { at: rule.constraint().start(), whole: None, rule }))
         };
@@ -224,6 +229,18 @@ impl FormConstraint {
             }
             _ => self.form.literal(state.part + 1).to_owned(),
         };
+        let (field, written) = self.with_field(state, rest, value, &then);
+        self.next_part(state, field, written)
+    }
+
+    /// The field of such a text, and what is written with it where this follows.
+    pub(super) fn with_field(
+        &self,
+        state: &FormState,
+        rest: usize,
+        value: String,
+        then: &str,
+    ) -> (FilledField, Written) {
         let before = &*state.before;
         let text = format!("{}{value}{then}", before.text);
         let from = before.text.len() - rest;
@@ -240,8 +257,7 @@ impl FormConstraint {
         let field = FilledField { name: self.name_of(state.part), value, index: None, tokens: tokens.clone() };
         let tokens = [before.tokens.as_slice(), &tokens].concat();
         let rest = ahead.len().saturating_sub(spelled);
-        let written = Written { text, rest, tokens };
-        self.next_part(state, field, written)
+        (field, Written { text, rest, tokens })
     }
 
     fn next_part(&self, state: &FormState, field: FilledField, written: Written) -> Result<FormState, FormError> {
@@ -253,7 +269,7 @@ impl FormConstraint {
         self.form.parts().get(part).and_then(Part::name).unwrap_or_default().to_owned()
     }
 
-    fn spelled(&self, tokens: &[TokenId]) -> Vec<u8> {
+    pub(super) fn spelled(&self, tokens: &[TokenId]) -> Vec<u8> {
         tokens.iter().flat_map(|&token| self.vocab.piece(token).unwrap_or_default()).copied().collect()
     }
 

@@ -39,6 +39,11 @@ impl FreeText {
         }
     }
 
+    /// Where the stop begins that is written.
+    pub(super) fn stop(&self) -> Option<usize> {
+        self.stop
+    }
+
     /// Whether the stop is written.
     pub(super) fn is_over(&self) -> bool {
         self.stop.is_some()

@@ -2,6 +2,7 @@
 
 mod cache;
 mod constraint;
+mod crossing;
 mod error;
 mod filling;
 mod free_text;

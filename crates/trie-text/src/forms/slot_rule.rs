@@ -3,11 +3,12 @@
 //! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
 //! go on, or with the first token of what stands behind.
 
-use super::options::Overshoot;
+use super::crossing::Crossing;
+use super::options::{FormOptions, Overshoot};
 use super::slot_set::{SlotHere, Written};
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, AnyState, Constraint, Ending, SpanRules, TokenId};
 use trie_rules::{AnyRule, ByRuleError, MaskLimits, Regex, SpelledBetween};
 
@@ -19,6 +20,8 @@ pub(super) struct SlotRule {
     /// `None` where it stands alone.
     between: Option<Arc<dyn SpelledBetween>>,
     max_tokens: Option<usize>,
+    /// Of free text, once it was asked for.
+    pub(super) crossings: OnceLock<Box<[Crossing]>>,
 }
 
 impl SlotRule {
@@ -64,8 +67,13 @@ impl Form {
         let begun = || stops.iter().filter(|stop| stop.as_bytes().starts_with(written));
         let own = || begun().find(|stop| literal.starts_with(*stop));
         let stop = whole.or_else(own).or_else(|| begun().next()).map_or("", String::as_str);
-        let stays = overshoot == Overshoot::Refused && !literal.starts_with(stop);
-        if stays { format!("{stop}{literal}") } else { literal.to_owned() }
+        if overshoot == Overshoot::Refused { self.after_stop(index, stop) } else { literal.to_owned() }
+    }
+
+    /// This stop of the text that is the part at `index`, where no literal begins with it, and the literal behind it.
+    pub(super) fn after_stop(&self, index: usize, stop: &str) -> String {
+        let literal = self.literal(index + 1);
+        if literal.starts_with(stop) { literal.to_owned() } else { format!("{stop}{literal}") }
     }
 
     /// The rule of the slot or text that is the part at `index`, after what was written. What is not written of that
@@ -78,7 +86,7 @@ impl Form {
         index: usize,
         written: &Written,
         vocab: &Arc<Vocab>,
-        overshoot: Overshoot,
+        options: FormOptions,
     ) -> Result<Arc<SlotRule>, FormError> {
         let literal = self.literal(index + 1);
         let (name, rule, behind, max_tokens) = match self.parts().get(index) {
@@ -89,7 +97,7 @@ impl Form {
             _ => return Err(FormError::NoSlot { index }),
         };
         let before = written.rest_bytes();
-        let key = (vocab.fingerprint().to_owned(), index, before.to_vec(), overshoot);
+        let key = (vocab.fingerprint().to_owned(), index, before.to_vec(), options);
         self.cache.rules.get_or_make(key, |_| {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
             let rule = rule.map_or_else(|| self.free_text(index), Arc::clone);
@@ -113,7 +121,8 @@ impl Form {
                 }
             }
             let rules = SpanRules::of(constraint, vocab.len())?.with_end_tokens(ends)?;
-            Ok(Arc::new(SlotRule { rules: Arc::new(rules), between, max_tokens }))
+            let crossings = OnceLock::new();
+            Ok(Arc::new(SlotRule { rules: Arc::new(rules), between, max_tokens, crossings }))
         })
     }
 

@@ -83,6 +83,11 @@ impl Scratch {
         (&mut self.ids, self.inner.get_or_insert_default())
     }
 
+    /// The buffers for ids and bits, and scratch for a constraint inside this one.
+    pub fn split_words(&mut self) -> (&mut Vec<TokenId>, &mut Vec<u32>, &mut Self) {
+        (&mut self.ids, &mut self.words, self.inner.get_or_insert_default())
+    }
+
     /// The buffers for ids and weights, and scratch for a constraint inside this one.
     pub fn split_weighted(&mut self) -> (&mut Vec<TokenId>, &mut WeightedList, &mut Self) {
         (&mut self.ids, &mut self.weighted, self.inner.get_or_insert_default())

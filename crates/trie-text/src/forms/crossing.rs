@@ -1,0 +1,134 @@
+//! Tokens that end the stop of free text and begin what follows it, where no token is taken back.
+//!
+//! By its rule a text ends with the last byte of its stop. So what is left of a stop is given to the part that follows,
+//! as text before it that is not written yet: its tokens are those of both.
+
+use super::constraint::{FormConstraint, inner};
+use super::free_text::FreeText;
+use super::slot_set::Written;
+use super::state::{At, Filled, FormState, LastToken};
+use super::{Overshoot, Part};
+use std::sync::Arc;
+use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tokens};
+
+/// The most bytes of a character.
+const CHARACTER: usize = 4;
+
+/// Where some of a stop is written, and a token may go beyond it.
+#[derive(Debug)]
+pub(super) struct Crossing {
+    stop: String,
+    /// Bytes of the stop that are written.
+    written: usize,
+    /// Ascending.
+    tokens: Box<[TokenId]>,
+}
+
+impl FormConstraint {
+    /// Those that may come here.
+    pub(super) fn crossings_here<'a>(&'a self, state: &'a FormState) -> impl Iterator<Item = &'a Crossing> {
+        let (all, stops) = self.crossings(state).unwrap_or_default();
+        let longest = stops.iter().map(String::len).max().unwrap_or_default();
+        let tail = if all.is_empty() { Vec::new() } else { self.tail(&state.tokens, longest + CHARACTER) };
+        all.iter().filter(move |crossing| {
+            let (begun, left) = crossing.stop.as_bytes().split_at(crossing.written);
+            let Some(value) = tail.strip_suffix(begun) else { return false };
+            // Not inside a character, and not where another stop ends the text before.
+            let mut text = FreeText::default();
+            text.push(&tail, stops);
+            text.push(left, stops);
+            value.utf8_chunks().last().is_none_or(|chunk| chunk.invalid().is_empty())
+                && text.stop() == Some(value.len())
+        })
+    }
+
+    /// All of the free text that is written, and its stops.
+    fn crossings<'a>(&'a self, state: &'a FormState) -> Option<(&'a [Crossing], &'a [String])> {
+        let At::Rule { rule, .. } = &state.at else { return None };
+        let Some(Part::Text { pattern: None, stops, .. }) = self.form.parts().get(state.part) else { return None };
+        let find = || stops.iter().flat_map(|stop| self.beyond(state.part, stop)).collect();
+        (self.options.overshoot == Overshoot::Refused).then(|| (&**rule.crossings.get_or_init(find), stops.as_slice()))
+    }
+
+    /// Where what follows a stop can begin in a token that ends it.
+    fn beyond<'a>(&'a self, part: usize, stop: &'a str) -> impl Iterator<Item = Crossing> + 'a {
+        (0..stop.len()).filter_map(move |written| {
+            let left = &stop.as_bytes()[written..];
+            let goes_beyond = |&token: &TokenId| self.vocab.piece(token).is_some_and(|piece| piece.len() > left.len());
+            // Before what follows is worked out: mostly no token is so long.
+            self.vocab.tokens_with_prefix(left).iter().find(|token| goes_beyond(token))?;
+            let (_, at) = self.beginning(part + 1, &self.left_of(part, stop, written)?).ok()?;
+            let tokens: Box<[TokenId]> = match &at {
+                At::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
+                at => {
+                    let (constraint, at) = inner(at)?;
+                    constraint.next(at, &mut Scratch::default()).tokens.iter().filter(goes_beyond).collect()
+                }
+            };
+            (!tokens.is_empty()).then(|| Crossing { stop: stop.to_owned(), written, tokens })
+        })
+    }
+
+    /// What is left of a stop and the literal behind it: alone, so that the same follows every text. `None` where a
+    /// character is cut.
+    fn left_of(&self, part: usize, stop: &str, written: usize) -> Option<Written> {
+        let text = self.form.after_stop(part, stop).get(written..)?.to_owned();
+        Some(Written { rest: text.len(), text, tokens: Vec::new() })
+    }
+
+    /// What a part allows, and tokens that go beyond the stop of a text.
+    pub(super) fn or_crossing<'a>(
+        &self,
+        state: &FormState,
+        constraint: &'a AnyConstraint,
+        at: &'a AnyState,
+        scratch: &'a mut Scratch,
+    ) -> Tokens<'a> {
+        let mut more: Vec<TokenId> =
+            self.crossings_here(state).flat_map(|crossing| &crossing.tokens).copied().collect();
+        if more.is_empty() {
+            return constraint.next(at, scratch).tokens;
+        }
+        let (ids, words, scratch) = scratch.split_words();
+        let tokens = constraint.next(at, scratch).tokens;
+        let Tokens::Mask(mask) = tokens else {
+            more.extend(tokens.iter());
+            more.sort_unstable();
+            more.dedup();
+            ids.clone_from(&more);
+            return Tokens::Ids(ids);
+        };
+        words.clear();
+        words.extend(mask.words());
+        for token in more {
+            words[token.index() / 32] |= 1 << (token.index() % 32);
+        }
+        Mask::new(words, self.vocab.len()).map_or_else(Tokens::default, Tokens::Mask)
+    }
+
+    /// After a token that goes beyond the stop of a text: the text is over, and the token is of what follows.
+    pub(super) fn crossed(&self, state: &FormState, token: TokenId) -> Option<FormState> {
+        let crossing = self.crossings_here(state).find(|crossing| crossing.tokens.binary_search(&token).is_ok())?;
+        let mut value = self.spelled(&state.tokens);
+        value.truncate(value.len() - crossing.written);
+        let then = self.form.after_stop(state.part, &crossing.stop);
+        let (field, before) = self.with_field(state, state.before.rest, String::from_utf8(value).ok()?, &then);
+        let (part, at) =
+            self.beginning(state.part + 1, &self.left_of(state.part, &crossing.stop, crossing.written)?).ok()?;
+        let filled = Some(Arc::new(Filled { field, before: state.filled.clone() }));
+        let before = Arc::new(before);
+        let mut after = FormState { filled, before, tokens: Vec::new(), part, at, last: LastToken::Written };
+        self.goes_on(&mut after, token)?.then_some(after)
+    }
+
+    /// So many bytes of what tokens spell, from the end, or some more.
+    fn tail(&self, tokens: &[TokenId], bytes: usize) -> Vec<u8> {
+        let mut spelled = 0;
+        let piece = |token: &TokenId| self.vocab.piece(*token).map_or(0, <[u8]>::len);
+        let reached = tokens.iter().rposition(|token| {
+            spelled += piece(token);
+            spelled >= bytes
+        });
+        self.spelled(&tokens[reached.unwrap_or(0)..])
+    }
+}
