@@ -333,7 +333,8 @@ proptest! {
             while at < text.len() {
                 let fits = |token: &TokenId| {
                     let piece = vocab.piece(*token).unwrap();
-                    vocab.is_text(*token) && text.as_bytes()[at..].starts_with(piece) && !(at < begin && at + piece.len() > over)
+                    let is_of_all = at < begin && at + piece.len() > over;
+                    vocab.is_text(*token) && text.as_bytes()[at..].starts_with(piece) && !is_of_all
                 };
                 let tokens: Vec<TokenId> = TokenId::all(vocab.len()).filter(fits).collect();
                 let token = *picks.next().unwrap().get(&tokens);

@@ -71,7 +71,7 @@ impl Constraint for HeldContent {
         if !begins && at.content.is_none() {
             return self.before.next(before, scratch);
         }
-        let (ids, scratch) = scratch.split();
+        let (ids, _, scratch) = scratch.split();
         ids.clear();
         let mut denied = None;
         match self.before.next(before, scratch).tokens {

@@ -5,6 +5,7 @@
 
 use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
+use super::slot_rule::Crossing;
 use super::slot_set::Written;
 use super::state::{At, Filled, FormState, LastToken};
 use super::{Overshoot, Part};
@@ -13,16 +14,6 @@ use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tok
 
 /// The most bytes of a character.
 const CHARACTER: usize = 4;
-
-/// Where some of a stop is written, and a token may go beyond it.
-#[derive(Debug)]
-pub(super) struct Crossing {
-    stop: String,
-    /// Bytes of the stop that are written.
-    written: usize,
-    /// Ascending.
-    tokens: Box<[TokenId]>,
-}
 
 impl FormConstraint {
     /// Those that may come here.
@@ -89,7 +80,7 @@ impl FormConstraint {
         if more.is_empty() {
             return constraint.next(at, scratch).tokens;
         }
-        let (ids, words, scratch) = scratch.split_words();
+        let (ids, words, scratch) = scratch.split();
         let tokens = constraint.next(at, scratch).tokens;
         let Tokens::Mask(mask) = tokens else {
             more.extend(tokens.iter());

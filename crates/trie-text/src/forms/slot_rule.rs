@@ -3,7 +3,6 @@
 //! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
 //! go on, or with the first token of what stands behind.
 
-use super::crossing::Crossing;
 use super::options::{FormOptions, Overshoot};
 use super::slot_set::{SlotHere, Written};
 use super::{Form, FormError, Part, SlotValues};
@@ -22,6 +21,16 @@ pub(super) struct SlotRule {
     max_tokens: Option<usize>,
     /// Of free text, once it was asked for.
     pub(super) crossings: OnceLock<Box<[Crossing]>>,
+}
+
+/// Where some of a text's stop is written, and a token may go beyond it.
+#[derive(Debug)]
+pub(super) struct Crossing {
+    pub(super) stop: String,
+    /// Bytes of the stop that are written.
+    pub(super) written: usize,
+    /// Ascending.
+    pub(super) tokens: Box<[TokenId]>,
 }
 
 impl SlotRule {

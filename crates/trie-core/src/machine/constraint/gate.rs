@@ -428,7 +428,7 @@ impl Constraint for ThinkGate {
             Place::Must(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
             Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
             Place::Then => {
-                let (ids, scratch) = scratch.split();
+                let (ids, _, scratch) = scratch.split();
                 Self::unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
             }
         }

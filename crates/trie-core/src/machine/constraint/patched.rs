@@ -245,7 +245,7 @@ impl Constraint for PatchedTrie {
             (None, Some((added, at))) => added.next(at, scratch),
             (None, None) => Next { tokens: Tokens::Ids(&[]), ending: Ending::No },
             (Some((left, here)), Some((added, there))) => {
-                let (ids, inner) = scratch.split();
+                let (ids, _, inner) = scratch.split();
                 merge(ids, left.next(here, inner).tokens.iter(), added.tokens_of(there));
                 Next { tokens: Tokens::Ids(ids), ending: at.ending() }
             }

@@ -78,13 +78,8 @@ impl Scratch {
         self.kept_words.insert(words)
     }
 
-    /// The buffer for ids, and scratch for a constraint inside this one.
-    pub fn split(&mut self) -> (&mut Vec<TokenId>, &mut Self) {
-        (&mut self.ids, self.inner.get_or_insert_default())
-    }
-
     /// The buffers for ids and bits, and scratch for a constraint inside this one.
-    pub fn split_words(&mut self) -> (&mut Vec<TokenId>, &mut Vec<u32>, &mut Self) {
+    pub fn split(&mut self) -> (&mut Vec<TokenId>, &mut Vec<u32>, &mut Self) {
         (&mut self.ids, &mut self.words, self.inner.get_or_insert_default())
     }
 
@@ -326,8 +321,7 @@ impl<'a> WeightedTokens<'a> {
 
 impl<'a> Mask<'a> {
     /// The first `n_vocab` bits of these words; `None` if there are more or fewer words than those bits need, or if a
-    /// bit after them
-    /// is set.
+    /// bit after them is set.
     pub fn new(words: &'a [u32], n_vocab: usize) -> Option<Self> {
         let tail = n_vocab % 32;
         let clean = tail == 0 || words.last().is_none_or(|&last| last >> tail == 0);
