@@ -2,25 +2,14 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { delimiter, extname, join } from "node:path";
+import { extname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import type * as Tokentrie from "../src/index.js";
-import { MODELS, NO_MODEL, vectors, WEB } from "./support.js";
+import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, TYPES, vectors, WEB } from "./support.js";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-const FOLDERS = (process.env["PATH"] ?? "").split(delimiter);
-const CHROMIUM = FOLDERS.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((file) => existsSync(file));
-const BUILT = existsSync(join(WEB, "dist", "web", "src", "index.js"));
-const SKIP = CHROMIUM === undefined ? "there is no Chromium on PATH" : BUILT ? NO_MODEL : "npm run build makes dist";
+const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL;
 
-const TYPES: Record<string, string> = {
-  ".html": "text/html",
-  ".js": "text/javascript",
-  ".mjs": "text/javascript",
-  ".json": "application/json",
-  ".wasm": "application/wasm",
-};
 const PAGES: Record<string, string> = {
   "/": "<!doctype html><title>tokentrie</title>",
   "/worker.js": `import { constraint, load, Vocab } from "/dist/web/src/index.js";
@@ -64,9 +53,7 @@ describe("Chromium", { skip: SKIP }, () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const bound = server.address();
     address = `http://127.0.0.1:${typeof bound === "object" && bound ? bound.port : 0}`;
-    const { chromium } = await import("playwright-core");
-    const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-    browser = await chromium.launch({ executablePath: CHROMIUM as string, args });
+    browser = await launched(CHROMIUM as string);
     page = await browser.newPage();
     page.on("pageerror", (error) => faults.push(String(error)));
     await page.goto(address);

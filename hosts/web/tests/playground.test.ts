@@ -4,26 +4,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
-import { delimiter, extname, join } from "node:path";
+import { extname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { MODELS, NO_MODEL, NO_SCHEMA, WEB } from "./support.js";
+import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, NO_SCHEMA, TYPES, WEB } from "./support.js";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-const FOLDERS = (process.env["PATH"] ?? "").split(delimiter);
-const CHROMIUM = FOLDERS.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((file) => existsSync(file));
-const BUILT = existsSync(join(WEB, "dist", "web", "src", "index.js"));
-const SKIP =
-  CHROMIUM === undefined ? "there is no Chromium on PATH" : BUILT ? NO_MODEL || NO_SCHEMA : "npm run build makes dist";
-
-const TYPES: Record<string, string> = {
-  ".html": "text/html",
-  ".js": "text/javascript",
-  ".css": "text/css",
-  ".json": "application/json",
-  ".svg": "image/svg+xml",
-  ".wasm": "application/wasm",
-};
+const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL || NO_SCHEMA;
 
 describe("the playground", { skip: SKIP }, () => {
   const folder = mkdtempSync(join(tmpdir(), "playground-"));
@@ -44,9 +30,7 @@ describe("the playground", { skip: SKIP }, () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const bound = server.address();
     const address = `http://127.0.0.1:${typeof bound === "object" && bound ? bound.port : 0}/`;
-    const { chromium } = await import("playwright-core");
-    const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-    browser = await chromium.launch({ executablePath: CHROMIUM as string, args });
+    browser = await launched(CHROMIUM as string);
     page = await browser.newPage();
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => faults.push(message.text()));

@@ -1,7 +1,8 @@
 /** Where things are, and why tests are skipped that lack them. */
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Browser } from "playwright-core";
 
 /** The root of the checkout: the first folder above that has the vectors. */
 export const ROOT = (() => {
@@ -25,6 +26,32 @@ const skip = (...files: string[]): string | false => {
 
 export const NO_MODEL = skip(join(MODELS, "tiny", "onnx", "model.onnx"));
 export const NO_SCHEMA = skip(SCHEMA_MODULE);
+export const NO_BUILD = existsSync(join(WEB, "dist", "web", "src", "index.js")) ? false : "npm run build makes dist";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const FOLDERS = (process.env["PATH"] ?? "").split(delimiter);
+export const CHROMIUM = FOLDERS.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((file) =>
+  existsSync(file),
+);
+export const NO_CHROMIUM = CHROMIUM === undefined ? "there is no Chromium on PATH" : false;
+
+export async function launched(executablePath: string): Promise<Browser> {
+  const { chromium } = await import("playwright-core");
+  const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+  return chromium.launch({ executablePath, args });
+}
+
+/** What servers of tests say that files are. */
+export const TYPES: Record<string, string> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".mjs": "text/javascript",
+  ".css": "text/css",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
+
 /** A library for this machine, beside which the module is held. */
 export const NATIVE = process.env["TOKENTRIE_LIB"] || join(ROOT, "target", "checked", "deps", "libtokentrie_c.so");
 export const NO_NATIVE = skip(NATIVE);

@@ -189,6 +189,9 @@ export abstract class Resource {
   protected weight: ArrayBuffer | undefined;
 
   protected constructor(library: Library, handle: number, free: (handle: number) => number) {
+    // Types say so; where there are none, `new` may be tried with anything.
+    if (typeof handle !== "number")
+      throw new ArgumentError(`new ${new.target.name}(…) makes none: its static functions do`);
     this.library = library;
     this.handle = handle;
     this.#held = { free, handle };
