@@ -1,8 +1,7 @@
 //! What `strftime_now` says.
 
-use crate::error::{Res, too_much, wrong};
-use jiff::civil::DateTime;
-use std::fmt::Write;
+use crate::calendar::{EPOCH, Moment};
+use crate::error::{Res, too_much};
 use std::sync::OnceLock;
 
 /// The time that a template sees.
@@ -17,7 +16,7 @@ use std::sync::OnceLock;
 /// # Ok::<(), chat_template::TemplateError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Clock(Option<DateTime>);
+pub struct Clock(Option<Moment>);
 
 impl Clock {
     /// The local time of this machine. In WebAssembly that which [`Clock::lend`] was given, or always the same.
@@ -32,20 +31,21 @@ impl Clock {
 
     /// Always this local time; nothing if there is no such day or time.
     pub fn at(year: i16, month: i8, day: i8, hour: i8, minute: i8, second: i8) -> Option<Self> {
-        DateTime::new(year, month, day, hour, minute, second, 0).ok().map(|time| Self(Some(time)))
+        let (day, time) = ([year.into(), month.into(), day.into()], [hour.into(), minute.into(), second.into()]);
+        Moment::new(day, time).map(|time| Self(Some(time)))
     }
 
     /// The local time that is so many milliseconds after the beginning of 1970; nothing where there is no such day.
     pub fn at_milliseconds(milliseconds: i64) -> Option<Self> {
-        let span = jiff::SignedDuration::from_millis(milliseconds);
-        DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(span).ok().map(|time| Self(Some(time)))
+        let microsecond = milliseconds.rem_euclid(1000) * 1000;
+        let time = Moment::at_seconds(milliseconds.div_euclid(1000))?;
+        Some(Self(Some(time.with_microsecond(microsecond))))
     }
 
     /// The same with a fraction of a second.
     #[must_use]
     pub fn with_microsecond(self, microsecond: i32) -> Self {
-        let with = |time: DateTime| time.with().subsec_nanosecond(microsecond.saturating_mul(1000)).build().ok();
-        Self(self.0.map(|time| with(time).unwrap_or(time)))
+        Self(self.0.map(|time| time.with_microsecond(microsecond.into())))
     }
 
     /// Date and time as `2024-07-26 12:00:00`.
@@ -60,61 +60,23 @@ impl Clock {
         if format.len() > LONGEST {
             return too_much(format!("a time format of {} bytes: at most {LONGEST}", format.len()));
         }
-        let now = self.0.unwrap_or_else(local_time);
-        let mut out = String::new();
-        let mut rest = format;
-        while let Some(at) = rest.find('%') {
-            out.push_str(&rest[..at]);
-            let code = &rest[at..];
-            let flags = code[1..].find(|flag: char| !"-_0^#".contains(flag)).map_or(code.len(), |end| end + 1);
-            let letter = code[flags..].chars().next();
-            let Some(letter) = letter else {
-                out.push_str(code);
-                return Ok(out);
-            };
-            let end = flags + letter.len_utf8();
-            match letter {
-                // Python's own, and those that a time without a zone leaves empty.
-                'f' => {
-                    // Writing to a string cannot fail.
-                    let _ = write!(out, "{:06}", now.subsec_nanosecond() / 1000);
-                }
-                'Z' | 'z' => {}
-                '%' => out.push('%'),
-                'c' => out.push_str(&part(now, "%a %b %e %H:%M:%S %Y")?),
-                'x' => out.push_str(&part(now, "%m/%d/%y")?),
-                'X' => out.push_str(&part(now, "%H:%M:%S")?),
-                'r' => out.push_str(&part(now, "%I:%M:%S %p")?),
-                'Y' | 'm' | 'd' | 'H' | 'M' | 'S' | 'B' | 'b' | 'h' | 'A' | 'a' | 'j' | 'y' | 'p' | 'P' | 'I' | 'e'
-                | 'k' | 'l' | 'U' | 'W' | 'V' | 'G' | 'g' | 'u' | 'w' | 'D' | 'F' | 'T' | 'R' | 'C' | 'n' | 't' => {
-                    out.push_str(&part(now, &code[..end])?);
-                }
-                // As the C library does with what it does not know.
-                _ => out.push_str(&code[..end]),
-            }
-            rest = &code[end..];
-        }
-        out.push_str(rest);
-        Ok(out)
+        Ok(self.0.unwrap_or_else(local_time).strftime(format))
     }
 }
 
 /// The clock of a host that lends one.
 static LENT: OnceLock<fn() -> Clock> = OnceLock::new();
 
-#[cfg(not(target_family = "wasm"))]
-fn local_time() -> DateTime {
-    jiff::Zoned::now().datetime()
-}
-
-#[cfg(target_family = "wasm")]
-fn local_time() -> DateTime {
-    LENT.get().and_then(|lent| lent().0).unwrap_or(DateTime::constant(1970, 1, 1, 0, 0, 0, 0))
-}
-
-fn part(now: DateTime, format: &str) -> Res<String> {
-    match jiff::fmt::strtime::format(format, now) {
-        Ok(text) => Ok(text),
-        Err(error) => wrong(format!("strftime {format:?}: {error}")),
+/// What there is of 1970 in WebAssembly without a host that lends a clock.
+fn local_time() -> Moment {
+    #[cfg(not(target_family = "wasm"))]
+    {
+        let now = jiff::Zoned::now().datetime();
+        let day = [now.year().into(), now.month().into(), now.day().into()];
+        let moment = Moment::new(day, [now.hour().into(), now.minute().into(), now.second().into()]);
+        let microsecond = i64::from(now.subsec_nanosecond()) / 1000;
+        moment.map_or(EPOCH, |moment| moment.with_microsecond(microsecond))
     }
+    #[cfg(target_family = "wasm")]
+    LENT.get().and_then(|lent| lent().0).unwrap_or(EPOCH)
 }

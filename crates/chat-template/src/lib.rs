@@ -23,6 +23,7 @@
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are the right words")]
 
 mod builtins;
+mod calendar;
 mod clock;
 mod data;
 mod error;

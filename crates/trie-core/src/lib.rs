@@ -32,14 +32,15 @@ mod machine;
 mod rows;
 mod scoring;
 mod set;
+pub mod sorting;
 pub mod work;
 
 pub use machine::cache::{CacheStats, TrieCache};
 pub use machine::constraint::{
     AnyConstraint, AnyState, Budget, Changes, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask,
     Next, NotListed, Opening, PatchError, PatchedState, PatchedTrie, Problem, Role, Scratch, Sequence, SequenceError,
-    SequenceState, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState, Unconstrained,
-    WeightedList, WeightedTokens,
+    SequenceState, Shown, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState,
+    Unconstrained, WeightedList, WeightedTokens,
 };
 pub use machine::payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use machine::span::{
@@ -77,6 +78,7 @@ pub use set::operations::{LeafWalk, SetError, SetOperation};
 pub use set::outline::{OutlineLimits, OutlineNode};
 pub use set::prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
 pub use set::storage::arrays::TrieArrays;
+#[cfg(not(target_family = "wasm"))]
 pub use set::threads::SharedThreads;
 pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
 pub use set::weights::WeightsError;

@@ -1,23 +1,25 @@
 //! Rules of every kind behind one type, for hosts that take whatever a user gives.
 
+#[cfg(not(target_family = "wasm"))]
 use crate::check::{Broken, Checked, check_rule};
 use crate::placed::prefixed::Prefixed;
 use crate::placed::{Placed, PlacedState};
 use crate::rule::Rule;
+#[cfg(not(target_family = "wasm"))]
 use crate::samples::samples;
 use crate::texts::{TextsError, texts};
 use crate::tokens::by_rule::{ByRule, ByRuleError};
 use crate::tokens::masks::{MaskLimits, MaskStats};
 use crate::tokens::spelling::Spelling;
 use lru::LruCache;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::work::spend;
-use trie_core::{AnyConstraint, AnyState, Problem};
+use trie_core::{AnyConstraint, AnyState, Problem, Shown};
 
-/// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token.
-pub trait AnyRule: fmt::Debug + Send + Sync {
+/// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token. What no page
+/// asks is not there in WebAssembly: modules have what is made for each rule, whether it is called or not.
+pub trait AnyRule: Shown + Send + Sync {
     /// Over the tokens of a vocabulary.
     ///
     /// # Errors
@@ -51,6 +53,7 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As there.
+    #[cfg(not(target_family = "wasm"))]
     fn check(&self, most_states: usize) -> Result<Checked, Broken>;
 
     /// All of its texts, if there are at most `limit`: see [`texts`].
@@ -60,6 +63,7 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError>;
 
     /// Some of its texts, drawn at random: see [`samples`]. None of a rule that is not walked byte by byte.
+    #[cfg(not(target_family = "wasm"))]
     fn samples(&self, count: usize, seed: u32) -> Vec<Vec<u8>> {
         let _ = (count, seed);
         Vec::new()
@@ -86,7 +90,7 @@ pub enum Read {
 }
 
 /// A rule over the tokens of a vocabulary.
-pub trait Spelled: fmt::Debug + Send + Sync {
+pub trait Spelled: Shown + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
@@ -107,7 +111,7 @@ pub trait Spelled: fmt::Debug + Send + Sync {
 }
 
 /// A rule between two texts, over the tokens of a vocabulary.
-pub trait SpelledBetween: fmt::Debug + Send + Sync {
+pub trait SpelledBetween: Shown + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
@@ -117,6 +121,8 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
     /// [`Placed::may_end`].
     fn may_end(&self, at: &AnyState) -> bool;
 }
+
+trie_core::shown_by_name!(AnyRule, Spelled, SpelledBetween);
 
 impl<R: Rule + Clone> AnyRule for R {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
@@ -138,6 +144,7 @@ impl<R: Rule + Clone> AnyRule for R {
         self.failure()
     }
 
+    #[cfg(not(target_family = "wasm"))]
     fn check(&self, most_states: usize) -> Result<Checked, Broken> {
         check_rule(self, most_states)
     }
@@ -146,6 +153,7 @@ impl<R: Rule + Clone> AnyRule for R {
         texts(self, limit)
     }
 
+    #[cfg(not(target_family = "wasm"))]
     fn samples(&self, count: usize, seed: u32) -> Vec<Vec<u8>> {
         samples(self, count, seed)
     }

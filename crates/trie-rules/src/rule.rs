@@ -4,8 +4,8 @@ use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
-use trie_core::Problem;
 use trie_core::work::over;
+use trie_core::{Problem, Shown};
 
 /// A set of texts as a machine over bytes.
 ///
@@ -83,9 +83,11 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+trie_core::shown_by_name!(Walker<S>);
+
 /// A rule's own way to the tokens that go on from a state. It must find exactly those all of whose bytes
 /// [`Rule::step`] takes.
-pub trait Walker<S>: fmt::Debug + Send + Sync {
+pub trait Walker<S>: Shown + Send + Sync {
     /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
 

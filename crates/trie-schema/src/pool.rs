@@ -102,7 +102,7 @@ impl Pool {
             let mut parser = pool.reach(at)?.parser.clone();
             let bytes = parser.force_bytes().to_vec();
             healthy(&parser)?;
-            let token = spelling.certain_token(&bytes, false, |rest| goes_on(&mut parser, rest));
+            let token = spelling.certain_token(&bytes, false, &mut |rest| goes_on(&mut parser, rest));
             healthy(&parser).map(|()| token)
         })
     }

@@ -115,6 +115,7 @@ impl AnyRule for GuidedRule {
         }
     }
 
+    #[cfg(not(target_family = "wasm"))]
     fn check(&self, _most_states: usize) -> Result<Checked, Broken> {
         Err(Broken::Unasked { what: self.what })
     }

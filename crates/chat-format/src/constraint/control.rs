@@ -20,7 +20,9 @@ impl ControlTokens {
     pub fn new<'t>(tokens: impl IntoIterator<Item = (&'t [u8], TokenId)>) -> Self {
         let mut texts: Vec<(Box<[u8]>, TokenId)> = tokens.into_iter().map(|(text, id)| (text.into(), id)).collect();
         texts.retain(|(text, _)| !text.is_empty());
-        texts.sort_by(|one, other| other.0.len().cmp(&one.0.len()).then_with(|| one.cmp(other)));
+        trie_core::sorting::sort_by(&mut texts, |one, other| {
+            other.0.len().cmp(&one.0.len()).then_with(|| one.cmp(other))
+        });
         Self { texts, ends: Vec::new() }
     }
 

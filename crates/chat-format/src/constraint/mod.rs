@@ -119,8 +119,8 @@ impl ReplyConstraint {
         match inner.control.first_in(&bytes) {
             Some((0, token)) => Some(token),
             // No token goes on into a control token.
-            Some((place, _)) => inner.spelling.certain_token(&bytes[..place], false, |_| false),
-            None => inner.spelling.certain_token(&bytes, bytes.len() == MOST_FORCED, |rest| {
+            Some((place, _)) => inner.spelling.certain_token(&bytes[..place], false, &mut |_| false),
+            None => inner.spelling.certain_token(&bytes, bytes.len() == MOST_FORCED, &mut |rest| {
                 let mut rest = rest.iter();
                 rest.try_fold(state.clone(), |state, &byte| inner.rule.step(&state, byte)).is_some()
             }),

@@ -46,8 +46,8 @@ fn write(value: &Value, options: &Options, out: &mut Buffer, depth: u32) -> Res<
         Value::Dict(dict) if dict.entries().is_empty() => out.push("{}"),
         Value::Dict(dict) => {
             out.push("{")?;
-            let mut entries: Vec<(Value, &Value)> =
-                dict.entries().iter().map(|(Key(key), value)| (key.clone(), value)).collect();
+            let mut entries: Vec<(Value, Value)> =
+                dict.entries().iter().map(|(Key(key), value)| (key.clone(), value.clone())).collect();
             if options.sort_keys {
                 super::ops::sort(&mut entries, false)?;
             }

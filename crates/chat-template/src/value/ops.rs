@@ -94,7 +94,7 @@ pub(crate) fn order(left: &Value, right: &Value, operator: &str) -> Res<Option<O
 }
 
 /// Python's `sorted`: stable, and an error where two values have no order.
-pub(crate) fn sort<T>(items: &mut [(Value, T)], reverse: bool) -> Res<()> {
+pub(crate) fn sort(items: &mut [(Value, Value)], reverse: bool) -> Res<()> {
     let mut failed = None;
     items.sort_by(|(left, _), (right, _)| {
         if failed.is_some() {

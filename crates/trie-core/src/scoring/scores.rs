@@ -9,6 +9,7 @@ use crate::rows::logits::{NoLogits, nothing_in};
 use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::Cursor;
+use crate::sorting::places;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ impl Scores {
             .map(|left| (self.values.trie().leaves_below(left.at), left.logprob))
             .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
             .collect();
-        open.sort_unstable_by_key(|&(start, end, _)| (start, end));
+        crate::sorting::sort_by_key(&mut open, |&(start, end, _)| (start, end));
         let mut open = open.into_iter().peekable();
         let mut above: Vec<(u32, f64)> = Vec::new();
         let bound = |(leaf, &known): (u32, &f64)| {
@@ -172,11 +173,9 @@ impl Scores {
 
     /// The scored values, best first.
     fn ranking(&self) -> Vec<LeafId> {
-        let mut ranking: Vec<u32> = (0..self.logprobs.len() as u32).collect();
         let score = |leaf: u32| self.logprobs[leaf as usize];
-        ranking.retain(|&leaf| !score(leaf).is_nan());
-        ranking.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
-        ranking.into_iter().map(LeafId::new).collect()
+        let ranking = places(self.logprobs.len(), &mut |a, b| score(b).total_cmp(&score(a)));
+        ranking.into_iter().filter(|&leaf| !score(leaf).is_nan()).map(LeafId::new).collect()
     }
 
     /// What is known while these positions were not read; with bounds of what was not scored, if wanted.

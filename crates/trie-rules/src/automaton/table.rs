@@ -343,8 +343,9 @@ struct Partition {
 impl Partition {
     /// Sets of equal keys.
     fn by(keys: &[u32]) -> Self {
-        let mut elements: Vec<u32> = (0..keys.len() as u32).collect();
-        elements.sort_by_key(|&element| keys[element as usize]);
+        let mut keyed: Vec<u64> = keys.iter().zip(0..).map(|(&key, element)| u64::from(key) << 32 | element).collect();
+        keyed.sort_unstable();
+        let elements: Vec<u32> = keyed.into_iter().map(|keyed| keyed as u32).collect();
         let (mut place, mut set) = (vec![0; keys.len()], vec![0; keys.len()]);
         let (mut first, mut end): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         for (at, &element) in elements.iter().enumerate() {

@@ -3,6 +3,8 @@
 use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_silent, type_names};
 use super::texts::none_of;
 use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+use trie_core::sorting::sort_by;
 
 /// Those that say something, and of which is not said here what does not fit them.
 const OTHERS: [&str; 10] = [
@@ -156,8 +158,7 @@ impl Front<'_> {
         if has(Value::is_number) {
             listed.push("number");
             let mut numbers: Vec<&Value> = values.iter().filter(|value| value.is_number()).collect();
-            numbers
-                .sort_by(|one, other| one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(std::cmp::Ordering::Equal));
+            sort_by(&mut numbers, |one, other| one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal));
             let between = std::iter::once(None).chain(numbers.iter().map(Some));
             let ends = numbers.iter().map(Some).chain(std::iter::once(None));
             for (low, high) in between.zip(ends) {

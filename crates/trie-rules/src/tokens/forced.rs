@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 512;
 pub(crate) fn forced_token<R: Rule>(rule: &R, spelling: &Spelling, from: &R::State) -> Option<TokenId> {
     spelling.has_tokenizer().then_some(())?;
     let (bytes, after, cut) = forced_bytes(rule, from);
-    spelling.certain_token(&bytes, cut, |rest| {
+    spelling.certain_token(&bytes, cut, &mut |rest| {
         let Some((first, others)) = rest.split_first() else { return false };
         let Some(state) = rule.step(&after, *first) else { return false };
         others.iter().try_fold(state, |state, &byte| rule.step(&state, byte)).is_some()
@@ -32,7 +32,7 @@ impl Spelling {
     /// The first of the tokenizer's tokens of bytes that must come, where no token can come that goes on from them into
     /// what follows. `cut`: whether more bytes must come that are not known. `goes_on`: whether bytes may come
     /// after those that must.
-    pub fn certain_token(&self, bytes: &[u8], cut: bool, goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
+    pub fn certain_token(&self, bytes: &[u8], cut: bool, goes_on: &mut dyn FnMut(&[u8]) -> bool) -> Option<TokenId> {
         let tokenizer = self.tokenizer()?;
         // A character that is only begun is in no text.
         let whole = match std::str::from_utf8(bytes) {
@@ -60,7 +60,7 @@ fn forced_bytes<R: Rule>(rule: &R, from: &R::State) -> (Vec<u8>, R::State, bool)
 }
 
 /// How many of the bytes come before any place where a token begins that goes on behind them.
-fn certain(tokens: &TokenBytes, bytes: &[u8], cut: bool, mut goes_on: impl FnMut(&[u8]) -> bool) -> usize {
+fn certain(tokens: &TokenBytes, bytes: &[u8], cut: bool, goes_on: &mut dyn FnMut(&[u8]) -> bool) -> usize {
     let from = bytes.len().saturating_sub(tokens.longest());
     if cut {
         return from;

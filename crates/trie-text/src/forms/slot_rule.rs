@@ -125,6 +125,7 @@ impl Form {
         };
         let class: Vec<String> = excluded.iter().map(|&char| format!("\\u{{{:x}}}", u32::from(char))).collect();
         let pattern = if class.is_empty() { "(?s:.)*".to_owned() } else { format!("[^{}]*", class.concat()) };
-        Arc::new(Regex::new(&pattern).expect("characters by their numbers make a class"))
+        let regex = Regex::new(&pattern).expect("characters by their numbers make a class");
+        Arc::new(regex.automaton().clone())
     }
 }

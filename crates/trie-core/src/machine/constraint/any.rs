@@ -1,6 +1,7 @@
 //! A constraint of any kind, behind one type: a trie and a filter over one directly, because they must cost nothing;
 //! every other kind behind a pointer.
 
+use super::shown::Shown;
 use super::{
     Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Special, Thought, Tokens, TrieState,
 };
@@ -50,7 +51,9 @@ impl Clone for AnyState {
     }
 }
 
-trait ErasedState: Any + fmt::Debug + Send + Sync {
+crate::shown_by_name!(Erased, ErasedState);
+
+trait ErasedState: Any + Shown + Send + Sync {
     fn equals(&self, other: &dyn Any) -> bool;
     fn copy(&self) -> Arc<dyn ErasedState>;
 }
@@ -76,7 +79,7 @@ impl PartialEq for StateKind {
 }
 
 /// [`Constraint`] and [`Special`] without their type of state. A state of another kind has nothing.
-trait Erased: Any + fmt::Debug + Send + Sync {
+trait Erased: Any + Shown + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;

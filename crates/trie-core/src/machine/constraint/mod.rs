@@ -11,6 +11,7 @@ mod live;
 mod marker;
 mod patched;
 mod sequence;
+mod shown;
 mod tokens;
 mod trie;
 mod unconstrained;
@@ -20,6 +21,7 @@ pub use filter::{FilterError, FilteredTrie};
 pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
 pub use patched::{Changes, PatchError, PatchedState, PatchedTrie};
 pub use sequence::{Sequence, SequenceError, SequenceState};
+pub use shown::Shown;
 pub use tokens::{Except, Mask, Scratch, Tokens, WeightedList, WeightedTokens};
 pub use trie::TrieState;
 pub use unconstrained::Unconstrained;
@@ -103,7 +105,7 @@ impl PartialEq for Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

@@ -272,6 +272,10 @@ impl WeightedList {
     pub fn extend(&mut self, others: impl IntoIterator<Item = (TokenId, f32)>) {
         let mut all: Vec<(TokenId, f32)> = self.ids.drain(..).zip(self.weights.drain(..)).collect();
         all.extend(others);
+        self.fill(all);
+    }
+
+    fn fill(&mut self, mut all: Vec<(TokenId, f32)>) {
         // Stable: of equal ids the first stays.
         all.sort_by_key(|&(token, _)| token);
         all.dedup_by_key(|&mut (token, _)| token);

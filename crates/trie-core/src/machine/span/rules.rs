@@ -3,6 +3,7 @@
 use super::error::UnknownPath;
 use crate::machine::constraint::{AnyConstraint, Constraint, Special, Unconstrained};
 use crate::set::ids::TokenId;
+use crate::sorting::places;
 use std::sync::{Arc, OnceLock};
 
 /// What follows a complete leaf.
@@ -215,11 +216,9 @@ impl<C: Special> SpanRules<C> {
     /// No constraint has that path.
     pub(super) fn number_of(&self, path: &str) -> Result<u32, UnknownPath> {
         let path_of = |number: u32| self.constraints[number as usize].0.as_str();
-        let ordered = self.by_path.get_or_init(|| {
-            let mut numbers: Vec<u32> = (0..self.constraints.len() as u32).collect();
-            numbers.sort_by_key(|&number| path_of(number));
-            numbers.into()
-        });
+        let ordered = self
+            .by_path
+            .get_or_init(|| places(self.constraints.len(), &mut |one, other| path_of(one).cmp(path_of(other))).into());
         let at = ordered.partition_point(|&number| path_of(number) < path);
         let found = ordered.get(at).copied().filter(|&number| path_of(number) == path);
         found.ok_or_else(|| UnknownPath::new(path, self.constraints.iter().map(|(known, _)| known.as_str())))

@@ -3,6 +3,7 @@
 use super::draft::Draft;
 use crate::set::builder::{BuildError, fits};
 use crate::set::trie::Names;
+use crate::sorting::places;
 
 /// A leaf before it has a number.
 pub(super) trait Sequence {
@@ -39,9 +40,9 @@ impl<T: Copy + Ord + Default> Positions<T> {
         if let Some(row) = leaves.iter().position(|leaf| leaf.items().is_empty()) {
             return Err(BuildError::EmptySequence { row });
         }
-        let mut order: Vec<u32> = (0..leaves.len() as u32).collect();
         let leaf = |row: u32| &leaves[row as usize];
-        order.sort_by(|&a, &b| (leaf(a).items(), leaf(a).name()).cmp(&(leaf(b).items(), leaf(b).name())));
+        let key = |row: u32| (leaf(row).items(), leaf(row).name());
+        let order = places(leaves.len(), &mut |a, b| key(a).cmp(&key(b)));
         let (mut rows, mut input_rows): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         for row in order {
             match (rows.last(), input_rows.last_mut()) {
