@@ -182,7 +182,6 @@ impl Moment {
             'F' => "%Y-%m-%d",
             'R' => "%H:%M",
             'Z' | 'z' => "",
-            '%' => "%%",
             _ => {
                 let text = match letter {
                     'A' => day,
@@ -192,23 +191,17 @@ impl Moment {
                     'p' if flags.contains('#') => ["am", "pm"][usize::from(self.hour >= 12)],
                     'p' => ["AM", "PM"][usize::from(self.hour >= 12)],
                     'P' => ["am", "pm"][usize::from(self.hour >= 12)],
+                    '%' => "%",
                     'n' => "\n",
                     't' => "\t",
                     _ => return false,
                 };
-                if flags.contains('^') {
-                    out.push_str(&text.to_uppercase())
-                } else {
-                    out.push_str(text)
-                }
+                let text = if flags.contains('^') { text.to_uppercase() } else { text.to_owned() };
+                out.push_str(&text);
                 return true;
             }
         };
-        if letter == '%' {
-            out.push('%')
-        } else {
-            out.push_str(&self.strftime(format))
-        }
+        out.push_str(&self.strftime(format));
         true
     }
 }

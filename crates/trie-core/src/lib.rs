@@ -32,7 +32,6 @@ mod machine;
 mod rows;
 mod scoring;
 mod set;
-pub mod sorting;
 pub mod work;
 
 pub use machine::cache::{CacheStats, TrieCache};

@@ -10,8 +10,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, Problem};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, Documents, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
-    TextsError,
+    AnyRule, ByRuleError, Documents, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
 };
 
 /// A [`JsonSchema`] or a [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
@@ -116,8 +115,8 @@ impl AnyRule for GuidedRule {
     }
 
     #[cfg(not(target_family = "wasm"))]
-    fn check(&self, _most_states: usize) -> Result<Checked, Broken> {
-        Err(Broken::Unasked { what: self.what })
+    fn check(&self, _most_states: usize) -> Result<trie_rules::Checked, trie_rules::Broken> {
+        Err(trie_rules::Broken::Unasked { what: self.what })
     }
 
     fn texts(&self, _limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {

@@ -207,7 +207,10 @@ describe("what strangers give", () => {
     const vocab = vocabOfWords(library);
     using sampler = Sampler.create(vocab, constraint({ regex: "ab?" }, vocab), { after: "stop" });
     assert.deepEqual([...sampler.allowed().ids], [0, 2]);
-    assert.throws(() => new ChatFormat("{{ messages }}", { library }), { name: "LibraryError", message: /another module/ });
+    assert.throws(() => new ChatFormat("{{ messages }}", { library }), {
+      name: "LibraryError",
+      message: /another module/,
+    });
     assert.equal(await load({ chat: false }), library);
     assert.ok(new ChatFormat("{{ messages }}", { library: await load() }));
   });

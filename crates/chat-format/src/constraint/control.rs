@@ -20,7 +20,7 @@ impl ControlTokens {
     pub fn new<'t>(tokens: impl IntoIterator<Item = (&'t [u8], TokenId)>) -> Self {
         let mut texts: Vec<(Box<[u8]>, TokenId)> = tokens.into_iter().map(|(text, id)| (text.into(), id)).collect();
         texts.retain(|(text, _)| !text.is_empty());
-        trie_core::sorting::sort_by(&mut texts, |one, other| {
+        trie_core::work::sorting::sort_by(&mut texts, |one, other| {
             other.0.len().cmp(&one.0.len()).then_with(|| one.cmp(other))
         });
         Self { texts, ends: Vec::new() }

@@ -204,7 +204,7 @@ impl Seqs {
     fn entries(&self, mut seqs: Vec<u16>) -> Entries {
         let head = |seq: u16| self.all[usize::from(seq)].head().unwrap_or_default();
         let mut heads: Vec<&[u8]> = seqs.iter().map(|&seq| head(seq)).filter(|head| !head.is_empty()).collect();
-        trie_core::sorting::sort(&mut heads);
+        trie_core::work::sorting::sort(&mut heads);
         let mut markers: Vec<Vec<u8>> = Vec::new();
         for head in heads {
             if !markers.last().is_some_and(|shorter| head.starts_with(shorter)) {

@@ -18,7 +18,7 @@ pub(crate) struct Written {
 impl Names {
     pub(crate) fn new<'n>(names: impl IntoIterator<Item = (&'n str, u32)>) -> Self {
         let mut names: Vec<_> = names.into_iter().map(|(name, tool)| (name.as_bytes().into(), tool)).collect();
-        trie_core::sorting::sort(&mut names);
+        trie_core::work::sorting::sort(&mut names);
         Self { names }
     }
 

@@ -86,7 +86,7 @@ impl Frontier {
     pub(super) fn tree(&self, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
         let mut paths: Vec<(Vec<TokenId>, Open)> = chosen.iter().map(|&open| (self.path(open.step), open)).collect();
         // A path comes before those it begins, and what two begin with alike is pushed once.
-        crate::sorting::sort_by(&mut paths, |(a, _), (b, _)| a.cmp(b));
+        crate::work::sorting::sort_by(&mut paths, |(a, _), (b, _)| a.cmp(b));
         let (mut tree, mut open_of) = (TokenTree::new(), Vec::new());
         let mut before: &[TokenId] = &[];
         for (path, open) in &paths {

@@ -9,7 +9,7 @@ use crate::rows::logits::{NoLogits, nothing_in};
 use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::Cursor;
-use crate::sorting::places;
+use crate::work::sorting::places;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Scores {
             .map(|left| (self.values.trie().leaves_below(left.at), left.logprob))
             .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
             .collect();
-        crate::sorting::sort_by_key(&mut open, |&(start, end, _)| (start, end));
+        crate::work::sorting::sort_by_key(&mut open, |&(start, end, _)| (start, end));
         let mut open = open.into_iter().peekable();
         let mut above: Vec<(u32, f64)> = Vec::new();
         let bound = |(leaf, &known): (u32, &f64)| {

@@ -104,7 +104,7 @@ impl Scoring {
     /// The choices, once it is over, in the order of the prompts; `n_threads` is what the host decodes with.
     pub fn finish(self, n_threads: u32) -> Vec<Choice> {
         let mut found = self.found;
-        crate::sorting::sort_by_key(&mut found, |&(number, _)| number);
+        crate::work::sorting::sort_by_key(&mut found, |&(number, _)| number);
         let with_threads = |(_, mut choice): (usize, Choice)| {
             choice.stats.n_threads = n_threads;
             choice

@@ -140,7 +140,7 @@ impl Canonical {
             return canonical;
         }
         let mut sequences: Vec<Vec<TokenId>> = values.trie().leaves().map(|leaf| leaf.tokens).collect();
-        crate::sorting::sort(&mut sequences);
+        crate::work::sorting::sort(&mut sequences);
         for tokens in sequences {
             let mut node = None;
             for (depth, &token) in tokens.iter().take(room).enumerate() {

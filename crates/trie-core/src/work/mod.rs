@@ -4,6 +4,7 @@
 //! between needs to know. Work inside other work keeps to the limits of both.
 
 mod clock;
+pub mod sorting;
 #[cfg_attr(target_family = "wasm", path = "alone.rs")]
 mod threads;
 

@@ -57,7 +57,7 @@ impl Alphabet {
             let range = |range: &Utf8Range| of(classes, range.start..=range.end);
             let sequence = |sequence: &Utf8Sequence| sequence.as_slice().iter().map(range).collect();
             let mut found: Sequences = letter_sequences().iter().map(sequence).collect();
-            trie_core::sorting::sort(&mut found);
+            trie_core::work::sorting::sort(&mut found);
             found.dedup();
             found
         })

@@ -162,7 +162,7 @@ impl Machine {
         let mut number = vec![0; bodies.len()];
         order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
         let mut sorted: Vec<(u32, Body)> = number.iter().copied().zip(bodies).collect();
-        trie_core::sorting::sort_by_key(&mut sorted, |(number, _)| *number);
+        trie_core::work::sorting::sort_by_key(&mut sorted, |(number, _)| *number);
         let renumbered = |(_, mut body): (u32, Body)| {
             body.calls.iter_mut().for_each(|(called, _)| *called = number[*called as usize]);
             body

@@ -34,7 +34,7 @@ impl Lexer {
         for (number, terminal) in grammar.terminals.iter().enumerate() {
             patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
         }
-        trie_core::sorting::sort_by_key(&mut patterns, |(_, pattern)| (!pattern.keyword, pattern.place));
+        trie_core::work::sorting::sort_by_key(&mut patterns, |(_, pattern)| (!pattern.keyword, pattern.place));
         let room =
             fits(patterns.iter().filter(|(_, pattern)| !pattern.keyword).map(|(_, of)| &*of.text), options.automaton);
         room.map_err(|problem| GrammarProblem::Terminals { problem }.at(grammar.rules[grammar.start as usize].place))?;

@@ -121,7 +121,7 @@ impl Tables {
             });
             gotos.push(rules).map_err(too_much)?;
         }
-        trie_core::sorting::sort_by_key(&mut conflicts, |error: &GrammarError| error.place);
+        trie_core::work::sorting::sort_by_key(&mut conflicts, |error: &GrammarError| error.place);
         conflicts.dedup();
         let kernels = states.kernels.iter().map(|kernel| kernel.iter().map(|&(item, _)| item).collect()).collect();
         Ok((Self { end, actions, gotos, productions, kernels, start: 0 }, conflicts))

@@ -179,7 +179,7 @@ impl ByDeed {
     }
 
     fn finish(mut self, n_vocab: usize) -> Vec<(u32, u32, Legal)> {
-        trie_core::sorting::sort_by_key(&mut self.groups, |deed| (deed.after, deed.reach));
+        trie_core::work::sorting::sort_by_key(&mut self.groups, |deed| (deed.after, deed.reach));
         let legal = |mut deed: Deed| {
             if deed.words.is_empty() {
                 return (deed.after, deed.reach, Legal::of_ids(deed.ids, n_vocab));

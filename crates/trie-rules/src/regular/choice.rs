@@ -71,7 +71,7 @@ impl Choice {
         if let Some(automaton) = &self.automaton {
             all.extend(texts(automaton, limit)?);
         }
-        trie_core::sorting::sort_by(&mut all, |one, other| (one.len(), one).cmp(&(other.len(), other)));
+        trie_core::work::sorting::sort_by(&mut all, |one, other| (one.len(), one).cmp(&(other.len(), other)));
         all.dedup();
         if all.len() > limit { Err(TextsError::TooMany { limit }) } else { Ok(all) }
     }

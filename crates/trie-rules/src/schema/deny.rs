@@ -4,7 +4,7 @@ use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_sil
 use super::texts::none_of;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
-use trie_core::sorting::sort_by;
+use trie_core::work::sorting::sort_by;
 
 /// Those that say something, and of which is not said here what does not fit them.
 const OTHERS: [&str; 10] = [

@@ -80,7 +80,7 @@ fn keywords(around: &Around) -> Option<Found> {
 /// Python's style, these quotes first.
 fn python(quote: &str) -> Style {
     let mut style = Style::python();
-    trie_core::sorting::sort_by_key(&mut style.quotes, |other| other.mark != quote);
+    trie_core::work::sorting::sort_by_key(&mut style.quotes, |other| other.mark != quote);
     style
 }
 

@@ -124,7 +124,7 @@ impl Compiler<'_> {
                 Value::Object(map) => {
                     let mut keys: Vec<(Box<str>, ShapeId)> =
                         map.iter().map(|(key, value)| (key.as_str().into(), self.listed(&[value]))).collect();
-                    trie_core::sorting::sort(&mut keys);
+                    trie_core::work::sorting::sort(&mut keys);
                     let required = (0..keys.len() as u32).collect();
                     let object = ObjectShape {
                         keys: keys.into(),

@@ -124,7 +124,7 @@ impl Compiler<'_> {
         others: Option<ShapeId>,
         names: Option<u32>,
     ) -> Alternative {
-        trie_core::sorting::sort(&mut keys);
+        trie_core::work::sorting::sort(&mut keys);
         let place = |name: &str| keys.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|at| at as u32);
         let mut required: Vec<u32> = required.into_iter().filter_map(place).collect();
         required.sort_unstable();

@@ -211,7 +211,7 @@ impl Shapes {
 
     /// A shape of these alternatives.
     pub(super) fn of(&mut self, mut alternatives: Vec<Alternative>) -> ShapeId {
-        trie_core::sorting::sort(&mut alternatives);
+        trie_core::work::sorting::sort(&mut alternatives);
         alternatives.dedup();
         if let [Alternative::Same(id)] = alternatives[..] {
             return id;

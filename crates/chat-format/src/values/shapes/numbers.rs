@@ -50,7 +50,7 @@ impl NumberShape {
 
     /// One of these, in any order.
     pub(crate) fn of(mut texts: Vec<Box<str>>) -> Self {
-        trie_core::sorting::sort(&mut texts);
+        trie_core::work::sorting::sort(&mut texts);
         texts.dedup();
         Self { texts: Some(texts.into()), ..Self::free(false) }
     }

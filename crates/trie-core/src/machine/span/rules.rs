@@ -3,7 +3,7 @@
 use super::error::UnknownPath;
 use crate::machine::constraint::{AnyConstraint, Constraint, Special, Unconstrained};
 use crate::set::ids::TokenId;
-use crate::sorting::places;
+use crate::work::sorting::places;
 use std::sync::{Arc, OnceLock};
 
 /// What follows a complete leaf.

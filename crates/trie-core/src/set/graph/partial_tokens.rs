@@ -88,7 +88,7 @@ impl Positions<TokenId> {
                 open.push((next, at, length));
             }
         }
-        crate::sorting::sort(beyond);
+        crate::work::sorting::sort(beyond);
         beyond.dedup_by_key(|&mut (token, ..)| token);
         for &(token, _, end) in &*beyond {
             // Children come in ascending order of their tokens.

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use crate::set::builder::{BuildError, fits};
 use crate::set::trie::Names;
-use crate::sorting::places;
+use crate::work::sorting::places;
 
 /// A leaf before it has a number.
 pub(super) trait Sequence {

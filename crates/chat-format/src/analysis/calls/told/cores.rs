@@ -153,7 +153,7 @@ impl<'a> Told<'a> {
 
     /// The text between two places, with pieces instead of some of it.
     fn cut(&self, start: usize, end: usize, mut spans: Vec<(usize, usize, Vec<Piece>)>) -> Vec<Piece> {
-        trie_core::sorting::sort_by_key(&mut spans, |(start, ..)| *start);
+        trie_core::work::sorting::sort_by_key(&mut spans, |(start, ..)| *start);
         let (mut at, mut pieces) = (start, Vec::new());
         for (from, to, piece) in spans {
             push_text(&mut pieces, &self.text[at..from]);

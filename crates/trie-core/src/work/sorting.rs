@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 ///
 /// ```
 /// let mut words = ["three", "one", "two"];
-/// trie_core::sorting::sort_by(&mut words, |one, other| one.len().cmp(&other.len()));
+/// trie_core::work::sorting::sort_by(&mut words, |one, other| one.len().cmp(&other.len()));
 /// assert_eq!(words, ["one", "two", "three"]);
 /// ```
 pub fn sort_by<T>(items: &mut [T], mut order: impl FnMut(&T, &T) -> Ordering) {
