@@ -1,5 +1,4 @@
-//! A set of token ids as a constraint lends it: ascending ids, one bit for each token of the vocabulary, or all but a
-//! few.
+//! A set of token ids as a constraint lends it: ascending ids, one bit for each of the vocabulary, or all but few.
 
 use super::trie::TrieState;
 use crate::set::ids::TokenId;
@@ -270,14 +269,12 @@ impl WeightedList {
 
     /// Adds ids with weights where the id is not there yet.
     pub fn extend(&mut self, others: impl IntoIterator<Item = (TokenId, f32)>) {
-        let mut all: Vec<(TokenId, f32)> = self.ids.drain(..).zip(self.weights.drain(..)).collect();
-        all.extend(others);
+        let all = self.ids.drain(..).zip(self.weights.drain(..)).chain(others).collect();
         self.fill(all);
     }
 
     fn fill(&mut self, mut all: Vec<(TokenId, f32)>) {
-        // Stable: of equal ids the first stays.
-        all.sort_by_key(|&(token, _)| token);
+        all.sort_by_key(|&(token, _)| token); // Stable: of equal ids the first stays.
         all.dedup_by_key(|&mut (token, _)| token);
         self.ids.extend(all.iter().map(|&(token, _)| token));
         self.weights.extend(all.iter().map(|&(_, weight)| weight));
