@@ -77,6 +77,7 @@ pub use set::operations::{LeafWalk, SetError, SetOperation};
 pub use set::outline::{OutlineLimits, OutlineNode};
 pub use set::prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
 pub use set::storage::arrays::TrieArrays;
+#[cfg(not(target_family = "wasm"))]
 pub use set::threads::SharedThreads;
 pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
 pub use set::weights::WeightsError;

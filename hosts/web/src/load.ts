@@ -12,14 +12,17 @@ export interface LoadOptions {
   readonly source?: Source | Promise<Source>;
   /** Whether the module reads JSON Schema and Lark: a larger file. */
   readonly schema?: boolean;
+  /** Whether the module knows formats of chats: yes, unless given. A file without them is smaller. */
+  readonly chat?: boolean;
 }
 
 // As bundlers look for files: each whole, in one expression.
 const PLAIN = () => new URL("../../../wasm/tokentrie.wasm", import.meta.url);
+const WITHOUT_CHAT = () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url);
 const WITH_SCHEMA = () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url);
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
-let current: { readonly library: Library; readonly schema: boolean } | undefined;
+let current: { readonly library: Library; readonly schema: boolean; readonly chat: boolean } | undefined;
 
 // Without an import for its effects, so that bundlers may leave out what is not used.
 function lend(): void {
@@ -40,14 +43,15 @@ function lend(): void {
  * const vocab = Vocab.fromPieces(["a", "b"]);
  */
 export async function load(options: LoadOptions = {}): Promise<Library> {
-  const schema = options.schema ?? false;
-  if (options.source === undefined && current !== undefined && (current.schema || !schema)) {
+  const { schema = false, chat = true } = options;
+  if (options.source === undefined && current !== undefined && (current.schema || !schema) && (current.chat || !chat)) {
     if (isWhole(current.library)) return current.library;
   }
-  const source = (await options.source) ?? (schema ? WITH_SCHEMA() : PLAIN());
+  const beside = schema ? WITH_SCHEMA : chat ? PLAIN : WITHOUT_CHAT;
+  const source = (await options.source) ?? beside();
   const path = typeof source === "string" ? source : source instanceof URL ? source.href : "the module";
   const library = new Library(WasmLibrary.of(await moduleOf(source), path), "wasm");
-  current = { library, schema };
+  current = { library, schema, chat: chat || schema };
   lend();
   return library;
 }

@@ -7,6 +7,7 @@ import type { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import {
   ArgumentError,
   BusyError,
+  ChatFormat,
   chooseRows,
   constraint,
   HandleError,
@@ -26,7 +27,7 @@ import {
   vocabFromTokenizerJson,
   VocabularyError,
 } from "../src/index.js";
-import { NO_MODEL, NO_SCHEMA, tinyTokenizer, WEB } from "./support.js";
+import { CORE_MODULE, NO_CORE, NO_MODEL, NO_SCHEMA, tinyTokenizer, WEB } from "./support.js";
 
 const bytes = () => readFileSync(join(WEB, "wasm", "tokentrie.wasm"));
 const words = ["a", "b", "ab", "1", "2", "</s>"];
@@ -198,6 +199,20 @@ describe("what strangers give", () => {
     const again = await load();
     assert.notEqual(again, library);
     assert.equal(vocabOfWords().size, 6);
+  });
+
+  it("chats say that the file without them has none", { skip: NO_CORE }, async () => {
+    const library = await load({ source: readFileSync(CORE_MODULE), chat: false });
+    assert.ok(Buffer.byteLength(readFileSync(CORE_MODULE)) < bytes().length);
+    const vocab = vocabOfWords(library);
+    using sampler = Sampler.create(vocab, constraint({ regex: "ab?" }, vocab), { after: "stop" });
+    assert.deepEqual([...sampler.allowed().ids], [0, 2]);
+    assert.throws(() => new ChatFormat("{{ messages }}", { library }), {
+      name: "LibraryError",
+      message: /another module/,
+    });
+    assert.equal(await load({ chat: false }), library);
+    assert.ok(new ChatFormat("{{ messages }}", { library: await load() }));
   });
 
   it("JSON Schema says that it is another file", { skip: NO_SCHEMA }, async () => {

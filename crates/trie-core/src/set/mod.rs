@@ -15,6 +15,7 @@ pub(crate) mod operations;
 pub(crate) mod outline;
 pub(crate) mod prefix_table;
 pub(crate) mod storage;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) mod threads;
 pub(crate) mod trie;
 pub(crate) mod weights;

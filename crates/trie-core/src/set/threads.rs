@@ -35,10 +35,6 @@ impl SharedThreads {
 
     /// The threads. `None` where there are none to be had at once: then the caller works alone.
     pub fn pool(&self) -> Option<&'static ThreadPool> {
-        // There are none in WebAssembly, and no process to ask for.
-        if cfg!(target_family = "wasm") {
-            return None;
-        }
         let process = std::process::id();
         let ours = |made: &Made| made.filter(|(of, _)| *of == process).map(|(_, pool)| pool);
         if let Some(pool) = self.made.try_read().ok().and_then(|made| ours(&made)) {

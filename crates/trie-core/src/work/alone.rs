@@ -1,14 +1,6 @@
 //! What `threads.rs` does, where there are no threads: everything is done on this one, within its limits.
 
-use super::{Over, Work, look};
-use std::sync::mpsc::{Sender, channel};
-
-/// Does what `helpers` are to do; they are done when it returns.
-pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
-    let (work, _) = Work::of_helpers();
-    let (end, _) = channel();
-    helpers(&work, &end);
-}
+use super::{Over, look};
 
 /// Does work that cannot be asked. Nobody can leave it behind here: it is done to its end.
 ///

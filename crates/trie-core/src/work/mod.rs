@@ -9,13 +9,16 @@ mod threads;
 
 pub use clock::{Instant, lend_clock};
 pub use threads::apart;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use threads::beside;
 #[cfg(not(target_family = "wasm"))]
 pub use threads::leave;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+#[cfg(not(target_family = "wasm"))]
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -170,6 +173,7 @@ impl Work {
     }
 
     /// What is left of that of this thread, for threads that work for it: they end where it says so, and ask no host.
+    #[cfg(not(target_family = "wasm"))]
     fn of_helpers() -> (Self, Arc<AtomicBool>) {
         let left = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&left);

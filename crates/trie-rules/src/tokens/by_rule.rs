@@ -175,6 +175,7 @@ impl<R: Rule> ByRule<R> {
     }
 
     /// Whether so many more masks can be kept without others being thrown away.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize) -> bool {
         let walker = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
         self.0.masks.has_room(count, walker, self.tokens().n_vocab())

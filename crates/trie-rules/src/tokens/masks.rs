@@ -201,6 +201,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
     }
 
     /// Whether every part has room for so many more masks, with how many bytes are taken by others.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize, taken: usize, n_vocab: usize) -> bool {
         let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + Self::ENTRY);
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;

@@ -5,6 +5,7 @@ pub(crate) mod forced;
 pub(crate) mod lazy_walk;
 pub(crate) mod masks;
 pub(crate) mod order;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) mod prepare;
 pub(crate) mod slices;
 pub(crate) mod spellable;

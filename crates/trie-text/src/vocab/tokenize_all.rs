@@ -10,13 +10,15 @@ use super::{Vocab, VocabError};
 use crate::tokenizer::SplitPoints;
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
+#[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
 use std::collections::HashSet;
+use trie_core::TokenId;
 use trie_core::work::{Limits, Work, look};
-use trie_core::{SharedThreads, TokenId};
 
 /// llama.cpp's regular expressions are those of C++, which recurse: as much as a main thread has.
-static THREADS: SharedThreads = SharedThreads::new("tokenize").with_stack(16 << 20);
+#[cfg(not(target_family = "wasm"))]
+static THREADS: trie_core::SharedThreads = trie_core::SharedThreads::new("tokenize").with_stack(16 << 20);
 
 /// Texts that a thread takes at a time.
 const PORTION: usize = 512;
@@ -115,10 +117,13 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
     /// None if splitting was found out to change something.
     fn run(&self) -> Result<Option<Vec<Portion>>, VocabError> {
         let portions = self.values.len().div_ceil(PORTION);
-        match THREADS.pool().filter(|_| portions > 1) {
-            Some(pool) => pool.install(|| (0..portions).into_par_iter().map(|number| self.portion(number)).collect()),
-            None => (0..portions).map(|number| self.portion(number)).collect(),
+        #[cfg(not(target_family = "wasm"))]
+        if portions > 1
+            && let Some(pool) = THREADS.pool()
+        {
+            return pool.install(|| (0..portions).into_par_iter().map(|number| self.portion(number)).collect());
         }
+        (0..portions).map(|number| self.portion(number)).collect()
     }
 
     /// None if splitting was found out to change something.

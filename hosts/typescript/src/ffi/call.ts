@@ -190,7 +190,7 @@ export abstract class Resource {
 
   protected constructor(library: Library, handle: number, free: (handle: number) => number) {
     // Types say so; where there are none, `new` may be tried with anything.
-    if (typeof handle !== "number")
+    if (!Number.isSafeInteger(handle) || handle < 0)
       throw new ArgumentError(`new ${new.target.name}(…) makes none: its static functions do`);
     this.library = library;
     this.handle = handle;

@@ -336,7 +336,11 @@ function bytesOf(memory: Memory): Uint8Array {
 }
 
 function numberOf(type: CType, given: unknown): number | bigint {
-  if (type === "handle") return BigInt(given as number);
+  if (type === "handle") {
+    // Not a fault of the module, which goes on.
+    if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is no object of this library`);
+    return BigInt(given as number);
+  }
   if (type === "buffer" || type === "input") return 0;
   // What is more than there can be is refused for what it is, and not taken for less.
   if (type === "usize") return Math.min(given as number, LARGEST);

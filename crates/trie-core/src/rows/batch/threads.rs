@@ -1,5 +1,6 @@
 //! Rows on several threads, where that pays.
 
+#[cfg(not(target_family = "wasm"))]
 use crate::set::threads::{self, SharedThreads};
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
@@ -21,8 +22,12 @@ pub(super) fn worthwhile(bytes: usize) -> usize {
 
 /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
 pub(super) fn each<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
-    static ROWS: SharedThreads = SharedThreads::new("rows");
-    threads::each(if parts.len() > 1 { ROWS.pool() } else { None }, parts, work)
+    #[cfg(not(target_family = "wasm"))]
+    if parts.len() > 1 {
+        static ROWS: SharedThreads = SharedThreads::new("rows");
+        return threads::each(ROWS.pool(), parts, work);
+    }
+    parts.into_iter().map(work).collect()
 }
 
 #[cfg(test)]

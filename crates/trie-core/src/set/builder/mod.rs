@@ -11,13 +11,16 @@ mod pack;
 mod sequences;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(target_family = "wasm", path = "alone.rs")]
 mod threads;
 mod ties;
 
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 use collect::NewLeaf;
-use sequences::{Even, Fixed, NameList, Ragged, Source};
+#[cfg(not(target_family = "wasm"))]
+use sequences::Fixed;
+use sequences::{Even, NameList, Ragged, Source};
 use threads::Threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
@@ -243,8 +246,12 @@ impl<'a> FlatSequences<'a> {
     /// As there.
     pub fn build(self) -> Result<Trie, BuildError> {
         match self.shape {
+            // Of the copies that are made for each of them, pages would have to download all.
+            #[cfg(not(target_family = "wasm"))]
             Shape::Even(Even { tokens, width: 2 }) => build(Fixed::<2>(tokens.as_chunks().0), None, self.threads),
+            #[cfg(not(target_family = "wasm"))]
             Shape::Even(Even { tokens, width: 3 }) => build(Fixed::<3>(tokens.as_chunks().0), None, self.threads),
+            #[cfg(not(target_family = "wasm"))]
             Shape::Even(Even { tokens, width: 4 }) => build(Fixed::<4>(tokens.as_chunks().0), None, self.threads),
             Shape::Even(rows) => build(rows, None, self.threads),
             Shape::Ragged(rows) => build(rows, None, self.threads),

@@ -25,6 +25,7 @@ pub(super) struct Even<'a> {
 }
 
 /// The same where the compiler knows the width: passes over all rows are then a few vector instructions a row.
+#[cfg(not(target_family = "wasm"))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fixed<'a, const WIDTH: usize>(pub(super) &'a [[TokenId; WIDTH]]);
 
@@ -61,6 +62,7 @@ impl Source for Even<'_> {
     }
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl<const WIDTH: usize> Source for Fixed<'_, WIDTH> {
     fn len(&self) -> usize {
         self.0.len()

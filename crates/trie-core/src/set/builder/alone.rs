@@ -1,0 +1,29 @@
+//! What `threads.rs` does, where there are no threads: everything is done on this one.
+
+/// Threads that pay off: this one.
+pub(super) fn worthwhile(_rows: usize) -> usize {
+    1
+}
+
+/// The one thread of a build.
+pub(super) struct Threads;
+
+impl Threads {
+    pub(super) fn new(_threads: usize) -> Self {
+        Self
+    }
+
+    pub(super) fn count(&self) -> usize {
+        1
+    }
+
+    /// Runs `work` for each part.
+    pub(super) fn each<P, T>(&self, parts: Vec<P>, work: impl Fn(P) -> T) -> Vec<T> {
+        parts.into_iter().map(work).collect()
+    }
+
+    /// Runs both.
+    pub(super) fn both<A, B>(&self, a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+        (a(), b())
+    }
+}
