@@ -22,7 +22,8 @@ def model(base: str, key: str, request: pytest.FixtureRequest) -> Any:
 def test_chat(model: Any) -> None:
     settings: Any = {"max_tokens": 24, "temperature": 0}
     done = pydantic_ai.Agent(model, model_settings=settings).run_sync("Say hello.")
-    assert isinstance(done.output, str) and done.output
+    assert isinstance(done.output, str)
+    assert done.output
 
 
 def test_tool_and_structured_output(model: Any) -> None:
