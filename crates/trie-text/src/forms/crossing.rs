@@ -7,9 +7,8 @@ use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
 use super::slot_rule::Crossing;
 use super::slot_set::Written;
-use super::state::{At, Filled, FormState, LastToken};
+use super::state::{At, FormState};
 use super::{Overshoot, Part};
-use std::sync::Arc;
 use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tokens};
 
 /// The most bytes of a character.
@@ -48,7 +47,9 @@ impl FormConstraint {
             let goes_beyond = |&token: &TokenId| self.vocab.piece(token).is_some_and(|piece| piece.len() > left.len());
             // Before what follows is worked out: mostly no token is so long.
             self.vocab.tokens_with_prefix(left).iter().find(|token| goes_beyond(token))?;
-            let (_, at) = self.beginning(part + 1, &self.left_of(part, stop, written)?).ok()?;
+            let text = self.form.after_stop(part, stop);
+            let left_of_stop = Written { rest: text.len() - written, text, tokens: Vec::new() }.alone()?;
+            let (_, at) = self.beginning(part + 1, &left_of_stop).ok()?;
             let tokens: Box<[TokenId]> = match &at {
                 At::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
                 at => {
@@ -58,13 +59,6 @@ impl FormConstraint {
             };
             (!tokens.is_empty()).then(|| Crossing { stop: stop.to_owned(), written, tokens })
         })
-    }
-
-    /// What is left of a stop and the literal behind it: alone, so that the same follows every text. `None` where a
-    /// character is cut.
-    fn left_of(&self, part: usize, stop: &str, written: usize) -> Option<Written> {
-        let text = self.form.after_stop(part, stop).get(written..)?.to_owned();
-        Some(Written { rest: text.len(), text, tokens: Vec::new() })
     }
 
     /// What a part allows, and tokens that go beyond the stop of a text.
@@ -104,11 +98,9 @@ impl FormConstraint {
         value.truncate(value.len() - crossing.written);
         let then = self.form.after_stop(state.part, &crossing.stop);
         let (field, before) = self.with_field(state, state.before.rest, String::from_utf8(value).ok()?, &then);
-        let (part, at) =
-            self.beginning(state.part + 1, &self.left_of(state.part, &crossing.stop, crossing.written)?).ok()?;
-        let filled = Some(Arc::new(Filled { field, before: state.filled.clone() }));
-        let before = Arc::new(before);
-        let mut after = FormState { filled, before, tokens: Vec::new(), part, at, last: LastToken::Written };
+        // As it was found: the same follows every text.
+        let left_of_stop = before.alone()?;
+        let mut after = self.next_part(state, field, before, Some(&left_of_stop)).ok()?;
         self.goes_on(&mut after, token)?.then_some(after)
     }
 

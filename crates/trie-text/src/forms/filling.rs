@@ -13,14 +13,21 @@ impl FormConstraint {
     /// Before the first part, after this text; nothing of it is written.
     pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
-        let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, 0)?;
+        let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
         self.settle(&mut state);
         Ok(state)
     }
 
-    /// At the part with this number or at the one after the literal there, which may be over already.
-    fn entered(&self, filled: Option<Arc<Filled>>, before: Written, part: usize) -> Result<FormState, FormError> {
-        let (part, at) = self.beginning(part, &before)?;
+    /// At the part with this number or at the one after the literal there, which may be over already. It goes on from
+    /// what was written, or from what is given instead.
+    fn entered(
+        &self,
+        filled: Option<Arc<Filled>>,
+        before: Written,
+        from: Option<&Written>,
+        part: usize,
+    ) -> Result<FormState, FormError> {
+        let (part, at) = self.beginning(part, from.unwrap_or(&before))?;
         let last = LastToken::Written;
         Ok(FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last })
     }
@@ -189,7 +196,7 @@ impl FormConstraint {
             index: number,
             tokens: state.tokens.clone(),
         };
-        self.next_part(state, field, Written { text, rest, tokens })
+        self.next_part(state, field, Written { text, rest, tokens }, None)
     }
 
     fn rule_ended(
@@ -230,7 +237,7 @@ impl FormConstraint {
             _ => self.form.literal(state.part + 1).to_owned(),
         };
         let (field, written) = self.with_field(state, rest, value, &then);
-        self.next_part(state, field, written)
+        self.next_part(state, field, written, None)
     }
 
     /// The field of such a text, and what is written with it where this follows.
@@ -260,9 +267,16 @@ impl FormConstraint {
         (field, Written { text, rest, tokens })
     }
 
-    fn next_part(&self, state: &FormState, field: FilledField, written: Written) -> Result<FormState, FormError> {
+    /// At the next part, as [`entered`](Self::entered).
+    pub(super) fn next_part(
+        &self,
+        state: &FormState,
+        field: FilledField,
+        written: Written,
+        from: Option<&Written>,
+    ) -> Result<FormState, FormError> {
         let filled = Some(Arc::new(Filled { field, before: state.filled.clone() }));
-        self.entered(filled, written, state.part + 1)
+        self.entered(filled, written, from, state.part + 1)
     }
 
     fn name_of(&self, part: usize) -> String {

@@ -106,7 +106,7 @@ impl Written {
     }
 
     /// Where what was written before does not matter: the rest alone.
-    fn alone(&self) -> Option<Self> {
+    pub(super) fn alone(&self) -> Option<Self> {
         Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
     }
 }
