@@ -270,7 +270,7 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
 }
 
 /// States beyond which a search gives up.
-const MOST_STATES: usize = 10_000;
+const MOST_STATES: usize = 30_000;
 
 proptest! {
     #![proptest_config(ProptestConfig {
