@@ -1,12 +1,11 @@
 /** A page in Chromium: the package as it is published, without a bundler, in the page and in a worker. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import { extname, join } from "node:path";
+import type { Server } from "node:http";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import type * as Tokentrie from "../src/index.js";
-import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, TYPES, vectors, WEB } from "./support.js";
+import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, served, vectors, WEB } from "./support.js";
 
 const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL;
 
@@ -38,21 +37,12 @@ describe("Chromium", { skip: SKIP }, () => {
   const faults: string[] = [];
 
   before(async () => {
-    server = createServer((request, response) => {
-      const path = decodeURIComponent(new URL(request.url ?? "/", "http://page").pathname);
+    ({ server, address } = await served((path) => {
+      const text = PAGES[path];
+      if (text !== undefined) return { text };
       const root = ROOTS.find(([prefix]) => path.startsWith(prefix));
-      const file = root && join(root[1], path.slice(root[0].length));
-      const said = PAGES[path];
-      if (said === undefined && (file === undefined || !existsSync(file))) {
-        response.writeHead(404).end();
-        return;
-      }
-      response.setHeader("content-type", TYPES[path === "/" ? ".html" : extname(path)] ?? "application/octet-stream");
-      response.end(said ?? readFileSync(file as string));
-    });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const bound = server.address();
-    address = `http://127.0.0.1:${typeof bound === "object" && bound ? bound.port : 0}`;
+      return root && { file: join(root[1], path.slice(root[0].length)) };
+    }));
     browser = await launched(CHROMIUM as string);
     page = await browser.newPage();
     page.on("pageerror", (error) => faults.push(String(error)));

@@ -1,13 +1,12 @@
 /** The package in a page that Vite builds, and in Deno where that is here. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { build } from "vite";
-import { CHROMIUM, launched, NO_BUILD, NO_CHROMIUM, TYPES, WEB } from "./support.js";
+import { CHROMIUM, launched, NO_BUILD, NO_CHROMIUM, served, WEB } from "./support.js";
 
 const MAIN = `
 import { constraint, load, Vocab } from "tokentrie-web";
@@ -45,20 +44,14 @@ describe("an installed package", { skip: NO_BUILD }, () => {
   it("runs in Chromium, as Vite builds it", { skip: NO_CHROMIUM }, async () => {
     // Under a path, so that no file may be looked for at the root.
     await build({ root: folder, base: "/under/", logLevel: "error" });
-    const server = createServer((request, response) => {
-      const file = join(
-        folder,
-        "dist",
-        (request.url ?? "/").replace(/^\/under\/$/, "/index.html").replace("/under/", "/"),
-      );
-      if (!existsSync(file)) return void response.writeHead(404).end();
-      response.setHeader("content-type", TYPES[extname(file)] ?? "text/plain").end(readFileSync(file));
+    const { server, address } = await served((path) => {
+      const [, name] = /^\/under\/(.*)$/.exec(path) ?? [];
+      return name === undefined ? undefined : { file: join(folder, "dist", name || "index.html") };
     });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const browser = await launched(CHROMIUM as string);
     try {
       const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${(server.address() as { port: number }).port}/under/`);
+      await page.goto(`${address}/under/`);
       await page.waitForFunction(() => document.title !== "");
       assert.equal(await page.title(), "a ab");
     } finally {

@@ -1,13 +1,13 @@
 /** The playground in Chromium, as the folder that a plain server gives out. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { Server } from "node:http";
 import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, NO_SCHEMA, TYPES, WEB } from "./support.js";
+import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, NO_SCHEMA, served, WEB } from "./support.js";
 
 const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL || NO_SCHEMA;
 
@@ -21,15 +21,9 @@ describe("the playground", { skip: SKIP }, () => {
   before(async () => {
     const tokenizer = join(MODELS, "tiny", "tokenizer.json");
     execFileSync(join(WEB, "tools", "playground.sh"), [join(folder, "page"), tokenizer]);
-    server = createServer((request, response) => {
-      const path = decodeURIComponent(new URL(request.url ?? "/", "http://page").pathname);
-      const file = join(folder, "page", path === "/" ? "index.html" : path);
-      if (!existsSync(file)) return void response.writeHead(404).end();
-      response.setHeader("content-type", TYPES[extname(file)] ?? "text/plain").end(readFileSync(file));
-    });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const bound = server.address();
-    const address = `http://127.0.0.1:${typeof bound === "object" && bound ? bound.port : 0}/`;
+    const found = await served((path) => ({ file: join(folder, "page", path === "/" ? "index.html" : path) }));
+    server = found.server;
+    const address = `${found.address}/`;
     browser = await launched(CHROMIUM as string);
     page = await browser.newPage();
     page.on("pageerror", (error) => faults.push(String(error)));

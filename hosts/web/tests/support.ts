@@ -1,6 +1,8 @@
 /** Where things are, and why tests are skipped that lack them. */
 import { existsSync, readFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { delimiter, dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 
@@ -43,8 +45,9 @@ export async function launched(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args });
 }
 
-/** What servers of tests say that files are. */
-export const TYPES: Record<string, string> = {
+/** What a server says that files are; what has no ending is a page. */
+const TYPES: Record<string, string> = {
+  "": "text/html",
   ".html": "text/html",
   ".js": "text/javascript",
   ".mjs": "text/javascript",
@@ -53,6 +56,21 @@ export const TYPES: Record<string, string> = {
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
 };
+
+/** A server of this machine, and where it is: it gives what is found for a path, or the file of that name. */
+export async function served(
+  find: (path: string) => { text: string } | { file: string } | undefined,
+): Promise<{ server: Server; address: string }> {
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(new URL(request.url ?? "/", "http://page").pathname);
+    const found = find(path);
+    if (found === undefined || ("file" in found && !existsSync(found.file))) return void response.writeHead(404).end();
+    response.setHeader("content-type", TYPES[extname(path)] ?? "application/octet-stream");
+    response.end("text" in found ? found.text : readFileSync(found.file));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return { server, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
 
 /** A library for this machine, beside which the module is held. */
 export const NATIVE = process.env["TOKENTRIE_LIB"] || join(ROOT, "target", "checked", "deps", "libtokentrie_c.so");
