@@ -150,7 +150,7 @@ impl<T> Table<T> {
     }
 
     /// Whether the number says that it is of this kind; it may be freed.
-    #[cfg(feature = "rules")]
+    #[cfg(feature = "specs")]
     pub(crate) fn is_of_kind(&self, handle: u64) -> bool {
         handle >> (SLOT_BITS + GENERATION_BITS) == self.kind as u64
     }

@@ -1,5 +1,5 @@
 /** Loading the module: from beside this package, from anywhere else, again. */
-import { LibraryError } from "../../typescript/src/errors.js";
+import { ArgumentError, LibraryError } from "../../typescript/src/errors.js";
 import { Library, loadBy } from "../../typescript/src/ffi/library.js";
 import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import { shown } from "../../typescript/src/tree/payload.js";
@@ -12,17 +12,21 @@ export interface LoadOptions {
   readonly source?: Source | Promise<Source>;
   /** Whether the module reads JSON Schema and Lark: a larger file. */
   readonly schema?: boolean;
-  /** Whether the module knows formats of chats: yes, unless given. A file without them is smaller. */
-  readonly chat?: boolean;
+  /** Whether sets and regular languages are enough: a smaller file, without grammars, forms, thinking and chats. */
+  readonly core?: boolean;
 }
 
 // As bundlers look for files: each whole, in one expression.
-const PLAIN = () => new URL("../../../wasm/tokentrie.wasm", import.meta.url);
-const WITHOUT_CHAT = () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url);
-const WITH_SCHEMA = () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url);
+const BESIDE = [
+  () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url),
+  () => new URL("../../../wasm/tokentrie.wasm", import.meta.url),
+  () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url),
+] as const;
+/** Which of these: each has what those before it have. */
+type Extent = 0 | 1 | 2;
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
-let current: { readonly library: Library; readonly schema: boolean; readonly chat: boolean } | undefined;
+let current: { readonly library: Library; readonly extent: Extent } | undefined;
 
 // Without an import for its effects, so that bundlers may leave out what is not used.
 function lend(): void {
@@ -37,21 +41,23 @@ function lend(): void {
  * Loads the module. Whatever is made afterwards without `library` belongs to it. One that is loaded and whole already
  * is the one that comes; after a fault, or with another source, a new one does, which knows no objects of the other.
  *
- * @throws LibraryError if there is none, or it does not fit this package.
+ * @throws LibraryError if there is none, or it does not fit this package; ArgumentError if it is to be the smallest and
+ *   the largest.
  * @example
  * await load();
  * const vocab = Vocab.fromPieces(["a", "b"]);
  */
 export async function load(options: LoadOptions = {}): Promise<Library> {
-  const { schema = false, chat = true } = options;
-  if (options.source === undefined && current !== undefined && (current.schema || !schema) && (current.chat || !chat)) {
+  const { schema = false, core = false } = options;
+  if (schema && core) throw new ArgumentError("schema and core are both true: core has no JSON Schema");
+  const extent: Extent = schema ? 2 : core ? 0 : 1;
+  if (options.source === undefined && current !== undefined && current.extent >= extent) {
     if (isWhole(current.library)) return current.library;
   }
-  const beside = schema ? WITH_SCHEMA : chat ? PLAIN : WITHOUT_CHAT;
-  const source = (await options.source) ?? beside();
+  const source = (await options.source) ?? BESIDE[extent]();
   const path = typeof source === "string" ? source : source instanceof URL ? source.href : "the module";
   const library = new Library(WasmLibrary.of(await moduleOf(source), path), "wasm");
-  current = { library, schema, chat: chat || schema };
+  current = { library, extent };
   lend();
   return library;
 }

@@ -18,6 +18,7 @@ import {
   loadLibrary,
   memoryBytes,
   Sampler,
+  type Spec,
   SpecError,
   tokenize,
   TokenizerError,
@@ -201,18 +202,26 @@ describe("what strangers give", () => {
     assert.equal(vocabOfWords().size, 6);
   });
 
-  it("chats say that the file without them has none", { skip: NO_CORE }, async () => {
-    const library = await load({ source: readFileSync(CORE_MODULE), chat: false });
-    assert.ok(Buffer.byteLength(readFileSync(CORE_MODULE)) < bytes().length);
+  it("what the smallest file has not says so", { skip: NO_CORE }, async () => {
+    const library = await load({ source: readFileSync(CORE_MODULE), core: true });
+    assert.ok(Buffer.byteLength(readFileSync(CORE_MODULE)) < bytes().length / 2);
     const vocab = vocabOfWords(library);
     using sampler = Sampler.create(vocab, constraint({ regex: "ab?" }, vocab), { after: "stop" });
     assert.deepEqual([...sampler.allowed().ids], [0, 2]);
+    const slot = { slot: "n", value: { integer: {} } };
+    const think = { begin: "a", end: "b", then: { regex: "1" } };
+    const larger: Spec[] = [{ grammar: "s : 'a' ;" }, { gbnf: 'root ::= "a"' }, { form: ["a", slot] }, { think }];
+    for (const spec of [...larger, { sequence: [{ regex: "a" }, { regex: "b" }] }, { lark: 'start: "a"' }]) {
+      const named = { name: "SpecError", message: /has no (grammar|form|lark).* load\(\) says which module has it/ };
+      assert.throws(() => constraint(spec, vocab), named);
+    }
     assert.throws(() => new ChatFormat("{{ messages }}", { library }), {
       name: "LibraryError",
       message: /another module/,
     });
-    assert.equal(await load({ chat: false }), library);
+    assert.equal(await load({ core: true }), library);
     assert.ok(new ChatFormat("{{ messages }}", { library: await load() }));
+    await assert.rejects(load({ core: true, schema: true }), ArgumentError);
   });
 
   it("JSON Schema says that it is another file", { skip: NO_SCHEMA }, async () => {

@@ -11,7 +11,7 @@ pub(crate) mod trie;
 
 mod cache;
 
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 pub(crate) mod constraint;
 
 mod sampler;
@@ -45,7 +45,7 @@ pub use chain::*;
 pub use chat::*;
 #[cfg(feature = "llama")]
 pub use choose::*;
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 pub use constraint::*;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;

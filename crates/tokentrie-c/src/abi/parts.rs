@@ -1,6 +1,6 @@
 //! What several functions take: token ids, items by their ends, sets of rules, numbers with a meaning.
 
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 use super::constraint::spans_of;
 use super::structs::{tokentrie_sampler_options, tokentrie_trie, tokentrie_vocab};
 use super::vocab::VOCABS;
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::*;
 use std::sync::Arc;
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 use trie_core::PayloadReport;
 use trie_core::{After, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
 
@@ -67,7 +67,7 @@ pub(crate) fn state(status: Status) -> i32 {
 }
 
 /// What a handle says may come: without constraints it is a trie.
-#[cfg(not(feature = "rules"))]
+#[cfg(not(feature = "specs"))]
 fn spans_of(handle: u64, _: usize) -> Result<tokentrie::spec::Spans> {
     Ok(Arc::clone(&super::trie::TRIES.get(handle)?.constraints))
 }
@@ -92,7 +92,7 @@ pub(super) fn rules_and_options(
 }
 
 /// Leaves of payloads that were left out.
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeftOut {
     /// They have no tokens.
@@ -101,7 +101,7 @@ pub(crate) struct LeftOut {
     pub(crate) outside: usize,
 }
 
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 impl LeftOut {
     pub(crate) fn of(report: &PayloadReport) -> Self {
         Self { empty: report.empty_leaves, outside: report.out_of_vocabulary }

@@ -7,7 +7,7 @@ use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
 use std::sync::Arc;
-#[cfg(feature = "rules")]
+#[cfg(feature = "specs")]
 use tokentrie::spec::Over;
 use trie_core::TokenId;
 
@@ -59,7 +59,7 @@ impl Vocab {
     }
 
     /// For specs.
-    #[cfg(feature = "rules")]
+    #[cfg(feature = "specs")]
     pub(crate) fn over(&self) -> Over<'_> {
         self.tokens.as_ref().map_or(Over::size(self.size), Over::vocab)
     }

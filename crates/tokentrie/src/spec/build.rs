@@ -7,7 +7,7 @@ use super::{Host, Object, Spec};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};
-use trie_text::{Form, FormConstraint, FormError, FormOptions, TextValues, Values, Vocab};
+use trie_text::{Form, FormConstraint, FormOptions, TextValues, Values, Vocab};
 
 /// The most values that are listed.
 pub const MOST_VALUES: usize = 1 << 20;
@@ -56,6 +56,9 @@ pub enum Built {
     /// A form, which is filled.
     Form(Arc<Form>),
 }
+
+/// Of a library without them, so that nothing of them is linked.
+const NO_PARTS: SpecProblem = SpecProblem::NotBuilt { kind: "form, sequence and thinking", feature: "parts" };
 
 type Result<T> = std::result::Result<T, SpecError>;
 
@@ -114,6 +117,7 @@ impl Spec {
                 over.need("choice", "how to tokenize").map_err(at)?;
                 Ok(Built::Texts(values.clone()))
             }
+            Self::Form(_) if !cfg!(feature = "parts") => Err(at(NO_PARTS)),
             Self::Form(parts) => {
                 let at = place.field("form");
                 let part = |(index, part): (usize, &super::Part)| part.over(&at.item(index), over, host, deeper);
@@ -164,6 +168,7 @@ impl Spec {
                 let set = payload.trie(Some(path)).map_err(|error| SpecError::new(&place.field("path"), error))?;
                 Ok(Arc::from([((**path).to_owned(), set.clone().into())]))
             }
+            Self::Sequence(_) | Self::Think(_) if !cfg!(feature = "parts") => Err(at(NO_PARTS)),
             Self::Sequence(parts) => {
                 let at = place.field("sequence");
                 let part = |(index, part): (usize, &Self)| {
@@ -230,7 +235,10 @@ pub fn alone(constraint: AnyConstraint) -> Spans {
     Arc::from([(String::new(), constraint)])
 }
 
-pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::result::Result<AnyConstraint, FormError> {
+pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::result::Result<AnyConstraint, SpecProblem> {
+    if !cfg!(feature = "parts") {
+        return Err(NO_PARTS);
+    }
     Ok(AnyConstraint::new(FormConstraint::new(form, vocab, FormOptions::default())?))
 }
 

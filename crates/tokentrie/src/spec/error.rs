@@ -131,7 +131,8 @@ pub enum SpecProblem {
     #[error("{0}")]
     NotGiven(String),
     /// A library without a kind.
-    #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie")]
+    #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie{}",
+        if cfg!(target_family = "wasm") { "; load() says which module has it" } else { "" })]
     NotBuilt {
         /// The kind.
         kind: &'static str,

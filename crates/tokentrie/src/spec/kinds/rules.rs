@@ -28,6 +28,9 @@ impl Spec {
         deeper: usize,
     ) -> Result<Option<Arc<dyn AnyRule>>> {
         Ok(Some(match self {
+            Self::Grammar { .. } | Self::Gbnf { .. } if !cfg!(feature = "grammar") => {
+                return Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "grammar", feature: "grammar" }));
+            }
             Self::Grammar { text, lenient, limits } => {
                 let options = GrammarOptions::default().lenient(*lenient).limits(limits.limits());
                 let grammar = limits.within(&place.field("grammar"), || Grammar::with_options(text, options))?;
