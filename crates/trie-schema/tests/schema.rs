@@ -28,6 +28,17 @@ fn documents_made_by_hand() {
             &["\"abc\"", "\"a", "a"],
         ),
         (r#"{"type":"string","pattern":"^a+b$"}"#, &["\"ab\"", "\"aab\""], &["\"b\"", "\"abb\"", "\"xab\""]),
+        (r#"{"type":"string","pattern":"^\\s$"}"#, &["\"\u{feff}\"", "\"\u{a0}\"", "\" \""], &["\"\u{85}\"", "\"a\""]),
+        (
+            r#"{"type":"string","pattern":"^[^\\s]\\S$"}"#,
+            &["\"a\u{85}\""],
+            &["\"a\u{feff}\"", "\"\u{feff}a\"", "\"a \""],
+        ),
+        (
+            r#"{"type":"object","dependentRequired":{"a":["b"]}}"#,
+            &[r#"{"a":1,"b":2}"#, r#"{"b":1}"#, r#"{"c":1,"b":2}"#, "{}"],
+            &[r#"{"a":1}"#, r#"{"a":1,"c":2}"#],
+        ),
         (r#"{"type":"string","pattern":"b"}"#, &["\"b\"", "\"abc\""], &["\"a\"", "\"\""]),
         (
             r#"{"enum":["red","green",3,null,{"a":[1]}]}"#,

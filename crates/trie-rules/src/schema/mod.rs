@@ -144,8 +144,13 @@ impl Front<'_> {
         for keyword in ["dependentRequired", "dependentSchemas"] {
             let Some(Value::Object(dependencies)) = map.shift_remove(keyword) else { continue };
             for (name, then) in dependencies {
-                let then = if keyword == "dependentRequired" { json!({ "required": then }) } else { then };
-                if then != Value::Bool(true) && then != json!({"required": []}) {
+                // The key is named first: so it comes before what depends on it, unless the schema orders both.
+                let then = match keyword {
+                    "dependentRequired" if then == json!([]) => continue,
+                    "dependentRequired" => json!({"properties": {&name: true}, "required": then}),
+                    _ => then,
+                };
+                if then != Value::Bool(true) {
                     more.push((keyword, any_of(vec![json!({"properties": {name: false}}), then])));
                 }
             }

@@ -1,32 +1,19 @@
 //! `"nullable": true` as `OpenAPI` writes it, in the words of JSON Schema: the value or null.
 
+use super::each::each_schema;
 use serde_json::{Map, Value, json};
 
 const NULLABLE: &str = "nullable";
-/// Keywords whose values are data.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
-/// Keywords whose values are schemas by name.
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /// Keywords that others refer to by where they stand.
 const STAY: [&str; 5] = ["$schema", "$id", "$anchor", "$defs", "definitions"];
 
 /// Says it everywhere in a schema.
 pub(super) fn spell_out(schema: &mut Value) {
-    // What is a schema, and what has schemas by name.
-    let mut left = vec![(schema, true)];
-    while let Some((value, is_schema)) = left.pop() {
-        match value {
-            Value::Array(items) => left.extend(items.iter_mut().map(|item| (item, is_schema))),
-            Value::Object(members) => {
-                if is_schema && members.get(NULLABLE) == Some(&Value::Bool(true)) {
-                    or_null(members);
-                }
-                let inner = members.iter_mut().filter(|(name, _)| !is_schema || !DATA.contains(&name.as_str()));
-                left.extend(inner.map(|(name, value)| (value, !is_schema || !NAMED.contains(&name.as_str()))));
-            }
-            _ => {}
+    each_schema(schema, |members| {
+        if members.get(NULLABLE) == Some(&Value::Bool(true)) {
+            or_null(members);
         }
-    }
+    });
 }
 
 fn or_null(members: &mut Map<String, Value>) {
