@@ -28,7 +28,7 @@ import {
   vocabFromTokenizerJson,
   VocabularyError,
 } from "../src/index.js";
-import { CORE_MODULE, NO_CORE, NO_MODEL, NO_SCHEMA, tinyTokenizer, WEB } from "./support.js";
+import { CORE_MODULE, NO_CORE, NO_MODEL, NO_SCHEMA, tinyTokenizer, WEB, withMemory } from "./support.js";
 
 const bytes = () => readFileSync(join(WEB, "wasm", "tokentrie.wasm"));
 const words = ["a", "b", "ab", "1", "2", "</s>"];
@@ -200,6 +200,29 @@ describe("what strangers give", () => {
     const again = await load();
     assert.notEqual(again, library);
     assert.equal(vocabOfWords().size, 6);
+  });
+
+  it("without memory a call fails, and another module goes on", async () => {
+    const module = withMemory(bytes(), 32);
+    const library = await load({ source: module });
+    // What is lent has no room: nothing has begun, so the module stays whole.
+    const sampler = Sampler.create(
+      Vocab.ofSize(16_000_000, [], library),
+      Trie.fromSequences([[1], [2]], undefined, library),
+    );
+    const row = new Float32Array(16_000_000);
+    assert.throws(() => sampler.apply(row), { name: "ArgumentError", message: /memory/ });
+    assert.ok(isWhole(library) && row[0] === 0);
+    assert.ok(memoryBytes(library) <= 32 << 20);
+    assert.deepEqual([...sampler.allowed().ids], [1, 2]);
+    // What it makes inside has none: that stops it, and says so.
+    const names = Array.from({ length: 400_000 }, (_, at) => [at % 1000, Math.floor(at / 1000), 7]);
+    assert.throws(() => Trie.fromSequences(names, undefined, library), { name: "LibraryError", message: /memory/ });
+    assert.ok(!isWhole(library));
+    assert.throws(() => sampler.state, { name: "LibraryError", message: /load it anew/ });
+    sampler.free();
+    const again = await load();
+    assert.equal(Trie.fromSequences(names, undefined, again).size, 400_000);
   });
 
   it("what the smallest file has not says so", { skip: NO_CORE }, async () => {

@@ -39,6 +39,36 @@ export const CHROMIUM = FOLDERS.flatMap((folder) => NAMES.map((name) => join(fol
 );
 export const NO_CHROMIUM = CHROMIUM === undefined ? "there is no Chromium on PATH" : false;
 
+function leb(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)];
+}
+
+/** A module whose memory cannot grow beyond so many MiB: what it is on a machine that has no more. */
+export function withMemory(module: Uint8Array, megabytes: number): Uint8Array<ArrayBuffer> {
+  let at = 8;
+  const next = (): number => {
+    const byte = module[at++] ?? 0;
+    return byte < 128 ? byte : (byte & 127) + 128 * next();
+  };
+  for (;;) {
+    const [begin, kind, size] = [at, module[at++], next()];
+    const [content, end] = [at, at + size];
+    if (kind === 5) {
+      at = content + 2;
+      const limits = [1, 1, ...leb(next()), ...leb(megabytes * 16)];
+      return Uint8Array.from([
+        ...module.subarray(0, begin),
+        5,
+        ...leb(limits.length),
+        ...limits,
+        ...module.subarray(end),
+      ]);
+    }
+    if (kind === undefined) throw new Error("the module has no memory of its own");
+    at = end;
+  }
+}
+
 export async function launched(executablePath: string): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
