@@ -24,8 +24,8 @@ module() {
   local name=$1 built=$target/wasm/wasm32-unknown-unknown/web/tokentrie_wasm.wasm
   shift
   # Without room for other addresses in every call: 3 in a hundred, compressed.
-  cargo rustc --quiet --profile web --target wasm32-unknown-unknown --target-dir "$target/wasm" -p tokentrie-wasm "${std[@]}" "$@" \
-    -- -C link-arg=--compress-relocations
+  cargo rustc --quiet --profile web --target wasm32-unknown-unknown --target-dir "$target/wasm" -p tokentrie-wasm \
+    "${std[@]}" "$@" -- -C link-arg=--compress-relocations
   cp "$built" "$out/.$name"
   mv "$out/.$name" "$out/$name"
   echo "$out/$name: $(wc -c <"$out/$name") bytes, $(gzip -9 <"$out/$name" | wc -c) by gzip"
