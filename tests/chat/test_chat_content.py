@@ -173,9 +173,11 @@ class TestInvalid:
             JsonSchema(Even).parse('{"n": 3}')
         assert (parsed.value.text, parsed.value.partial) == ('{"n": 3}', None)
         assert odd.parse('{"n": 3}') == {"n": 3}
-        lost = raised = 0
+        lost = 0
         for seed in range(20):
             draw = Sampling("sampled", temperature=3.0, seed=seed)
+            # Logits after a prefix that is kept differ in their last digits, so both draws begin without one.
+            model.clear()
             out = model.generate("n: ", JsonSchema(Even), sampling=draw, on_invalid="none", max_tokens=60)
             reply = chat(model, ASK, constraint=Even, sampling=draw, on_invalid="none", max_tokens=60)
             for given, value in ((out, out.value), (reply, reply.parsed)):
@@ -183,23 +185,13 @@ class TestInvalid:
             if out.invalid is None:
                 continue
             lost += 1
-            # A prefix that is kept changes the last bits of logits, and a draw may go another way: to its own text.
-            try:
-                again = model.generate("n: ", JsonSchema(Even), sampling=draw, max_tokens=60)
-            except InvalidValueError as error:
-                caught = error
-                raised += 1
-            else:
-                assert isinstance(again.value, Even) or again.finish == "max_tokens"
-                continue
-            assert isinstance(caught, ValueError)
-            with pytest.raises(InvalidValueError, match="it is odd"):
-                JsonSchema(Even).parse(caught.text)
-            assert caught.partial is not None
-            assert caught.partial.text == caught.text
-            assert "it is odd" in str(caught)
-            assert "it is odd" in str(caught.__cause__)
-        assert min(lost, raised) > 3
+            model.clear()
+            with pytest.raises(InvalidValueError, match="it is odd") as caught:
+                model.generate("n: ", JsonSchema(Even), sampling=draw, max_tokens=60)
+            assert caught.value.text == out.text
+            assert isinstance(caught.value, ValueError)
+            assert caught.value.partial == out or caught.value.partial.text == out.text  # type: ignore[union-attr]
+            assert "it is odd" in str(caught.value.__cause__)
         assert lost > 3
         with pytest.raises(OptionError, match="on_invalid is 'x'"):
             model.generate("n: ", ["a"], on_invalid="x")  # type: ignore[arg-type]
