@@ -11,6 +11,7 @@ mod formats;
 mod front;
 mod modern;
 mod objects;
+mod patterns;
 mod places;
 mod plain;
 mod sides;
@@ -18,6 +19,7 @@ mod texts;
 
 pub use formats::format_pattern;
 pub use front::{Own, TYPES, Unheld, same, says_nothing};
+pub use patterns::ecma_classes;
 
 use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, type_names, values};
 use modern::Modern;

@@ -1,6 +1,7 @@
 //! Enums of any size. llguidance reads an enum as a trie of its values, but gives up by limits that are meant for
 //! grammars: those grow with the values here.
 
+use super::each::each_schema;
 use llguidance::api::ParserLimits;
 use serde_json::Value;
 
@@ -11,8 +12,6 @@ const MOST_BYTES: u64 = 1 << 24;
 /// Arrays and objects in large enums beside other things: each is a part of a grammar, and all stand side by side in
 /// every mask.
 const MOST_INNER: usize = 10_000;
-/// Keywords whose values are data.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// What large enums have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,27 +42,17 @@ impl Large {
 /// compare each of them. Says what large enums have.
 pub(super) fn prepare(schema: &mut Value) -> Large {
     let mut large = Large::default();
-    let mut left = vec![schema];
-    while let Some(value) = left.pop() {
-        match value {
-            Value::Array(items) => left.extend(items),
-            Value::Object(members) => {
-                if let Some(Value::Array(values)) = members.get("enum")
-                    && values.len() >= LARGE
-                {
-                    large.bytes += values.iter().map(size).sum::<u64>();
-                    large.inner += values.iter().map(inner).sum::<usize>();
-                    if values.iter().all(Value::is_string) && members.get("type").is_some_and(|kind| kind == "string") {
-                        members.shift_remove("type");
-                    }
-                }
-                left.extend(
-                    members.iter_mut().filter(|(name, _)| !DATA.contains(&name.as_str())).map(|(_, value)| value),
-                );
-            }
-            _ => {}
+    each_schema(schema, |members| {
+        let Some(Value::Array(values)) = members.get("enum") else { return };
+        if values.len() < LARGE {
+            return;
         }
-    }
+        large.bytes += values.iter().map(size).sum::<u64>();
+        large.inner += values.iter().map(inner).sum::<usize>();
+        if values.iter().all(Value::is_string) && members.get("type").is_some_and(|kind| kind == "string") {
+            members.shift_remove("type");
+        }
+    });
     large
 }
 

@@ -6,7 +6,7 @@ mod enums;
 mod error;
 mod listed;
 mod nullable;
-mod space;
+mod patterns;
 mod unheld;
 
 pub use error::SchemaError;
@@ -217,7 +217,7 @@ impl JsonSchema {
 /// The schema in the words that llguidance knows.
 fn spelled(schema: &mut Value) -> Result<SpelledOut<'_>, SchemaError> {
     nullable::spell_out(schema);
-    space::spell_out(schema);
+    patterns::spell_out(schema);
     let too_large = || SchemaError::TooLarge { reason: "what it says of other keywords fills too many".to_owned() };
     spelled_out(schema, Own::default()).ok_or_else(too_large)
 }

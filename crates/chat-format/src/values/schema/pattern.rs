@@ -3,6 +3,7 @@
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
+use trie_rules::schema::ecma_classes;
 use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError, Rule};
 
 /// What becomes of a pattern.
@@ -51,7 +52,7 @@ pub(super) fn held(pattern: &str) -> Held {
 
 /// The same as a pattern of whole texts: what is not anchored may stand anywhere.
 fn whole(pattern: &str) -> String {
-    let inner = ascii_classes(pattern);
+    let inner = ecma_classes(pattern);
     let forks = inner.contains('|');
     let (begins, rest) = match inner.strip_prefix('^') {
         Some(rest) if !forks => (true, rest),
@@ -63,28 +64,4 @@ fn whole(pattern: &str) -> String {
     };
     let any = |anchored: bool| if anchored { "" } else { "(?s:.)*" };
     format!("{}(?:{rest}){}", any(begins), any(ends))
-}
-
-/// In ECMAScript `\d` and `\w` are ASCII.
-fn ascii_classes(pattern: &str) -> String {
-    let mut text = String::with_capacity(pattern.len());
-    let (mut chars, mut in_class) = (pattern.chars(), false);
-    while let Some(char) = chars.next() {
-        if char != '\\' {
-            in_class = (in_class || char == '[') && char != ']';
-            text.push(char);
-            continue;
-        }
-        match (chars.next(), in_class) {
-            (Some('d'), false) => text.push_str("[0-9]"),
-            (Some('d'), true) => text.push_str("0-9"),
-            (Some('w'), false) => text.push_str("[0-9A-Za-z_]"),
-            (Some('w'), true) => text.push_str("0-9A-Za-z_"),
-            (Some('D'), false) => text.push_str("[^0-9]"),
-            (Some('W'), false) => text.push_str("[^0-9A-Za-z_]"),
-            (Some(other), _) => text.extend(['\\', other]),
-            (None, _) => text.push('\\'),
-        }
-    }
-    text
 }
