@@ -216,13 +216,13 @@ describe("what strangers give", () => {
     assert.ok(memoryBytes(library) <= 32 << 20);
     assert.deepEqual([...sampler.allowed().ids], [1, 2]);
     // What it makes inside has none: that stops it, and says so.
-    const names = Array.from({ length: 400_000 }, (_, at) => [at % 1000, Math.floor(at / 1000), 7]);
-    assert.throws(() => Trie.fromSequences(names, undefined, library), { name: "LibraryError", message: /memory/ });
+    const sequences = Array.from({ length: 400_000 }, (_, at) => [at % 1000, Math.floor(at / 1000), 7]);
+    assert.throws(() => Trie.fromSequences(sequences, undefined, library), { name: "LibraryError", message: /memory/ });
     assert.ok(!isWhole(library));
     assert.throws(() => sampler.state, { name: "LibraryError", message: /load it anew/ });
     sampler.free();
     const again = await load();
-    assert.equal(Trie.fromSequences(names, undefined, again).size, 400_000);
+    assert.equal(Trie.fromSequences(sequences, undefined, again).size, 400_000);
   });
 
   it("what the smallest file has not says so", { skip: NO_CORE }, async () => {

@@ -56,13 +56,8 @@ export function withMemory(module: Uint8Array, megabytes: number): Uint8Array<Ar
     if (kind === 5) {
       at = content + 2;
       const limits = [1, 1, ...leb(next()), ...leb(megabytes * 16)];
-      return Uint8Array.from([
-        ...module.subarray(0, begin),
-        5,
-        ...leb(limits.length),
-        ...limits,
-        ...module.subarray(end),
-      ]);
+      const section = Uint8Array.from([5, ...leb(limits.length), ...limits]);
+      return Uint8Array.from(Buffer.concat([module.subarray(0, begin), section, module.subarray(end)]));
     }
     if (kind === undefined) throw new Error("the module has no memory of its own");
     at = end;

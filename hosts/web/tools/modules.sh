@@ -11,8 +11,9 @@ mkdir -p "$out"
 # A standard library that is compiled for size takes a tenth less: its sorts alone are 60 kB, compressed. It needs the
 # library's sources, and what cargo does not promise to keep; without either the one that is installed is taken.
 std=(-Z build-std=std,panic_abort -Z build-std-features=optimize_for_size)
-rustup component add rust-src >/dev/null 2>&1 || true
-if [[ -d $(rustc --print sysroot)/lib/rustlib/src/rust/library/std ]]; then
+sources=$(rustc --print sysroot)/lib/rustlib/src/rust/library/std
+[[ -d $sources ]] || rustup component add rust-src >/dev/null 2>&1 || true
+if [[ -d $sources ]]; then
   export RUSTC_BOOTSTRAP=1
 else
   echo 'rust-src is not here: modules are a tenth larger than those that are published'

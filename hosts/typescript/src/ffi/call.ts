@@ -177,14 +177,7 @@ interface Held {
 const COUNTED_BYTES = 1 << 16;
 
 /** Frees what was forgotten. Whoever holds many large sets frees them himself. */
-const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => {
-  try {
-    free(handle);
-  } catch (error) {
-    // A module that stopped has nothing to free, and nobody is there to catch it: the page would hear of it.
-    if (!(error instanceof LibraryError)) throw error;
-  }
-});
+const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => free(handle));
 
 /** Something in the library that is freed once: by `free()`, by `using`, or when nobody has it any more. */
 export abstract class Resource {
@@ -232,12 +225,7 @@ export abstract class Resource {
     const { free, handle } = this.#held;
     this.#held = undefined;
     this.weight = undefined;
-    try {
-      check(this.library, free(handle));
-    } catch (error) {
-      // What a module held that stopped is gone with it; `using` must not hide what stopped it.
-      if (!(error instanceof LibraryError && error.status === undefined)) throw error;
-    }
+    check(this.library, free(handle));
   }
 
   [Symbol.dispose](): void {

@@ -145,10 +145,17 @@ export class WasmLibrary implements ForeignLibrary {
     const read = this.#reader(signature.result);
     const lends = new Lends(signature.arguments);
     let given = (...all: unknown[]): unknown => read(this.#call(() => this.#lend(call, lends, all)));
+    // What a module held that stopped is gone with it.
+    if (name.endsWith("_free")) given = this.#whileWhole(given);
     // What every step of a model calls, with a row.
     if (name === "tokentrie_sampler_sample") given = this.#withRow(given, (...all) => this.#sample(call, all));
     if (name === "tokentrie_sampler_apply") given = this.#withRow(given, (...all) => this.#apply(call, all));
     return given as Callable<S>;
+  }
+
+  /** Frees nothing once this is broken: the garbage collector must not throw, and `using` not hide what broke it. */
+  #whileWhole(free: (...given: unknown[]) => unknown) {
+    return (...given: unknown[]): unknown => (this.#broken ? 0 : free(...given));
   }
 
   /** Runs a call, unless this is broken; what it throws breaks this. */
