@@ -30,27 +30,61 @@ def groups(path: Path) -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
             yield f"{path.stem} {group.get('description', number)}", group["schema"], group["tests"]
 
 
+BY_NAME = ("properties", "dependentSchemas", "dependentRequired", "dependencies")
+LISTS = ("required", "dependentRequired", "dependencies")
+
+
 def named(schema: Any) -> Iterator[str]:
     """The names of properties in a schema, as they come in its text."""
     if isinstance(schema, list):
         for one in schema:
             yield from named(one)
-    elif isinstance(schema, dict):
-        for name, inner in schema.items():
-            yield name
+    if not isinstance(schema, dict):
+        return
+    for keyword, inner in schema.items():
+        if keyword in ("const", "enum"):
+            yield from keys(inner)
+        elif keyword in (*BY_NAME, "patternProperties", "$defs", "definitions") and isinstance(inner, dict):
+            for name, one in inner.items():
+                if keyword in BY_NAME:
+                    yield name
+                if keyword in LISTS and isinstance(one, list):
+                    yield from one
+                else:
+                    yield from named(one)
+        elif keyword in LISTS and isinstance(inner, list):
+            yield from inner
+        else:
             yield from named(inner)
-    elif isinstance(schema, str):
-        yield schema
 
 
-def in_order(document: Any, places: dict[str, int]) -> Any:
-    """A document with its properties in the order in which the schema names them; the others come last, as they did."""
+def keys(value: Any) -> Iterator[str]:
+    """The names in a value."""
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from keys(inner)
+
+
+def in_order(document: Any, schema: Any, places: dict[str, int]) -> Any:
+    """A document with its properties in the order in which the schema names them; the others come last, as they did.
+
+    Where all are among the `properties` of its own schema, the order there counts.
+    """
+    schema = schema if isinstance(schema, dict) else {}
     if isinstance(document, list):
-        return [in_order(one, places) for one in document]
+        return [in_order(one, schema.get("items"), places) for one in document]
     if not isinstance(document, dict):
         return document
+    own = schema.get("properties")
+    own = own if isinstance(own, dict) else {}
+    if document.keys() <= own.keys():
+        places = {name: place for place, name in enumerate(own)}
     names = sorted(document, key=lambda name: places.get(name, len(places)))
-    return {name: in_order(document[name], places) for name in names}
+    return {name: in_order(document[name], own.get(name), places) for name in names}
 
 
 def lines(folder: Path) -> Iterator[dict[str, Any]]:
@@ -59,10 +93,11 @@ def lines(folder: Path) -> Iterator[dict[str, Any]]:
     yield {"vocabulary": {"name": "schemas", "tokens": [piece.hex() for piece in pieces], "eog": [len(pieces) - 1]}}
     for path in sorted(folder.rglob("*.json")):
         for name, schema, tests in groups(path):
-            places = {name: place for place, name in enumerate(dict.fromkeys(named(schema)))}
+            names = dict.fromkeys(name for name in named(schema) if isinstance(name, str))
+            places = {name: place for place, name in enumerate(names)}
             texts: dict[str, list[str]] = {"accept": [], "refuse": []}
             for test in tests:
-                document = in_order(test["data"], places)
+                document = in_order(test["data"], schema, places)
                 texts["accept" if test["valid"] else "refuse"].append(written(document))
             if texts["accept"] or texts["refuse"]:
                 yield {"case": f"schema {name}", "kind": "schema", "constraint": {"schema": schema}, "texts": texts}

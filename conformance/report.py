@@ -93,5 +93,5 @@ def worse(before: dict[str, Any], after: dict[str, Any], files: list[Path]) -> l
 
 def names_of(path: Path) -> list[str]:
     """The names of the cases in a file."""
-    lines = map(json.loads, path.read_text("utf-8").split("\n")[:-1])
-    return [line["case"] for line in lines if "case" in line]
+    with path.open(encoding="utf-8") as file:
+        return [line["case"] for line in map(json.loads, file) if "case" in line]

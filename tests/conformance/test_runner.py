@@ -118,6 +118,10 @@ def test_schemas_of_other_suites(tmp_path: Path) -> None:
     """Lists of schemas with tests, as the official suite has them, and a schema a file, as MaskBench has them."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["a"]}
     schema["additionalProperties"] = False
+    # Names that keywords have, and texts; an order that only the object itself has.
+    twice = {"$defs": {"x": {"properties": {"type": True, "title": True}}}, "type": "object", "description": "b"}
+    twice["properties"] = {"title": True, "type": {"properties": {"b": True, "a": True}}}
+    twice["required"] = ["title", "type"]
     tests = [
         {"description": "right", "data": {"a": 1, "b": None}, "valid": True},
         {"description": "in another order", "data": {"b": None, "a": 1}, "valid": True},
@@ -127,15 +131,18 @@ def test_schemas_of_other_suites(tmp_path: Path) -> None:
     (tmp_path / "suite" / "one.json").write_text(json.dumps([{"description": "x", "schema": schema, "tests": tests}]))
     (tmp_path / "suite" / "deep" / "two.json").write_text(json.dumps({"schema": schema, "tests": tests[2:]}))
     (tmp_path / "suite" / "no.json").write_text("[1, 2]")
+    test = {"data": {"type": {"a": 1, "b": 2}, "title": 3}, "valid": True}
+    (tmp_path / "suite" / "twice.json").write_text(json.dumps({"schema": twice, "tests": [test]}))
     command = [sys.executable, str(ROOT / "import_schemas.py"), str(tmp_path / "suite"), str(tmp_path / "out.jsonl")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "'cases': 2" in done.stdout
+    assert "'cases': 3" in done.stdout
     header, *lines = map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines())
     assert set(header) == {"vocabulary"}
     texts = {line["case"]: line["texts"] for line in lines}
     # What is in another order than its schema is written in that one.
     assert texts["schema one x"] == {"accept": ['{"a":1,"b":null}'] * 2, "refuse": ['{"a":"x"}']}
     assert texts["schema two 0"] == {"accept": [], "refuse": ['{"a":"x"}']}
+    assert texts["schema twice 0"] == {"accept": ['{"title":3,"type":{"b":2,"a":1}}'], "refuse": []}
     found = asked([sys.executable, str(ROOT / "engines" / "tokentrie_python.py")], [tmp_path / "out.jsonl"])
     assert found["cases"] == {}
     wrong = subprocess.run([*command[:2], str(tmp_path / "nowhere"), "x"], capture_output=True, text=True)
