@@ -1099,6 +1099,14 @@ tokentrie_status tokentrie_sampler_leaf(tokentrie_sampler sampler,
                                         size_t *count);
 
 /**
+ * What was filled into a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
+ */
+tokentrie_status tokentrie_sampler_values(tokentrie_sampler sampler,
+                                          char *json,
+                                          size_t capacity,
+                                          size_t *count);
+
+/**
  * Ends the handle.
  */
 tokentrie_status tokentrie_sampler_free(tokentrie_sampler sampler);

@@ -86,7 +86,7 @@ LONG |= {
     for name, lines in {
         "rows/batch": 870, "model/loaded": 720, "chat/format": 680,
         "trie/mod": 580, "rule/regular": 580,
-        "rows/sampler": 480, "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
+        "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
         "rule/mod": 440, "rule/form": 460,
     }.items()
 }  # fmt: skip

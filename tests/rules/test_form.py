@@ -54,11 +54,13 @@ def test_a_sampler_walks_a_form(model: Model) -> None:
     """Token by token, as a host does that can take none back."""
     out, sampler, tokens = model.generate(PROMPT, MAIL), tokentrie.Sampler(model.vocab, MAIL), []
     prompt = model.vocab.tokenize(PROMPT, parse_special=True)
+    assert sampler.values == {}
     while sampler.state == "active":
         tokens.append(sampler.sample(model.logits([*prompt, *tokens])))
         sampler.accept(tokens[-1])
     assert tokens == out.tokens
     assert [leaf.name for leaf in sampler.leaves] == list(out.values.values())
+    assert sampler.values == out.values
     sampler.rollback(3)
     assert sampler.accept(tokens[-3:]) is None
     assert sampler.state == "complete"
@@ -76,6 +78,7 @@ def test_free_text_that_is_walked_stays_inside_its_part(model: Model) -> None:
             sampler.accept(tokens[-1])
         said = json.loads(spelled(model, tokens))
         assert [leaf.name for leaf in sampler.leaves] == [said["note"], str(said["sure"])]
+        assert sampler.values == {"note": said["note"], "sure": str(said["sure"])}
         seen.add(said["note"])
     assert len(seen) > 10
     with pytest.raises(TypeError, match="a form needs a Vocab"):

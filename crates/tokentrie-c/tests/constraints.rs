@@ -87,6 +87,27 @@ fn sampler(constraint: tokentrie_constraint, vocab: tokentrie_vocab) -> tokentri
     made
 }
 
+#[test]
+fn what_was_filled_so_far_has_names() {
+    let vocab = vocab();
+    let slot = r#"{"slot": "a", "value": {"choice": ["x", "y"]}}, "-", {"slot": "b", "value": {"regex": "[0-9]+"}}"#;
+    let form = constraint(&format!(r#"{{"form": ["<", {slot}, ">"]}}"#), vocab).unwrap();
+    let sampler = sampler(form, vocab);
+    let (mut text, mut count) = ([0; 64], 0);
+    let mut values = |taken: &str| {
+        let ids: Vec<i32> = taken.bytes().map(i32::from).collect();
+        assert_eq!(tokentrie_sampler_accept(sampler, input(&ids), ids.len()), TOKENTRIE_OK, "{}", said());
+        let status = tokentrie_sampler_values(sampler, output(&mut text), 64, put(&mut count));
+        (status, text[..count].iter().map(|&char| char as u8 as char).collect::<String>())
+    };
+    assert_eq!(values(""), (TOKENTRIE_NONE, String::new()));
+    assert_eq!(values("<"), (TOKENTRIE_NONE, String::new()));
+    assert_eq!(values("y-1"), (TOKENTRIE_OK, r#"{"a":"y"}"#.to_owned()));
+    assert_eq!(values("2>"), (TOKENTRIE_OK, r#"{"a":"y","b":"12"}"#.to_owned()));
+    assert_eq!(tokentrie_sampler_values(sampler, output(&mut text), 3, put(&mut count)), TOKENTRIE_ERROR_BUFFER);
+    assert_eq!(tokentrie_sampler_values(0, output(&mut text), 64, put(&mut count)), TOKENTRIE_ERROR_HANDLE);
+}
+
 /// Whether the whole text is legal: each byte, and the token that closes it.
 fn takes(constraint: tokentrie_constraint, vocab: tokentrie_vocab, text: &str) -> bool {
     let sampler = sampler(constraint, vocab);

@@ -195,6 +195,8 @@ proptest! {
         let written = bytes(&vocab, &tokens);
         // Where one may be in what was written: after a text two stops may say the same.
         let mut places = vec![0];
+        let names: Vec<_> = constraint.form().parts().iter().filter_map(Part::name).collect();
+        prop_assert_eq!(fields.iter().filter_map(|field| field.field.as_deref()).collect::<Vec<_>>(), names);
         let mut fields_left = fields.iter();
         for (number, piece) in pieces.iter().enumerate() {
             let text = match piece {

@@ -21,6 +21,7 @@ import {
   LibraryError,
   ModelError,
   PayloadError,
+  Sampler,
   Session,
   SetError,
   type Spec,
@@ -271,6 +272,15 @@ describe("Session", { skip: NO_MODEL }, () => {
     const result = await session.generate(FREE, { constraint: form }).result;
     const values: { readonly city: "Bonn" | "Oslo"; readonly guests: number } = form.values(result);
     assert.deepEqual(JSON.parse(result.text), values);
+    // After thinking, too; a sampler says what is filled so far.
+    const think = { begin: "<t>", end: "</t>", budget: 2, then: form } as const;
+    const thought = await session.generate(FREE, { constraint: { think } }).result;
+    assert.deepEqual(form.values(thought), JSON.parse(thought.text.slice(thought.text.indexOf("{"))));
+    using filling = await session.constraint(form);
+    using sampler = Sampler.create(await session.vocab(), filling);
+    assert.equal(sampler.values, null);
+    for (const token of result.tokens) sampler.accept(token);
+    assert.deepEqual(form.values(sampler), values);
     // It is the spec that it says it is, wherever one stands.
     using made = await session.constraint({ think: { end: "</t>", at_once: true, then: form } });
     assert.match(JSON.stringify(made), /"form"/);

@@ -219,6 +219,8 @@ export async function choose(
 export interface Written {
   readonly tokens: readonly number[];
   readonly text: string;
+  /** What was filled into a form, by name; null where nothing was. `form.values(written)` gives it its types. */
+  readonly values: Readonly<Record<string, string>> | null;
   /** `"span"`: the value is complete, and nothing may follow it. */
   readonly finish: "span" | "end_of_generation" | "max_tokens";
   /** Tokens that came without a pass of their own, because nothing else could. */
@@ -273,7 +275,8 @@ export async function generate(
         break;
       }
     }
-    return { tokens, text: vocab.text(tokens), finish, forcedTokens, forwardPasses: context.passes };
+    const [text, { values }, { passes }] = [vocab.text(tokens), sampler, context];
+    return { tokens, text, values, finish, forcedTokens, forwardPasses: passes };
   } finally {
     sampler.free();
   }

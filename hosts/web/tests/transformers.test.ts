@@ -6,6 +6,7 @@ import { before, describe, it } from "node:test";
 import {
   ChatFormat,
   choose,
+  Form,
   generate,
   load,
   type ModelLike,
@@ -125,6 +126,16 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
       return sum + (row[token] as number) - high - Math.log(total);
     }, 0);
   }
+
+  it("fills a form with types", async () => {
+    const city = { slot: "city", value: { choice: ["Bonn", "Oslo"] } } as const;
+    const guests = { slot: "guests", value: { integer: { min: 1, max: 12 } } } as const;
+    const form = new Form('{"city": "', city, '", "guests": ', guests, "}");
+    const found = await generate(net(), words(), "A trip: ", form, { Tensor });
+    const values: { readonly city: "Bonn" | "Oslo"; readonly guests: number } = form.values(found);
+    assert.deepEqual(JSON.parse(found.text), values);
+    assert.equal((await generate(net(), words(), "Is it on? ", { choice: ["yes", "no"] }, { Tensor })).values, null);
+  });
 
   it("calls a tool in the model's own format", async () => {
     const { request, tool_calls } = vectors("examples").chat;

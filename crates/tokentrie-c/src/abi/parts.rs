@@ -7,6 +7,7 @@ use super::vocab::VOCABS;
 use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::*;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 #[cfg(feature = "specs")]
 use trie_core::PayloadReport;
@@ -117,6 +118,12 @@ impl LeftOut {
 /// Number and name of a leaf.
 pub(crate) fn named(leaf: Option<Leaf>) -> Option<(u32, String)> {
     leaf.map(|leaf| (leaf.index.get(), leaf.name.unwrap_or_default()))
+}
+
+/// What was filled into a form, by name, as JSON; `None` where nothing was.
+pub(crate) fn filled(fields: impl Iterator<Item = (String, String)>) -> Option<String> {
+    let values: Map<String, Value> = fields.map(|(name, value)| (name, value.into())).collect();
+    (!values.is_empty()).then(|| Value::Object(values).to_string())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A sampler over rows of logits.
 
-use super::parts::{ids, named, rules_and_options, state};
+use super::parts::{filled, ids, named, rules_and_options, state};
 use super::structs::{tokentrie_sampler, tokentrie_sampler_options, tokentrie_trie, tokentrie_vocab};
 use crate::error::{Result, done, guarded};
 use crate::handles::{Kind, Table};
@@ -252,6 +252,27 @@ pub extern "C" fn tokentrie_sampler_leaf(
         let found = SAMPLERS.with(sampler, |sampler| Ok(named(sampler.span().leaf())))?;
         put_leaf(found, &leaf, &Buffer::new(&name, capacity, &count, "name")?)
     })
+}
+
+/// What was filled into a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_sampler_values(
+    sampler: tokentrie_sampler,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| {
+        let leaves = SAMPLERS.with(sampler, |sampler| Ok(sampler.span().leaves()))?;
+        let fields = leaves.into_iter().filter_map(|leaf| leaf.field.zip(leaf.name));
+        put_values(filled(fields), &Buffer::new(&json, capacity, &count, "json")?)
+    })
+}
+
+/// Writes the values of a form, or says that there are none.
+pub(super) fn put_values(values: Option<String>, json: &Buffer<'_, c_char>) -> Result<tokentrie_status> {
+    let Some(values) = values else { return Ok(TOKENTRIE_NONE) };
+    json.fill_text(&values).map(|()| TOKENTRIE_OK)
 }
 
 /// Writes a leaf, or says that there is none.

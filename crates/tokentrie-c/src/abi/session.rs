@@ -1,7 +1,7 @@
 //! Sessions: models on the llama.cpp that is linked in.
 
 use super::parts::{self, named};
-use super::sampler::put_leaf;
+use super::sampler::{put_leaf, put_values};
 use super::structs::{
     tokentrie_engine_info, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie,
     tokentrie_vocab,
@@ -356,11 +356,7 @@ pub extern "C" fn tokentrie_session_values(
     capacity: usize,
     count: Out<usize>,
 ) -> tokentrie_status {
-    guarded(|| {
-        let buffer = Buffer::new(&json, capacity, &count, "json")?;
-        let Some(values) = SESSIONS.get(session)?.values() else { return Ok(TOKENTRIE_NONE) };
-        buffer.fill_text(&values).map(|()| TOKENTRIE_OK)
-    })
+    guarded(|| put_values(SESSIONS.get(session)?.values(), &Buffer::new(&json, capacity, &count, "json")?))
 }
 
 /// The vocabulary of the model, as a handle of its own.

@@ -24,7 +24,7 @@ mod turn;
 pub(crate) use events::Event;
 pub(crate) use generate::Plan;
 
-use crate::abi::parts::LeftOut;
+use crate::abi::parts::{LeftOut, filled};
 use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
@@ -35,7 +35,6 @@ use errors::ending;
 use events::Events;
 use following::Following;
 use generate::no_prompt;
-use serde_json::{Map, Value};
 use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -284,9 +283,7 @@ impl Session {
     pub(crate) fn values(&self) -> Option<String> {
         let state = self.state();
         let fields = &state.last.generated.as_ref()?.fields;
-        let values = fields.iter().map(|field| (field.name.clone(), field.value.as_str().into()));
-        let values: Map<String, Value> = values.collect();
-        (!values.is_empty()).then(|| Value::Object(values).to_string())
+        filled(fields.iter().map(|field| (field.name.clone(), field.value.clone())))
     }
 
     /// What the last generation, choice or decision gave, as JSON.

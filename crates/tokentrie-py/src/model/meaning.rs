@@ -7,6 +7,7 @@ use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
+use crate::trie::leaf::fields_of;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -35,13 +36,13 @@ pub(crate) fn meaning(
     given: Option<&Bound<'_, PyAny>>,
 ) -> Result<(Meaning, Option<Refused>)> {
     let mut refused = None;
+    let after_thinking = given.and_then(gate_form);
     let fields = written.fields.or_else(|| {
-        // After thinking a form was walked, and its values are leaves in order.
-        let names = given.and_then(gate_form).filter(|(_, names)| names.len() == written.leaves.len());
-        names.map(|(_, names)| names.into_iter().zip(written.leaves.iter().map(name_of)).collect())
+        let fields = after_thinking.as_ref().map(|_| fields_of(written.leaves));
+        fields.filter(|fields| !fields.is_empty())
     });
     if let (Some(fields), Some(given)) = (fields, given) {
-        let form = gate_form(given).map_or_else(|| given.clone(), |(form, _)| form);
+        let form = after_thinking.unwrap_or_else(|| given.clone());
         let mut values = Vec::with_capacity(fields.len());
         for (name, text) in fields {
             let value = value_or_refused(py, text, part_value(&form, &name, text.to_owned()), &mut refused)?;
@@ -56,11 +57,6 @@ pub(crate) fn meaning(
         return Ok((Meaning::Value(value), refused));
     }
     Ok((Meaning::Value(name.map(Value::Text)), None))
-}
-
-/// The name of a leaf.
-pub(crate) fn name_of(leaf: &trie_core::Leaf) -> &str {
-    leaf.name.as_deref().unwrap_or_default()
 }
 
 /// What a text was read as; nothing where it was refused, which is kept.
@@ -83,14 +79,10 @@ pub(crate) fn value_or_refused(
     }
 }
 
-/// The form after the gate that a constraint is, and the names of what it is filled with.
-fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Vec<String>)> {
-    let form = match constraint.cast::<ThinkGate>() {
-        Ok(gate) => gate.get().then(gate.py())?,
-        Err(_) => return None,
-    };
-    let names = form.cast::<Form>().ok()?.get().names();
-    Some((form, names))
+/// The form after the gate that a constraint is.
+fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let gate = constraint.cast::<ThinkGate>().ok()?;
+    gate.get().then(gate.py()).filter(PyAnyMethods::is_instance_of::<Form>)
 }
 
 /// What the text of a part stands for, in a form of either kind.

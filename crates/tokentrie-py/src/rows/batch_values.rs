@@ -2,8 +2,9 @@
 
 use crate::convert::value::Value;
 use crate::errors::Result;
-use crate::model::meaning::{Meaning, Written, meaning, name_of};
+use crate::model::meaning::{Meaning, Written, meaning};
 use crate::rows::batch::Batch;
+use crate::trie::leaf::fields_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trie_core::{Leaf, TokenId};
@@ -57,8 +58,7 @@ struct Found {
     leaves: Vec<Leaf>,
     /// Of a value that is text.
     tokens: Option<Vec<TokenId>>,
-    /// The names of the parts of a form.
-    names: Option<Vec<String>>,
+    is_form: bool,
     given: Option<Py<PyAny>>,
 }
 
@@ -69,24 +69,21 @@ impl Batch {
             if batch.leaf(row)?.is_none() && batch.value_tokens(row)?.is_none() {
                 return Ok(None);
             }
-            let form = |(_, constraint): &(String, trie_core::AnyConstraint)| {
-                let form = constraint.downcast_ref::<FormConstraint>()?.form();
-                Some(form.parts().iter().filter_map(|part| part.name().map(str::to_owned)).collect())
-            };
-            let names = rules.constraints().first().and_then(form);
+            let first = rules.constraints().first();
+            let is_form = first.is_some_and(|(_, constraint)| constraint.downcast_ref::<FormConstraint>().is_some());
             let (leaves, tokens) = (batch.leaves(row)?, batch.value_tokens(row)?);
-            Ok(Some((Found { leaves, tokens, names, given: None }, rules.clone())))
+            Ok(Some((Found { leaves, tokens, is_form, given: None }, rules.clone())))
         })?;
         let Some((mut found, rules)) = found else { return Ok(py.None().into_bound(py)) };
         found.given = self.given(py, &rules)?.map(Bound::unbind);
-        let Found { leaves, tokens, names, given } = found;
+        let Found { leaves, tokens, is_form, given } = found;
         let spelled = |tokens: &Vec<TokenId>| {
             let vocab = self.common.vocabulary()?;
             let bytes = vocab.bind(py).get().core().join(tokens).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         };
         let text = tokens.as_ref().and_then(spelled);
-        let fields = names.map(|names| names.into_iter().zip(leaves.iter().map(name_of)).collect());
+        let fields = is_form.then(|| fields_of(&leaves));
         let text = text.as_deref().or(leaves.last().and_then(|leaf| leaf.name.as_deref()));
         let given = given.as_ref().map(|given| given.bind(py));
         match meaning(py, Written { fields, leaves: &leaves, text }, given)? {

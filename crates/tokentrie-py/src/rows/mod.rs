@@ -8,6 +8,7 @@ pub(crate) mod exact;
 pub(crate) mod in_chain;
 pub(crate) mod pace;
 pub(crate) mod sampler;
+pub(crate) mod sampler_state;
 pub(crate) mod sampling;
 pub(crate) mod score;
 pub(crate) mod scorer;

@@ -338,10 +338,6 @@ impl Form {
         &self.form
     }
 
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.form.parts().iter().filter_map(Part::name).map(str::to_owned).collect()
-    }
-
     /// # Errors
     /// `VocabularyError` where a reply in it was made for another vocabulary.
     pub(crate) fn check_vocab(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<()> {

@@ -62,3 +62,8 @@ impl From<trie_core::Leaf> for Leaf {
         Self { index: leaf.index.index(), name: leaf.name, tokens }
     }
 }
+
+/// The texts that were filled into a form, by name.
+pub(crate) fn fields_of(leaves: &[trie_core::Leaf]) -> Vec<(String, &str)> {
+    leaves.iter().filter_map(|leaf| Some((leaf.field.clone()?, leaf.name.as_deref()?))).collect()
+}

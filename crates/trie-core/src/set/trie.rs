@@ -122,6 +122,8 @@ pub struct Leaf {
     pub name: Option<String>,
     /// Its tokens, never empty.
     pub tokens: Vec<TokenId>,
+    /// The part of a form that it fills, by name; `None` elsewhere.
+    pub field: Option<String>,
 }
 
 /// A token that does not continue the walk.
@@ -392,7 +394,7 @@ impl Trie {
                 graph.canonical(leaf)?.iter().copied().take_while(|&token| token <= self.store.max_token).collect()
             }
         };
-        Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens })
+        Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens, field: None })
     }
 
     /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
@@ -464,7 +466,8 @@ impl Trie {
     /// All leaves in order. Each costs `O(depth · log n)`.
     pub fn leaves(&self) -> impl ExactSizeIterator<Item = Leaf> + '_ {
         (0..self.len()).map(|index| {
-            self.leaf(LeafId(index as u32)).unwrap_or(Leaf { index: LeafId(0), name: None, tokens: Vec::new() })
+            let none = || Leaf { index: LeafId(0), name: None, tokens: Vec::new(), field: None };
+            self.leaf(LeafId(index as u32)).unwrap_or_else(none)
         })
     }
 }

@@ -42,7 +42,7 @@ impl Constraint for Multiples {
     }
 
     fn values(&self, at: &Vec<TokenId>, over: bool) -> Vec<Leaf> {
-        let leaf = || Leaf { index: trie_core::LeafId::new(0), name: None, tokens: at.clone() };
+        let leaf = || Leaf { index: trie_core::LeafId::new(0), name: None, tokens: at.clone(), field: None };
         (over && at.len() == self.count).then(leaf).into_iter().collect()
     }
 

@@ -249,6 +249,7 @@ impl Constraint for FormConstraint {
             index: LeafId::new(field.index.unwrap_or_default() as u32),
             name: Some(field.value.clone()),
             tokens: field.tokens.clone(),
+            field: Some(field.name.clone()),
         };
         state.fields().into_iter().map(leaf).collect()
     }

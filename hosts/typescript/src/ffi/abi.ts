@@ -374,6 +374,7 @@ export const FUNCTIONS = {
   tokentrie_sampler_bitmask: signature("i32", "handle", "buffer", "usize"),
   tokentrie_sampler_state: signature("i32", "handle", "buffer", "buffer"),
   tokentrie_sampler_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_sampler_values: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_sampler_free: signature("i32", "handle"),
   tokentrie_session_open: signature("i32", "input", "usize", "input", "buffer"),
   tokentrie_session_prefill: signature("i32", "handle", "input", "usize", "i32", "buffer"),

@@ -1,6 +1,6 @@
 import { ArgumentError } from "../errors.js";
 import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
-import { check, makeHandle, Resource, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import { check, makeHandle, Resource, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import type { Library } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
@@ -209,6 +209,16 @@ export class Sampler extends Resource {
     }
     if (check(this.library, status) === Status.NONE) return null;
     return { index: index[0] as number, name: text(name.subarray(0, count.value)) || null };
+  }
+
+  /**
+   * What was filled into a form so far, by name, as text; null where nothing was. `form.values(sampler)` gives it its
+   * types, once all is filled.
+   */
+  get values(): Readonly<Record<string, string>> | null {
+    const { tokentrie_sampler_values } = this.library.functions;
+    const json = readText(this.library, (...room) => tokentrie_sampler_values(this.handle, ...room));
+    return json === null ? null : (JSON.parse(json) as Record<string, string>);
   }
 
   #position(): { state: number; depth: number } {

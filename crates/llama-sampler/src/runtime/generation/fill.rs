@@ -117,6 +117,7 @@ impl<W: Watch> Filler<W> {
             index: LeafId::new(field.index.unwrap_or_default() as u32),
             name: Some(field.value.clone()),
             tokens: field.tokens.clone(),
+            field: Some(field.name.clone()),
         };
         let leaves: Vec<Leaf> = fields.iter().map(leaf).collect();
         let leaf = if stopped { None } else { leaves.last().cloned() };

@@ -155,13 +155,21 @@ pub struct Field {
     pub name: String,
     /// The value that was chosen, or the text that was written.
     pub value: String,
-    /// The value's number; `None` for text, and where the values are no set.
+    /// The value's number; `None` for text, where the values are no set, and in a form inside another constraint.
     pub index: Option<usize>,
     /// Probability of each value of a slot among them, if it was asked for; where the values are no set, in the order
     /// of [`SlotSet::values`](trie_text::SlotSet::values).
     pub probabilities: Option<Vec<f64>>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
+}
+
+impl Field {
+    /// What a walk filled, if it was a part of a form; without probabilities.
+    pub(super) fn of(leaf: &Leaf) -> Option<Self> {
+        let (name, value) = (leaf.field.clone()?, leaf.name.clone()?);
+        Some(Self { name, value, index: None, probabilities: None, tokens: leaf.tokens.clone() })
+    }
 }
 
 /// A token, and what it was chosen among.

@@ -1,7 +1,7 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
 use super::chooser::Chooser;
-use super::generated::{Finish, Generated};
+use super::generated::{Field, Finish, Generated};
 use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
@@ -76,8 +76,8 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
             partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
         }
-        let (fields, finish) = (Vec::new(), self.finish.unwrap_or(Finish::Stopped));
-        let canonical = true;
+        let fields = leaves.iter().filter_map(Field::of).collect();
+        let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Stopped));
         let generated = Generated {
             tokens,
             text,
