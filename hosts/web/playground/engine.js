@@ -12,7 +12,7 @@ export function engine() {
 }
 
 async function begin() {
-  const [json] = await Promise.all([text("vocab/tokenizer.json"), load({ schema: true })]);
+  const [json] = await Promise.all([text("model/tiny/tokenizer.json"), load({ schema: true })]);
   const parsed = JSON.parse(json);
   const vocab = vocabFromTokenizerJson(json, { tokenize: tokenizerOf(parsed) });
   const added = new Set(parsed.added_tokens.map((token) => token.id));

@@ -3,10 +3,11 @@
 import { engine } from "./engine.js";
 import { h } from "./page/dom.js";
 import { at, onTab, select } from "./page/frame.js";
+import { ask } from "./ask.js";
 import { grammar, regex, schema, set } from "./rules.js";
 import { chat } from "./template.js";
 
-const views = { regex, grammar, schema, set, chat };
+const views = { regex, grammar, schema, set, chat, ask };
 const shown = new Set();
 let isReady = false;
 

@@ -45,6 +45,7 @@ export {
   choose,
   type Constrains,
   generate,
+  type GenerateOptions,
   type ModelLike,
   rowsOf,
   type TensorClass,
@@ -52,6 +53,7 @@ export {
   TokenTrieLogitsProcessor,
   type TransformersOptions,
   type Written,
+  type WrittenStep,
 } from "./transformers.js";
 export {
   tokenize,

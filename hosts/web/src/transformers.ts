@@ -2,7 +2,7 @@
 import { ArgumentError } from "../../typescript/src/errors.js";
 import { makeHandle, utf8 } from "../../typescript/src/ffi/call.js";
 import { Constraint, constraint, constraintOf } from "../../typescript/src/native/constraint.js";
-import { Sampler, type SamplerOptions } from "../../typescript/src/native/sampler.js";
+import { type Allowed, Sampler, type SamplerOptions } from "../../typescript/src/native/sampler.js";
 import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { Vocab } from "../../typescript/src/native/vocab.js";
@@ -228,6 +228,22 @@ export interface Written {
   readonly forwardPasses: number;
 }
 
+/** What came at once: a token that the model chose, or those that had to come. */
+export interface WrittenStep {
+  readonly tokens: readonly number[];
+  /** What they add to the text; half of a character comes with its other half. */
+  readonly text: string;
+  /** Of a token that was chosen: what could come, and the model's logits, which are others after the call. */
+  readonly choice?: { readonly allowed: Allowed; readonly logits: Float32Array };
+}
+
+export interface GenerateOptions extends TransformersOptions, SamplerOptions {
+  /** 256 unless given. */
+  readonly maxTokens?: number;
+  /** Hears of tokens as they come. What it throws ends the generation. */
+  readonly onStep?: (step: WrittenStep) => void;
+}
+
 /**
  * Generates what a constraint allows, and skips ahead: tokens that must come are read together with the next choice, so
  * a pass is taken where there is something to choose, and nowhere else.
@@ -240,9 +256,9 @@ export async function generate(
   tokenizer: TransformersTokenizer | Vocab,
   prompt: string | ArrayLike<number>,
   set: Constrains,
-  options: TransformersOptions & SamplerOptions & { readonly maxTokens?: number },
+  options: GenerateOptions,
 ): Promise<Written> {
-  const { Tensor, signal, maxTokens = 256, ...draws } = options;
+  const { Tensor, signal, maxTokens = 256, onStep, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
   const after = placed(prompt, set, vocab);
@@ -250,31 +266,43 @@ export async function generate(
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];
   let [finish, forcedTokens] = ["max_tokens" as Written["finish"], 0];
+  const decoder = new TextDecoder();
   try {
     while (tokens.length < maxTokens) {
-      const forced = Array.from(sampler.forced()).slice(0, maxTokens - tokens.length);
-      if (forced.length > 0) {
-        sampler.accept(forced);
-        forcedTokens += forced.length;
+      const came = Array.from(sampler.forced()).slice(0, maxTokens - tokens.length);
+      let choice: WrittenStep["choice"];
+      if (came.length > 0) {
+        sampler.accept(came);
+        forcedTokens += came.length;
       } else if (isOver(sampler, ends)) {
         finish = "span";
         break;
       } else {
         signal?.throwIfAborted();
         const [row] = await context.read(waiting.splice(0), 1, true);
-        const token = sampler.sample(row as Float32Array);
+        const logits = row as Float32Array;
+        if (onStep !== undefined) choice = { allowed: sampler.allowed(), logits };
+        const token = sampler.sample(logits);
         sampler.accept(token);
-        forced.push(token);
+        came.push(token);
       }
-      const end = forced.findIndex((token) => ends.has(token));
-      const said = end < 0 ? forced : forced.slice(0, end);
+      const end = came.findIndex((token) => ends.has(token));
+      const said = end < 0 ? came : came.slice(0, end);
       tokens.push(...said);
       waiting.push(...said);
+      if (said.length > 0)
+        onStep?.({
+          tokens: said,
+          text: decoder.decode(vocab.bytes(said), { stream: true }),
+          ...(choice && { choice }),
+        });
       if (end >= 0) {
         finish = "end_of_generation";
         break;
       }
     }
+    const rest = decoder.decode();
+    if (rest !== "") onStep?.({ tokens: [], text: rest });
     const [text, { values }, { passes }] = [vocab.text(tokens), sampler, context];
     return { tokens, text, values, finish, forcedTokens, forwardPasses: passes };
   } finally {

@@ -19,8 +19,7 @@ describe("the playground", { skip: SKIP }, () => {
   let page: Page;
 
   before(async () => {
-    const tokenizer = join(MODELS, "tiny", "tokenizer.json");
-    execFileSync(join(WEB, "tools", "playground.sh"), [join(folder, "page"), tokenizer]);
+    execFileSync(join(WEB, "tools", "playground.sh"), [join(folder, "page"), join(MODELS, "tiny")]);
     const found = await served((path) => ({ file: join(folder, "page", path === "/" ? "index.html" : path) }));
     server = found.server;
     const address = `${found.address}/`;
@@ -120,5 +119,29 @@ describe("the playground", { skip: SKIP }, () => {
     assert.equal(await page.locator("#panel-chat .problem").count(), 0);
     await field("chat", "Chat template").fill("{% for m in");
     await until("#panel-chat .problem", "line 1");
+  });
+
+  it("a model says only what it may", async () => {
+    await open("With a model");
+    const found = page.locator("#panel-ask .found");
+    const answers = async (example: string, selector: string, text: string) => {
+      await page.locator("#panel-ask .chip", { hasText: example }).click();
+      await until(`#panel-ask .found ${selector}`, text);
+    };
+    await until("#panel-ask .found .best .name", "positive");
+    await answers("Yes or no", ".best .name", "no");
+    assert.equal(await found.locator(".bars li").count(), 2);
+    await answers("One of five tools", ".best .name", "close_window");
+    await answers("A form", ".meter", "saved");
+    const filled = JSON.parse((await found.locator(".strip").textContent()) ?? "") as { mood: string; stars: number };
+    assert.ok(filled.mood === "negative" && filled.stars >= 1 && filled.stars <= 5, JSON.stringify(filled));
+    await answers("A call", ".strip", "</tool_call>");
+    assert.match((await found.locator(".strip").textContent()) ?? "", /"print_document", "arguments": \{"file": /);
+    await found.locator(".strip .chosen").nth(1).hover();
+    assert.match((await found.locator(".card").textContent()) ?? "", /print.*chosen among \d+/s);
+    await field("ask", "It may be").fill("{");
+    await page.locator("#panel-ask button", { hasText: "Ask" }).click();
+    await until("#panel-ask .problem", "JSON");
+    assert.equal(await found.locator(".strip").count(), 0);
   });
 });

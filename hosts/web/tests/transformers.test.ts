@@ -16,6 +16,7 @@ import {
   TokenTrieLogitsProcessor,
   type TransformersTokenizer,
   vocabOf,
+  type WrittenStep,
 } from "../src/index.js";
 import { MODELS, NO_MODEL, ROOT, vectors } from "./support.js";
 
@@ -131,7 +132,21 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
     const city = { slot: "city", value: { choice: ["Bonn", "Oslo"] } } as const;
     const guests = { slot: "guests", value: { integer: { min: 1, max: 12 } } } as const;
     const form = new Form('{"city": "', city, '", "guests": ', guests, "}");
-    const found = await generate(net(), words(), "A trip: ", form, { Tensor });
+    const steps: WrittenStep[] = [];
+    const onStep = (step: WrittenStep) => steps.push(step);
+    const found = await generate(net(), words(), "A trip: ", form, { Tensor, onStep });
+    assert.equal(steps.map(({ text }) => text).join(""), found.text);
+    assert.deepEqual(
+      steps.flatMap(({ tokens }) => tokens),
+      found.tokens,
+    );
+    const chosen = steps.filter(({ choice }) => choice !== undefined);
+    assert.equal(chosen.length, found.tokens.length - found.forcedTokens);
+    for (const { tokens, choice } of chosen) assert.ok(choice?.allowed.ids.includes(tokens[0] as number));
+    const stop = () => {
+      throw new RangeError("stop");
+    };
+    await assert.rejects(generate(net(), words(), "A trip: ", form, { Tensor, onStep: stop }), RangeError);
     const values: { readonly city: "Bonn" | "Oslo"; readonly guests: number } = form.values(found);
     assert.deepEqual(JSON.parse(found.text), values);
     assert.equal((await generate(net(), words(), "Is it on? ", { choice: ["yes", "no"] }, { Tensor })).values, null);
