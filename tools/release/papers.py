@@ -37,6 +37,7 @@ def versions() -> dict[str, str]:
     for name, needed in workspace["dependencies"].items():
         if isinstance(needed, dict) and "path" in needed and "version" in needed:
             found[f"Cargo.toml, {name}"] = needed["version"].removeprefix("=")
+    found["web/package.json"] = json.loads(read("hosts/web/package.json"))["version"]
     found["package.json"] = json.loads(read("hosts/typescript/package.json"))["version"]
     found["package-lock.json"], found["package-lock.json, packages"] = npm["version"], npm["packages"][""]["version"]
     cmake = re.search(r"project\(tokentrie VERSION (\S+)", read("crates/tokentrie-c/CMakeLists.txt"))
