@@ -40,9 +40,11 @@ def built(out: Path, cpu: str, light: bool = False, tree: Path = ROOT, target: P
         "SOURCE_DATE_EPOCH": "315532800",  # 1980: what an archive can say
     }
     shutil.rmtree(out, ignore_errors=True)
+    # zig names its headers from the folder it runs in where they lie below it, and bindings are made in another one.
     run(
         ROOT / ".venv/bin/maturin", "build", "--release", "--zig", f"--compatibility={OLDEST}", f"--out={out}",
-        f"--target={TRIPLE.format(machine)}", *(["--no-default-features"] if light else []), cwd=tree, **env,
+        "--manifest-path=tokentrie-py/Cargo.toml", f"--target={TRIPLE.format(machine)}",
+        *(["--no-default-features"] if light else []), cwd=tree / "crates", **env,
     )  # fmt: skip
     (wheel,) = out.glob("*.whl")
     return wheel
