@@ -28,7 +28,7 @@ impl Sampler {
         Ok(self.lock(py)?.span().leaves().into_iter().map(Leaf::from).collect())
     }
 
-    /// dict[str, str]: what was filled into a Form so far, by name, as text; empty elsewhere. `Batch.value` reads it.
+    /// dict[str, str]: the texts that were filled into a Form so far, by name; empty elsewhere.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let leaves = self.lock(py)?.span().leaves();
