@@ -21,6 +21,7 @@ const KINDS = {
 export function ask(panel) {
   let kind = "texts";
   let asked = 0;
+  let running = Promise.resolve();
   const system = area({ rows: "4" });
   const user = area({ rows: "2" });
   const may = area({ class: "code", rows: "6" });
@@ -37,9 +38,15 @@ export function ask(panel) {
     hint.textContent = KINDS[kind].hint;
   }
 
-  async function go(event) {
+  /** Asks, after what is asked already; of several that wait the last one. */
+  function go(event) {
     event?.preventDefault();
     const number = ++asked;
+    running = running.then(() => (number === asked ? answered() : undefined));
+    return running;
+  }
+
+  async function answered() {
     button.disabled = true;
     fault.textContent = fault.className = "";
     try {
@@ -48,16 +55,13 @@ export function ask(panel) {
         { role: "system", content: system.value },
         { role: "user", content: user.value },
       ];
-      const found = await KINDS[kind].ask(shared, messages, may.value);
-      if (number === asked) answer.replaceChildren(...found);
+      answer.replaceChildren(...(await KINDS[kind].ask(shared, messages, may.value)));
     } catch (error) {
-      if (number !== asked) return;
       fault.textContent = error.message;
       fault.className = "problem";
       answer.replaceChildren();
-    } finally {
-      button.disabled = false;
     }
+    button.disabled = false;
   }
 
   const form = h(

@@ -139,6 +139,11 @@ describe("the playground", { skip: SKIP }, () => {
     assert.match((await found.locator(".strip").textContent()) ?? "", /"print_document", "arguments": \{"file": /);
     await found.locator(".strip .chosen").nth(1).hover();
     assert.match((await found.locator(".card").textContent()) ?? "", /print.*chosen among \d+/s);
+    // Of several that are pressed before an answer has come, the last one is answered.
+    for (const one of await page.locator("#panel-ask .chip").all()) await one.click();
+    await answers("A review", ".best .name", "positive");
+    assert.equal(await page.locator("#panel-ask .problem").count(), 0);
+    await answers("A form", ".meter", "saved");
     await field("ask", "It may be").fill("{");
     await page.locator("#panel-ask button", { hasText: "Ask" }).click();
     await until("#panel-ask .problem", "JSON");
