@@ -166,7 +166,9 @@ class Gaps:
 
 def of_gap(draw: Draw, tokens: Tokens) -> Case:
     """A vocabulary with holes: some bytes have no token of their own, so some prefixes lead nowhere."""
-    values = [value for value in draw.values(30) if value.isascii()] or ["ab", "a7"]
+    values = [value for value in draw.values(30) if value.isascii()]
+    if len(set("".join(values))) < 2:
+        values = ["ab", "a7"]
     missing = set(draw.sample(sorted({byte for value in values for byte in value.encode()}), 2))
     keep = [piece for piece in tokens.pieces if len(piece) > 1 or (piece and piece[0] not in missing)]
     own = Tokens([*keep, b""], others=[len(keep)])

@@ -18,7 +18,7 @@ pytest.importorskip("gguf")
 sys.path.insert(0, str(ROOT))
 
 from generate import drawn, hostile
-from reference.cases import Gaps
+from reference.cases import Gaps, of_gap
 from reference.draw import Draw
 from reference.language import chars, either, repeat, rule, seq, text, utf8_ranges
 from reference.machine import DEAD, LeftRecursionError, Machine
@@ -101,6 +101,15 @@ def test_holes_of_a_vocabulary() -> None:
         for byte in prefix:
             state = gaps.step(state, byte)
         assert gaps.is_open(state) == written(prefix), prefix
+
+
+@pytest.mark.parametrize("drawn", [["aa"], [""], ["é"], ["ab"]])
+def test_there_are_holes_whatever_values_are_drawn(monkeypatch: pytest.MonkeyPatch, drawn: list[str]) -> None:
+    monkeypatch.setattr(Draw, "values", lambda *_: drawn)
+    draw = Draw("few")
+    case = of_gap(draw, Tokens([*draw.vocabulary([]), b""], others=[0]))
+    assert case["constraint"]["values"] == (["ab"] if drawn == ["ab"] else ["ab", "a7"])
+    assert case["walk"]
 
 
 def test_a_rule_that_begins_with_itself_is_refused() -> None:
