@@ -6,8 +6,8 @@ use super::{Form, FormError, Part};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, LeafId, Next, NotListed, Problem, Role, Scratch,
-    SpanRules, Special, TokenId, Tokens, Trie,
+    AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, SpanRules,
+    Special, TokenId, Tokens, Trie,
 };
 
 /// A form over a vocabulary: a [`Constraint`] like any other. Literals are forced, slots and texts are walked where
@@ -245,13 +245,7 @@ impl Constraint for FormConstraint {
         } else {
             state
         };
-        let leaf = |field: &super::FilledField| Leaf {
-            index: LeafId::new(field.index.unwrap_or_default() as u32),
-            name: Some(field.value.clone()),
-            tokens: field.tokens.clone(),
-            field: Some(field.name.clone()),
-        };
-        state.fields().into_iter().map(leaf).collect()
+        state.fields().into_iter().map(super::FilledField::leaf).collect()
     }
 
     fn problem(&self, state: &FormState) -> Option<Problem> {

@@ -4,7 +4,7 @@ use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
 use std::sync::Arc;
-use trie_core::{AnyState, Problem, SpanRules, SpanState, TokenId};
+use trie_core::{AnyState, Leaf, LeafId, Problem, SpanRules, SpanState, TokenId};
 
 /// A slot or text of a form, with what was written into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,18 @@ pub struct FilledField {
     pub index: Option<usize>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
+}
+
+impl FilledField {
+    /// The same as a value of a constraint; its number is 0 where it has none.
+    pub fn leaf(&self) -> Leaf {
+        Leaf {
+            index: LeafId::new(self.index.unwrap_or_default() as u32),
+            name: Some(self.value.clone()),
+            tokens: self.tokens.clone(),
+            field: Some(self.name.clone()),
+        }
+    }
 }
 
 /// Where a walk through a [`FormConstraint`](super::FormConstraint) is. A clone copies the tokens of one part.

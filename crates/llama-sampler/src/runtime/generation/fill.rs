@@ -113,13 +113,7 @@ impl<W: Watch> Filler<W> {
             tokens: field.tokens.clone(),
         };
         let fields: Vec<Field> = filled.fields().into_iter().enumerate().map(field).collect();
-        let leaf = |field: &Field| Leaf {
-            index: LeafId::new(field.index.unwrap_or_default() as u32),
-            name: Some(field.value.clone()),
-            tokens: field.tokens.clone(),
-            field: Some(field.name.clone()),
-        };
-        let leaves: Vec<Leaf> = fields.iter().map(leaf).collect();
+        let leaves: Vec<Leaf> = filled.fields().into_iter().map(trie_text::FilledField::leaf).collect();
         let leaf = if stopped { None } else { leaves.last().cloned() };
         let value = (!stopped).then(|| text.clone());
         let finish = if stopped { Finish::Stopped } else { Finish::Form };
