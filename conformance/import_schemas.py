@@ -21,6 +21,11 @@ from generate import write
 from reference.draw import Draw
 from reference.schemas import written
 
+PROPERTIES = ("properties", "dependentSchemas", "dependentRequired", "dependencies")
+"""Keywords whose values are schemas, or lists of names, by the name of a property."""
+OTHERS = ("patternProperties", "$defs", "definitions")
+"""The same by other names."""
+
 
 def groups(path: Path) -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
     """Every schema of a file with its name and its tests."""
@@ -28,10 +33,6 @@ def groups(path: Path) -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
     for number, group in enumerate(found if isinstance(found, list) else [found]):
         if isinstance(group, dict) and "schema" in group and isinstance(group.get("tests"), list):
             yield f"{path.stem} {group.get('description', number)}", group["schema"], group["tests"]
-
-
-BY_NAME = ("properties", "dependentSchemas", "dependentRequired", "dependencies")
-LISTS = ("required", "dependentRequired", "dependencies")
 
 
 def named(schema: Any) -> Iterator[str]:
@@ -44,16 +45,13 @@ def named(schema: Any) -> Iterator[str]:
     for keyword, inner in schema.items():
         if keyword in ("const", "enum"):
             yield from keys(inner)
-        elif keyword in (*BY_NAME, "patternProperties", "$defs", "definitions") and isinstance(inner, dict):
-            for name, one in inner.items():
-                if keyword in BY_NAME:
-                    yield name
-                if keyword in LISTS and isinstance(one, list):
-                    yield from one
-                else:
-                    yield from named(one)
-        elif keyword in LISTS and isinstance(inner, list):
+        elif keyword == "required" and isinstance(inner, list):
             yield from inner
+        elif keyword in (*PROPERTIES, *OTHERS) and isinstance(inner, dict):
+            for name, one in inner.items():
+                if keyword in PROPERTIES:
+                    yield name
+                yield from one if isinstance(one, list) else named(one)
         else:
             yield from named(inner)
 
