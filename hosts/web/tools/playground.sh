@@ -12,7 +12,7 @@ cp ../../python/tokentrie/serve/page/style/*.css "$out/page/style"
 (cd dist && find . -name '*.js' -exec cp --parents -t "$out/tokentrie/dist" {} +)
 cp wasm/tokentrie-schema.wasm "$out/tokentrie/wasm"
 cp -r "$model" "$out/model/tiny"
-cp node_modules/@huggingface/transformers/dist/transformers.min.js "$out/model"
+cp node_modules/@huggingface/transformers/{dist/transformers.min.js,LICENSE} "$out/model"
 # What runs models on the processor alone; what takes the graphics card, too, is twice as large.
 cp node_modules/onnxruntime-web/dist/ort-wasm-simd-threaded.{mjs,wasm} "$out/model/onnxruntime"
 if [[ $site == --in-site ]]; then
