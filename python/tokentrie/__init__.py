@@ -83,12 +83,14 @@ from tokentrie._native import (
     constraint,
     verify_receipt,
 )
-from tokentrie.calibration import Calibration
-from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
-from tokentrie.chat_analysis import ChatAnalysis
-from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
-from tokentrie.questions import Question, Score
-from tokentrie.streaming import ChatStream, Stream
+
+if TYPE_CHECKING:
+    from tokentrie.calibration import Calibration
+    from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
+    from tokentrie.chat_analysis import ChatAnalysis
+    from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
+    from tokentrie.questions import Question, Score
+    from tokentrie.streaming import ChatStream, Stream
 
 __all__ = [
     "Answer",
@@ -183,19 +185,34 @@ __all__ = [
     "verify_receipt",
 ]
 
-if TYPE_CHECKING:
-    # Former names, for type checkers.
-    Any, Date, Session = rules.Unconstrained, rules.Date, TrieCache
-else:
-    _RENAMED = {"Any": "rules.Unconstrained", "Date": "rules.Date", "Session": "TrieCache"}
+#: The module of each name that is imported at first use: they need asyncio, dataclasses and more, a sampler does not.
+_LAZY_MODULES = {
+    "Answer": "decisions",
+    "Answers": "decisions",
+    "AskedPrompt": "decisions",
+    "Calibration": "calibration",
+    "ChatAnalysis": "chat_analysis",
+    "ChatStream": "streaming",
+    "DecisionStats": "decisions",
+    "Question": "questions",
+    "Score": "questions",
+    "Stream": "streaming",
+    "ToolRun": "chat",
+    "arun_tools": "chat",
+    "run_tools": "chat",
+    "verify_chat_receipt": "chat",
+}
 
-    def __getattr__(name):
-        """Former names, which go with the next version."""
-        if name not in _RENAMED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from operator import attrgetter
-        from sys import modules
-        from warnings import warn
 
-        warn(f"tokentrie.{name} is now tokentrie.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-        return attrgetter(_RENAMED[name])(modules[__name__])
+def __getattr__(name: str) -> object:
+    if name not in _LAZY_MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,6 @@
 """Rules over bytes, and what constrains nothing: all of them in one place.
 
-Names that mean something else in Python's own modules (`Date`, `Time`, `DateTime`, and `Unconstrained`, which was
-`Any`) are only here.
+Names that mean something else in Python's own modules (`Date`, `Time`, `DateTime`) and `Unconstrained` are only here.
 
 Example:
     >>> from tokentrie import rules

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,19 +77,6 @@ def test_every_host_has_the_names_of_the_table() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    ("former", "name"), [("Any", "rules.Unconstrained"), ("Date", "rules.Date"), ("Session", "TrieCache")]
-)
-def test_former_names_still_import_and_say_which_is_theirs(former: str, name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"tokentrie\.{former} is now tokentrie\.{name}"):
-        found = getattr(tokentrie, former)
-    *_, last = name.split(".")
-    assert found.__name__ == last
-    assert former not in tokentrie.__all__
-    with pytest.raises(AttributeError, match="no attribute 'Dates'"):
-        _ = tokentrie.Dates  # type: ignore[attr-defined]
-
-
 def test_what_moved_is_pickled_where_it_is() -> None:
     rules = tokentrie.rules
     for value in (rules.Unconstrained(), rules.Date(), rules.Time(utc=True), rules.DateTime()):
@@ -95,8 +84,16 @@ def test_what_moved_is_pickled_where_it_is() -> None:
         assert pickle.loads(pickle.dumps(value)) == value
 
 
-@pytest.mark.model
-def test_stats_are_dictionaries_by_one_name() -> None:
-    stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
-    with pytest.warns(DeprecationWarning, match="to_dict"):
-        assert stats.as_dict() == stats.to_dict()
+def test_import_loads_only_the_engine() -> None:
+    needless = ["asyncio", "numpy", "pydantic", "tokentrie.calibration", "tokentrie.chat", "tokentrie.decisions"]
+    code = f"import sys, tokentrie; print([name for name in {needless} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_lazy_names_are_listed_and_unknown_ones_refused() -> None:
+    assert set(tokentrie._LAZY_MODULES) <= set(tokentrie.__all__) <= set(dir(tokentrie))
+    for name, module in tokentrie._LAZY_MODULES.items():
+        assert getattr(tokentrie, name).__module__ == f"tokentrie.{module}"
+    with pytest.raises(AttributeError, match="no attribute 'Dates'"):
+        _ = tokentrie.Dates  # type: ignore[attr-defined]

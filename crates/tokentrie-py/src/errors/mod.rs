@@ -5,7 +5,7 @@ mod maps;
 #[cfg(feature = "llama")]
 pub(crate) mod runtime;
 
-use pyo3::exceptions::{PyDeprecationWarning, PyException, PyIndexError, PyTimeoutError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyException, PyIndexError, PyTimeoutError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -149,12 +149,6 @@ pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
         Some(category) => PyErr::warn(py, category.bind(py), &message, 1),
         None => Ok(()),
     }
-}
-
-/// Warns of a name that will go, `now` being the one that stays.
-pub(crate) fn warn_renamed(py: Python<'_>, name: &str, now: &str) -> PyResult<()> {
-    let message = CString::new(format!("{name} is now {now}")).unwrap_or_default();
-    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), &message, 1)
 }
 
 impl Error {

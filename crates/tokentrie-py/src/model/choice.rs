@@ -248,15 +248,6 @@ impl ChoiceStats {
         self.fields(py)
     }
 
-    /// Deprecated: the former name of `to_dict`.
-    ///
-    /// Returns:
-    ///     dict[str, int | float].
-    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        crate::errors::warn_renamed(py, "ChoiceStats.as_dict", "to_dict")?;
-        self.fields(py)
-    }
-
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("ChoiceStats({})", self.to_dict(py)?))
     }

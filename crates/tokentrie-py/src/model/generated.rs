@@ -258,15 +258,6 @@ impl Stats {
         self.fields(py)
     }
 
-    /// Deprecated: the former name of `to_dict`.
-    ///
-    /// Returns:
-    ///     dict[str, int | float].
-    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        crate::errors::warn_renamed(py, "Stats.as_dict", "to_dict")?;
-        self.fields(py)
-    }
-
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("Stats({})", self.to_dict(py)?))
     }
