@@ -191,6 +191,17 @@ class TestGenerate:
         assert (result.code, result.err) == (0, "")
         assert result.out in ("open\n", "closed\n")
 
+    def test_chat_puts_the_prompt_into_the_template(self, run: Terminal) -> None:
+        said = ["--prompt", "Is the sky blue?", "--choices", "Yes,No"]
+        plain = run("generate", *said, "--json").json
+        with tokentrie.Model(n_threads=1) as model:
+            for options, system in ((["--chat"], []), (["--system", "Be brief."], [("system", "Be brief.")])):
+                messages = [{"role": role, "content": text} for role, text in (*system, ("user", said[1]))]
+                found = run("generate", *said, *options, "--json").json
+                assert found["stats"]["prompt_tokens"] == len(model.chat_prompt(messages))
+                assert found["stats"]["prompt_tokens"] > plain["stats"]["prompt_tokens"]
+                assert found["leaf"]["name"] in ("Yes", "No")
+
     def test_payload(self, run: Terminal, payload_path: Path) -> None:
         vocab = tokentrie.Model().vocab
         document = run("generate", "-p", "Hi", "--payload", payload_path, "--path", "x[]", "--json").json
@@ -486,6 +497,7 @@ class TestUsage:
     @pytest.mark.parametrize("command", [[], ["bench"], ["choose"], ["demo"], ["generate"], ["inspect"]])
     def test_help(self, run: Terminal, command: list[str]) -> None:
         result = run(*command, "--help")
+        assert run(*command, "-h") == result
         assert (result.code, result.err) == (0, "")
         assert "Usage: tokentrie" in result.out
         assert "--json" in result.out or not command

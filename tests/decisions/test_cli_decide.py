@@ -53,6 +53,8 @@ def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None
     assert shown.returncode == 0, shown.stderr
     for said in ("on: ", "yes", "colour: ", "blue", "true", "size: ", "from 0 to 1", "forward pass", "tiny.gguf"):
         assert said in shown.stdout
+    inline = run("decide", "-q", json.dumps(QUESTIONS), "--state", "The lamp is on.")
+    assert inline.stdout.splitlines()[:3] == shown.stdout.splitlines()[:3]
     talk = json.dumps([{"role": "user", "content": "The lamp is on."}])
     as_data = run("decide", "-q", "-", "--state", talk, "--json-state", "--json", stdin=json.dumps(QUESTIONS))
     same_said = json.loads(as_data.stdout)["answers"]["on"]["probability"]

@@ -47,7 +47,7 @@ from tokentrie.cli.serving import serve_command
 
 USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 def _version(wanted: bool) -> None:
@@ -221,6 +221,7 @@ def choose(
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
         'generate --prompt "Born on " --regex "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"',
         'generate --prompt "Count: " --grammar arithmetic --json',
+        'generate --chat --prompt "Is the sky blue?" --choices Yes,No',
     )
 )
 @with_draw_settings
@@ -240,6 +241,8 @@ def generate(
     grammar: Annotated[str | None, GRAMMAR] = None,
     json_schema: Annotated[str | None, JSON_SCHEMA] = None,
     spec: Annotated[str | None, SPEC] = None,
+    chat: Annotated[bool, CHAT] = False,
+    system: Annotated[str | None, SYSTEM] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     seed: Annotated[int | None, SEED] = None,
     max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,
@@ -266,6 +269,7 @@ def generate(
     for: --json prints it parsed.
     """
     from tokentrie.cli import generate as command
+    from tokentrie.cli.choosing.turn import Turn
     from tokentrie.cli.rules import RuleSource
     from tokentrie.cli.source import Hardware, Source, prompt_text
 
@@ -276,7 +280,8 @@ def generate(
     if receipt_key is not None and receipt is None:
         raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
     kept = command.Kept(receipt, receipt_key)
-    command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
+    turn = Turn(chat, system, prefix)
+    command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
 
 
 @app.command(

@@ -13,6 +13,7 @@ import typer
 
 import tokentrie
 from tokentrie.cli import console
+from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.files import replacing
@@ -54,7 +55,14 @@ class Kept:
 
 
 def run(
-    path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Hardware, kept: Kept, as_json: bool
+    path: Path | None,
+    prompt: str,
+    turn: Turn,
+    source: Source,
+    draw: Draw,
+    hardware: Hardware,
+    kept: Kept,
+    as_json: bool,
 ) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
     content, receipt = source.read(), kept.wanted()
@@ -65,7 +73,7 @@ def run(
         constraint = source.constraint(vocab, content)
         with console.working("generating"):
             generated = opened.model.generate(
-                prompt,
+                turn.tokens(opened.model, [(prompt, True)]) if turn.is_chat else prompt,
                 constraint,
                 max_tokens=draw.max_tokens,
                 sampling=sampling,

@@ -25,7 +25,7 @@ from tokentrie.cli.source import Hardware
 
 def run(
     path: Path | None,
-    questions: Path,
+    questions: str,
     rows: Path,
     prompts: Prompts | None,
     gold: dict[str, str],
@@ -34,7 +34,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Asks about all rows, fits, writes and shows."""
-    if str(questions) == "-" == str(rows):
+    if questions == "-" == str(rows):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     if not output.parent.is_dir() or output.is_dir():
         raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--output")

@@ -159,10 +159,10 @@ def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(
-    path: Path | None, questions: Path, calibration: Path | None, job: Job, hardware: Hardware, as_json: bool
+    path: Path | None, questions: str, calibration: Path | None, job: Job, hardware: Hardware, as_json: bool
 ) -> None:
     """Asks about every row that has no result yet, and prints a summary."""
-    if str(questions) == "-" == str(job.input):
+    if questions == "-" == str(job.input):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     request = read_request(questions, calibration)
     if request.get("prior") == "batch":

@@ -25,7 +25,7 @@ UNSURE = 0.01
 
 def run(
     path: Path | None,
-    questions: Path,
+    questions: str,
     state: str | None,
     state_file: Path | None,
     is_json_state: bool,
@@ -34,7 +34,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Asks and prints."""
-    if str(questions) == "-" == str(state_file):
+    if questions == "-" == str(state_file):
         raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
     request = read_request(questions, calibration)
     about: Any = as_text(console.read(state_file), state_file) if state_file is not None else state
@@ -65,9 +65,12 @@ def _json(text: str, hint: str) -> Any:
         raise typer.BadParameter(f"no JSON: {error}", param_hint=hint) from error
 
 
-def read_request(path: Path, calibration: Path | None = None) -> dict[str, Any]:
-    """The file of questions, with a calibration if one is given."""
-    request = _json(as_text(console.read(path), path), "--questions")
+def read_request(questions: str, calibration: Path | None = None) -> dict[str, Any]:
+    """Returns the request of `--questions`, JSON text or the name of its file, with a calibration if one is given."""
+    is_inline = questions.lstrip().startswith("{")
+    path = "--questions" if is_inline else questions
+    text = questions if is_inline else as_text(console.read(Path(questions)), Path(questions))
+    request = _json(text, "--questions")
     if not isinstance(request, dict) or "questions" not in request:
         problem = (
             f'{path}: it must be an object with "questions", as {{"questions": {{"on": {{"type": "predicate"}}}}}}'

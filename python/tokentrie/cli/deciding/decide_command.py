@@ -12,7 +12,10 @@ from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, THREADS, example
 app = typer.Typer(rich_markup_mode=None)
 
 QUESTIONS = typer.Option(
-    "--questions", "-q", metavar="Q.json", help='An object with "questions" and options; - is standard input.'
+    "--questions",
+    "-q",
+    metavar="FILE|JSON",
+    help='An object with "questions" and options, as text or in a file; - is standard input.',
 )
 ROWS = typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="The rows of a file; - is JSONL.")
 FIELD = typer.Option(metavar="NAME", help="The field that is the state of a row; without it the row is, as JSON.")
@@ -24,10 +27,11 @@ TEMPLATE = typer.Option(metavar="TEXT", help=r"The state of a row, with fields s
         "decide --questions questions.json --state 'The lamp is on.'",
         "decide --questions questions.json --state-file letter.txt --json",
         "decide -q questions.json --input letters.jsonl --field text -o answers.csv",
+        """decide -q '{"questions": {"on": {"type": "predicate"}}}' --state 'The lamp is on.'""",
     )
 )
 def decide(
-    questions: Annotated[Path, QUESTIONS],
+    questions: Annotated[str, QUESTIONS],
     model: Annotated[Path | None, MODEL] = None,
     state: Annotated[str | None, typer.Option(metavar="TEXT", help="What the questions are about.")] = None,
     state_file: Annotated[
@@ -86,7 +90,7 @@ def decide(
 
 @app.command(epilog=examples("calibrate -q questions.json --input known.csv --field text --gold on=lit -o lamp.json"))
 def calibrate(
-    questions: Annotated[Path, QUESTIONS],
+    questions: Annotated[str, QUESTIONS],
     rows: Annotated[Path, ROWS],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="C.json", help="Where the calibration goes.")],
     model: Annotated[Path | None, MODEL] = None,
