@@ -31,7 +31,6 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "placed": (2, "the rule and the walk through it are one thing of two files' length"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),
     },
-    "trie-schema": {"schema": (2, "what is wrong in a schema is found by compiling parts of it")},
     "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it")},
     "chat-template": {
         "{builtins,eval,syntax,value}": (19, "values hold macros, which hold the tree of a template: an interpreter"),

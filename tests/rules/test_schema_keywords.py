@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
+import random
 import re
 import warnings
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 import tokentrie
-from budget import cases
+from budget import BUDGET, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -192,3 +195,58 @@ def test_both_readers_hold_alike(data: st.DataObject) -> None:
     assert tools.warnings == []
     for value in data.draw(st.lists(values_of(schema), min_size=1, max_size=12)):
         assert rule.matches(written(value)) == tools.matches(value), (schema, value)
+
+
+def document_of(schema: Any) -> Any:
+    return tokentrie.JsonSchema(around(schema))
+
+
+def test_conditions_over_one_key_are_held_value_by_value() -> None:
+    """Random ones, overlapping, with and without `else`, beside the package jsonschema over all small documents."""
+    jsonschema = pytest.importorskip("jsonschema")
+    draw = random.Random(0 if BUDGET < 1 else None)
+    kinds = ["x", "y", "z", 1, None]
+    documents = [
+        {**({} if kind == "absent" else {"t": kind}), **dict.fromkeys(names, 1)}
+        for kind in [*kinds, "absent", "other"]
+        for size in range(3)
+        for names in itertools.combinations("pq", size)
+    ]
+
+    def some() -> Any:
+        return draw.choice([{"required": ["p"]}, {"required": ["q"]}, {"properties": {"p": False}}, True, False])
+
+    def rule() -> dict[str, Any]:
+        one = (
+            {"const": draw.choice(kinds)} if draw.random() < 0.6 else {"enum": draw.sample(kinds, draw.randrange(1, 4))}
+        )
+        condition: dict[str, Any] = {"properties": {"t": one}}
+        if draw.random() < 0.3:
+            condition["required"] = ["t"]
+        made: dict[str, Any] = {"if": condition}
+        for word in ("then", "else"):
+            if draw.random() < 0.7:
+                made[word] = some()
+        return made
+
+    tried = 0
+    for _ in range(cases(300)):
+        own = draw.choice([{}, {"enum": [*kinds, "other"]}, {"enum": kinds[:3]}, {"type": "string"}])
+        schema: dict[str, Any] = {"type": "object", "properties": {"t": own, "p": {"const": 1}, "q": {"const": 1}}}
+        schema |= {"additionalProperties": False, "allOf": [rule() for _ in range(draw.randrange(1, 5))]}
+        if draw.random() < 0.4:
+            schema |= rule()
+        if draw.random() < 0.3:
+            schema["required"] = ["t"]
+        valid = [document for document in documents if jsonschema.Draft202012Validator(schema).is_valid(document)]
+        for name, reader in (("tool", Tools), ("document", document_of)):
+            texts: list[Any] = [document if name == "tool" else written(document) for document in documents]
+            if not valid:
+                with contextlib.suppress(tokentrie.TokenTrieError):
+                    assert not any(reader(schema).matches(text) for text in texts), (name, schema)
+                continue
+            held = reader(schema)
+            allowed = [one for one, text in zip(documents, texts, strict=True) if held.matches(text)]
+            assert allowed == valid, (name, schema)
+            tried += 1
+    assert tried > cases(300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
+from budget import BUDGET, cases
+from schema_bombs import FAMILIES, NAMED, VALUES, WORDS
 from serve.server import Server, serving
 
 pytestmark = pytest.mark.model
@@ -105,3 +108,24 @@ def test_other_fields_of_clients_change_nothing(server: Server) -> None:
     for path in (COMPLETION, CHAT):
         told = [server.ask("POST", path, {**ASKS[path], "temperature": 0, **own}).json() for own in ({}, others)]
         assert json.dumps(told[0]["choices"]) == json.dumps(told[1]["choices"])
+
+
+def test_schemas_of_strangers_are_held_or_refused_by_their_field(server: Server) -> None:
+    """Malformed ones, and ones that multiply: nothing is the server's own fault, and it lives on."""
+    draw = random.Random(0 if BUDGET < 1 else None)
+    malformed = [{word: value} for word in WORDS for value in VALUES]
+    schemas: list[Any] = [
+        {"type": "object", "properties": {"a": part}} if draw.random() < 0.5 else {"type": "object", **part}
+        for part in draw.sample(malformed, cases(len(malformed)))
+    ]
+    schemas += [*NAMED.values(), *(family(24) for family in FAMILIES.values())]
+    for schema in schemas:
+        tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+        held = {"type": "json_schema", "json_schema": {"name": "f", "schema": schema}}
+        asks = ({"tools": [tool], "tool_choice": "required"}, {"tools": [tool]}, {"response_format": held})
+        for ask in asks:
+            reply = server.ask("POST", CHAT, {**ASKS[CHAT], **ask})
+            assert reply.status in (200, 400), (schema, reply.status, reply.body[:300])
+            if reply.status == 400:
+                assert reply.json()["error"]["type"] == "invalid_request_error", reply.body[:300]
+    assert server.ask("GET", "/health").status == 200

@@ -2,6 +2,7 @@
 
 use crate::values::ShapeError;
 use chat_template::TemplateError;
+use trie_core::work::Over;
 use trie_rules::ByRuleError;
 
 /// What a format cannot do.
@@ -58,6 +59,9 @@ pub enum FormatError {
          to describe the tools and their calls in the system message"
     )]
     Unrendered,
+    /// The work of this thread is over.
+    #[error("the arguments of the tools are not read: {0}")]
+    Over(Over),
     /// The vocabulary cannot spell it.
     #[error(transparent)]
     Vocabulary(#[from] ByRuleError),

@@ -312,16 +312,22 @@ impl ChatFormat {
         let limits = self.dialect().calls.as_ref().filter(|_| strict).map_or_else(Limits::default, Limits::of);
         let mut shapes = Shapes::within(limits);
         let (mut arguments, mut warnings) = (Vec::new(), Vec::new());
-        for tool in tools.into_iter().flat_map(Tools::iter) {
-            let (shape, found) = match shapes.add(&tool.parameters) {
-                Ok(added) => added,
-                // Who only reads can take what nothing satisfies.
-                Err(_) if !strict => (Shapes::ANY, Vec::new()),
-                Err(error) => return Err(FormatError::Schema { tool: tool.name.clone(), error }),
-            };
-            arguments.push(shape);
-            warnings.extend(found.iter().map(|warning| said(&tool.name, warning)));
-        }
+        // A list of tools has so much together, whatever else the call may do.
+        Work::new(work::Limits::default()).run(|| {
+            for tool in tools.into_iter().flat_map(Tools::iter) {
+                let (shape, found) = match shapes.add(&tool.parameters) {
+                    Ok(added) => added,
+                    // Who only reads can take what nothing satisfies.
+                    Err(_) if !strict => (Shapes::ANY, Vec::new()),
+                    Err(error) => return Err(FormatError::Schema { tool: tool.name.clone(), error }),
+                };
+                arguments.push(shape);
+                warnings.extend(found.iter().map(|warning| said(&tool.name, warning)));
+            }
+            Ok(())
+        })?;
+        // What was given up on request is not kept.
+        work::look(0, 0).map_err(FormatError::Over)?;
         let shapes = Arc::new(shapes);
         let plan = Plan { dialect: self.dialect(), tools, shapes, arguments, choice, parallel, strict };
         let machine = Arc::new(plan.compile());

@@ -1,7 +1,7 @@
 //! JSON Schema in fewer words: formats, and what becomes of keywords.
 
 use serde_json::{Value, json};
-use trie_rules::schema::{Own, Unheld, format_pattern, spelled_out};
+use trie_rules::schema::{Own, Unheld, format_pattern, multiplying, place_in, spelled_out};
 use trie_rules::{Regex, Rule};
 
 fn is_whole(regex: &Regex, text: &str) -> bool {
@@ -105,7 +105,44 @@ fn schemas_that_would_grow_without_end_are_refused() {
             break;
         }
     }
-    assert_eq!(spelled_out(&deep, Own::default()), None);
+    let error = spelled_out(&deep, Own::default()).unwrap_err();
+    assert_eq!((&*error.keyword, deep.pointer(&error.at).is_some()), ("oneOf", true), "{error}");
     let many: Vec<Value> = (0..60_000).map(|_| json!({})).collect();
-    assert!(spelled_out(&json!({ "anyOf": many }), Own::default()).is_some(), "what is long already does not grow");
+    assert!(spelled_out(&json!({ "anyOf": many }), Own::default()).is_ok(), "what is long already does not grow");
+}
+
+#[test]
+fn conditions_over_one_key_are_one_union_of_its_values() {
+    for count in [2_usize, 9, 40, 200] {
+        let kinds: Vec<String> = (0..count).map(|nth| format!("x{nth}")).collect();
+        let then = |nth: usize| json!({"required": [format!("p{nth}")]});
+        let of = |kind: &String| json!({"properties": {"type": {"const": kind}}});
+        let rule = |(nth, kind)| json!({"if": of(kind), "then": then(nth)});
+        let rules: Vec<Value> = kinds.iter().enumerate().map(rule).collect();
+        let schema = json!({"type": "object", "properties": {"type": {"enum": kinds}}, "allOf": rules});
+        let spelled = spelled_out(&schema, Own::default()).unwrap();
+        let ways = spelled.schema.pointer("/allOf/0/anyOf").and_then(Value::as_array).unwrap();
+        // Each value, and no value at all.
+        assert_eq!((ways.len(), spelled.unheld.len()), (count + 1, 0));
+    }
+}
+
+#[test]
+fn places_are_those_of_the_schema_that_was_given() {
+    let given = json!({
+        "properties": {"a/b": {"oneOf": [true, {"minimum": 3}], "nullable": true}},
+        "if": {"required": ["c"]},
+        "then": {"items": [{"uniqueItems": true}]},
+    });
+    for (said, at) in [
+        ("/properties/a~1b/anyOf/1", "/properties/a~1b/oneOf/1"),
+        ("/properties/a~1b/anyOf/0/allOf/7/anyOf/3", "/properties/a~1b/oneOf/0"),
+        ("/properties/nobody/items", ""),
+        ("/allOf/0/anyOf/1/properties/a~1b/minimum", "/properties/a~1b"),
+        ("no pointer", ""),
+    ] {
+        assert_eq!(place_in(&given, said), at, "{said}");
+    }
+    assert_eq!(left(&given), [("/then/items/0".to_owned(), "uniqueItems".to_owned())]);
+    assert_eq!(multiplying(&given, "/properties/a~1b/anyOf/1/anyOf/2"), ("/properties/a~1b".to_owned(), "oneOf"));
 }

@@ -1,6 +1,6 @@
 //! Arrays: what they contain, and items that must differ.
 
-use super::front::{Front, MOST_WAYS, More, any_of, but, same};
+use super::front::{Front, MOST_WAYS, More, any_of, but, same, weight};
 use serde_json::{Map, Value, json};
 
 /// Items among which those are that an array of any length must contain.
@@ -20,14 +20,16 @@ impl Front<'_> {
                 Some(said) => more.push(("contains", said)),
                 None => self.unheld(at, "contains"),
             }
+            self.took(at, "contains");
         }
         if map.shift_remove("uniqueItems").is_some_and(|unique| unique == Value::Bool(true)) {
             let is_short = map.get("maxItems").and_then(Value::as_u64).is_some_and(|most| most < 2);
-            match differing(map) {
+            match self.differing(map) {
                 _ if is_short => {}
                 Some(arrays) => more.push(("uniqueItems", any_of(vec![but(&["array"]), json!({ "enum": arrays })]))),
                 None => self.unheld(at, "uniqueItems"),
             }
+            self.took(at, "uniqueItems");
         }
     }
 
@@ -63,6 +65,9 @@ impl Front<'_> {
             return None;
         }
         for set in 0_u32..1 << places {
+            if !self.turns(1) {
+                return None;
+            }
             let size = set.count_ones() as usize;
             if size < min || size > wanted {
                 continue;
@@ -85,37 +90,47 @@ impl Front<'_> {
         }
         array(any_of(ways))
     }
-}
 
-/// All arrays of items that differ, where the items are listed.
-fn differing(map: &Map<String, Value>) -> Option<Vec<Value>> {
-    let count = |key: &str, other: usize| map.get(key).and_then(Value::as_u64).map_or(other, |count| count as usize);
-    let (min, max) = (count("minItems", 0), count("maxItems", usize::MAX));
-    let empty = Vec::new();
-    let first = map.get("prefixItems").and_then(Value::as_array).unwrap_or(&empty);
-    let rest = map.get("items").unwrap_or(&Value::Bool(true));
-    let (mut all, mut longest): (Vec<Vec<Value>>, Vec<Vec<Value>>) = (Vec::new(), vec![Vec::new()]);
-    let mut length = 0;
-    while !longest.is_empty() && length <= max {
-        if length >= min {
-            all.extend(longest.iter().cloned());
+    /// All arrays of items that differ, where the items are listed.
+    fn differing(&self, map: &Map<String, Value>) -> Option<Vec<Value>> {
+        let count =
+            |key: &str, other: usize| map.get(key).and_then(Value::as_u64).map_or(other, |count| count as usize);
+        let (min, max) = (count("minItems", 0), count("maxItems", usize::MAX));
+        let empty = Vec::new();
+        let first = map.get("prefixItems").and_then(Value::as_array).unwrap_or(&empty);
+        let rest = map.get("items").unwrap_or(&Value::Bool(true));
+        let (mut all, mut longest): (Vec<Vec<Value>>, Vec<Vec<Value>>) = (Vec::new(), vec![Vec::new()]);
+        let mut length = 0;
+        while !longest.is_empty() && length <= max {
+            if length >= min {
+                all.extend(longest.iter().cloned());
+            }
+            let schema = first.get(length).unwrap_or(rest);
+            if length == max || *schema == Value::Bool(false) {
+                break;
+            }
+            let values = listed(schema)?;
+            // Each of them is compared with each.
+            let all_weight = |arrays: &[Vec<Value>]| arrays.iter().flatten().map(weight).sum::<usize>();
+            let given: usize = values.iter().map(weight).sum();
+            if !self.turns((all_weight(&longest) + 1) * given) {
+                return None;
+            }
+            let longer = longest.iter().flat_map(|array| {
+                let new = values.iter().filter(|value| !array.iter().any(|item| same(item, value)));
+                new.map(|value| [array.clone(), vec![value.clone()]].concat())
+            });
+            longest = longer.take(MOST_LISTED + 1).collect();
+            if !self.takes(all_weight(&longest)) {
+                return None;
+            }
+            if all.len() + longest.len() > MOST_LISTED {
+                return None;
+            }
+            length += 1;
         }
-        let schema = first.get(length).unwrap_or(rest);
-        if length == max || *schema == Value::Bool(false) {
-            break;
-        }
-        let values = listed(schema)?;
-        let longer = longest.iter().flat_map(|array| {
-            let new = values.iter().filter(|value| !array.iter().any(|item| same(item, value)));
-            new.map(|value| [array.clone(), vec![value.clone()]].concat())
-        });
-        longest = longer.take(MOST_LISTED + 1).collect();
-        if all.len() + longest.len() > MOST_LISTED {
-            return None;
-        }
-        length += 1;
+        Some(all.into_iter().map(Value::Array).collect())
     }
-    Some(all.into_iter().map(Value::Array).collect())
 }
 
 /// The values of a schema that lists them.

@@ -1,6 +1,6 @@
 //! A schema of what does not fit another one.
 
-use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_silent, type_names};
+use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_silent, text_weight, type_names};
 use super::texts::none_of;
 use serde_json::{Map, Value, json};
 
@@ -59,10 +59,10 @@ impl Front<'_> {
             ("const", value) => say(self.other_values(std::slice::from_ref(value), depth)?),
             ("enum", Value::Array(values)) => say(self.other_values(values, depth)?),
             ("not", inner) => say(self.copy(inner)),
-            ("minimum", bound) => say(of("number", "exclusiveMaximum", bound.clone())),
-            ("maximum", bound) => say(of("number", "exclusiveMinimum", bound.clone())),
-            ("exclusiveMinimum", bound) => say(of("number", "maximum", bound.clone())),
-            ("exclusiveMaximum", bound) => say(of("number", "minimum", bound.clone())),
+            ("minimum", bound) => say(of("number", "exclusiveMaximum", self.copy(bound))),
+            ("maximum", bound) => say(of("number", "exclusiveMinimum", self.copy(bound))),
+            ("exclusiveMinimum", bound) => say(of("number", "maximum", self.copy(bound))),
+            ("exclusiveMaximum", bound) => say(of("number", "minimum", self.copy(bound))),
             ("minLength" | "minItems" | "minProperties" | "maxLength" | "maxItems" | "maxProperties", _) => {
                 either.push(other_count(key, value.as_u64()?));
             }
@@ -114,22 +114,22 @@ impl Front<'_> {
                 say(all_of(branches.iter().map(deny).collect::<Option<Vec<_>>>()?));
                 for (nth, one) in branches.iter().enumerate() {
                     for other in &branches[..nth] {
-                        if !self.are_apart(one, other, depth) {
+                        if !self.are_apart(one, other, depth) && self.count() {
                             say(all_of([self.copy(one), self.copy(other)]));
                         }
                     }
                 }
             }
             ("if", condition) => {
-                let branch = |name: &str| map.get(name).cloned().unwrap_or(Value::Bool(true));
-                let [then, other] = ["then", "else"].map(|name| deny(&branch(name)));
+                let branch = |name: &str| map.get(name).unwrap_or(&Value::Bool(true));
+                let [then, other] = ["then", "else"].map(|name| deny(branch(name)));
                 say(all_of([self.copy(condition), then?]));
                 say(all_of([deny(condition)?, other?]));
             }
             ("dependentRequired" | "dependentSchemas", Value::Object(dependencies)) => {
                 for (name, then) in dependencies {
-                    let then = if then.is_array() { json!({ "required": then }) } else { then.clone() };
-                    say(all_of([json!({"type": "object", "required": [name]}), deny(&then)?]));
+                    let then = if then.is_array() { deny(&json!({ "required": self.copy(then) })) } else { deny(then) };
+                    say(all_of([json!({"type": "object", "required": [name]}), then?]));
                 }
             }
             ("$ref", Value::String(reference)) => say(self.deny_beside(self.target(reference)?, beside, depth)?),
@@ -176,7 +176,11 @@ impl Front<'_> {
         if has(Value::is_string) {
             listed.push("string");
             let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
-            either.push(json!({"type": "string", "pattern": none_of(&texts)?}));
+            let pattern = none_of(&texts)?;
+            if !self.takes(text_weight(&pattern)) {
+                return None;
+            }
+            either.push(json!({"type": "string", "pattern": pattern}));
         }
         for (kind, is) in [("array", Value::is_array as fn(&Value) -> bool), ("object", Value::is_object)] {
             if has(is) {

@@ -1,6 +1,6 @@
 //! What nothing else evaluates: `unevaluatedProperties` and `unevaluatedItems`, by the ways in which a value may fit.
 
-use super::front::{DEEPEST, Front, MOST_WAYS, More, all_of, any_of};
+use super::front::{DEEPEST, Front, MOST_WAYS, More, all_of, any_of, text_weight, weight};
 use serde_json::{Map, Value, json};
 
 /// Branches of which any number may fit at once.
@@ -21,6 +21,11 @@ struct Way {
 }
 
 impl Way {
+    fn weight(&self) -> usize {
+        let names: usize = self.names.iter().chain(&self.patterns).map(|name| text_weight(name)).sum();
+        1 + names + self.holds.iter().map(weight).sum::<usize>()
+    }
+
     fn and(&self, other: &Self) -> Self {
         Self {
             holds: [self.holds.clone(), other.holds.clone()].concat(),
@@ -34,12 +39,15 @@ impl Way {
     }
 }
 
-fn product(one: &[Way], other: &[Way]) -> Option<Vec<Way>> {
-    let size = one.len() * other.len();
-    (size <= MOST_WAYS).then(|| one.iter().flat_map(|one| other.iter().map(move |other| one.and(other))).collect())
-}
-
 impl Front<'_> {
+    /// Each way of the one with each of the other, unless there are too many.
+    fn product(&self, one: &[Way], other: &[Way]) -> Option<Vec<Way>> {
+        let weight = |ways: &[Way]| ways.iter().map(Way::weight).sum::<usize>();
+        let is_small = one.len() * other.len() <= MOST_WAYS;
+        (is_small && self.takes(weight(one) * other.len() + weight(other) * one.len()))
+            .then(|| one.iter().flat_map(|one| other.iter().map(move |other| one.and(other))).collect())
+    }
+
     fn if_so(&self, condition: &Value, ways: Vec<Way>) -> Vec<Way> {
         let add = |mut way: Way| {
             way.holds.push(self.copy(condition));
@@ -68,7 +76,7 @@ impl Front<'_> {
         };
         let said = ways.into_iter().map(|way| {
             let mut rest = Map::new();
-            if let Some(schema) = names.clone().filter(|_| !way.all_names) {
+            if let Some(schema) = names.as_ref().filter(|_| !way.all_names).map(|names| self.copy(names)) {
                 let any = |names: Vec<String>| names.into_iter().map(|name| (name, Value::Bool(true))).collect();
                 rest.insert("properties".to_owned(), Value::Object(any(way.names)));
                 if !way.patterns.is_empty() {
@@ -76,7 +84,7 @@ impl Front<'_> {
                 }
                 rest.insert("additionalProperties".to_owned(), schema);
             }
-            if let Some(schema) = items.clone().filter(|_| !way.all_items) {
+            if let Some(schema) = items.as_ref().filter(|_| !way.all_items).map(|items| self.copy(items)) {
                 if way.first > 0 {
                     rest.insert("prefixItems".to_owned(), json!(vec![true; way.first]));
                 }
@@ -117,30 +125,30 @@ impl Front<'_> {
             some_items: has("contains"),
         }];
         for schema in list("allOf") {
-            ways = product(&ways, &self.ways_of(schema, depth)?)?;
+            ways = self.product(&ways, &self.ways_of(schema, depth)?)?;
         }
         if let Some(Value::String(to)) = map.get("$ref") {
-            ways = product(&ways, &self.ways_of(self.target(to)?, depth)?)?;
+            ways = self.product(&ways, &self.ways_of(self.target(to)?, depth)?)?;
         }
         for key in ["anyOf", "oneOf"] {
             let branches = list(key);
             if !branches.is_empty() {
-                ways = product(&ways, &self.ways_of_branches(branches, key == "oneOf", depth)?)?;
+                ways = self.product(&ways, &self.ways_of_branches(branches, key == "oneOf", depth)?)?;
             }
         }
         if let Some(condition) = map.get("if") {
-            let branch = |name: &str| map.get(name).cloned().unwrap_or(Value::Bool(true));
-            let (then, other) = (self.ways_of(&branch("then"), depth)?, self.ways_of(&branch("else"), depth)?);
-            let mut either = self.if_so(condition, product(&self.ways_of(condition, depth)?, &then)?);
+            let branch = |name: &str| map.get(name).unwrap_or(&Value::Bool(true));
+            let (then, other) = (self.ways_of(branch("then"), depth)?, self.ways_of(branch("else"), depth)?);
+            let mut either = self.if_so(condition, self.product(&self.ways_of(condition, depth)?, &then)?);
             either.extend(self.if_so(&self.deny(condition, depth)?, other));
-            ways = product(&ways, &either)?;
+            ways = self.product(&ways, &either)?;
         }
         if let Some(Value::Object(dependencies)) = map.get("dependentSchemas") {
             for (name, schema) in dependencies {
                 let mut either =
                     self.if_so(&json!({"type": "object", "required": [name]}), self.ways_of(schema, depth)?);
                 either.extend(self.if_so(&json!({"properties": {name: false}}), vec![Way::default()]));
-                ways = product(&ways, &either)?;
+                ways = self.product(&ways, &either)?;
             }
         }
         Some(ways)
@@ -166,7 +174,7 @@ impl Front<'_> {
             let mut all = vec![Way::default()];
             for (nth, way) in each.iter().enumerate() {
                 if set & (1 << nth) != 0 {
-                    all = product(&all, way)?;
+                    all = self.product(&all, way)?;
                 }
             }
             ways.extend(all);

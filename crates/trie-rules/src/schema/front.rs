@@ -1,9 +1,10 @@
 //! What all parts of the reading share.
 
+use super::anchors::Anchors;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use trie_core::work::spend;
+use trie_core::work::{Over, look, spend};
 
 /// A keyword that is not held.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +26,45 @@ pub struct Own {
     pub formats: bool,
 }
 
+/// The place where a schema grows too large when it is said in fewer words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{keyword} {}", place(&self.at), self.reason())]
+#[non_exhaustive]
+pub struct TooLarge {
+    /// JSON pointer of the schema, in the whole that was given.
+    pub at: String,
+    /// The keyword that multiplies.
+    pub keyword: String,
+    /// Values that were allowed.
+    pub most: usize,
+    /// What ended the work, where that was not the number of values.
+    pub over: Option<Over>,
+}
+
+impl TooLarge {
+    /// Returns why the keyword is refused and what to do, without its name and place.
+    pub fn reason(&self) -> String {
+        match self.over {
+            Some(over) => format!("is not supported: said by other keywords, {over}"),
+            None => format!(
+                "is not supported: said by other keywords, it fills more than {} values; say less with it",
+                self.most
+            ),
+        }
+    }
+}
+
+fn place(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!("at {at}: ") }
+}
+
 /// Values that the schemas may have that one becomes, beside its own.
 pub(super) const MOST_VALUES: usize = 300_000;
+/// Bytes that a value takes in memory, about, and steps that a copy of it takes.
+const VALUE_BYTES: usize = 128;
+const VALUE_STEPS: usize = 8;
+/// Bytes of text that count as one more value.
+const TEXT: usize = 32;
 /// What a schema counts for, beside its values.
 pub(super) const SCHEMA: usize = 20;
 /// How deep schemas are looked into for what they deny.
@@ -65,14 +103,21 @@ const SILENT: [&str; 18] = [
     "discriminator",
 ];
 
+/// What stands for a keyword where it is none alone.
+pub(super) const WHOLE: &str = "the schema";
+
 pub(super) struct Front<'a> {
     pub(super) root: &'a Value,
     pub(super) own: Own,
     /// Whether parts have names of their own: then what a reference means depends on where it stands.
     pub(super) has_ids: bool,
+    pub(super) anchors: Anchors<'a>,
     pub(super) left: Cell<usize>,
+    /// Where there was nothing left.
+    pub(super) grown: Option<(String, &'static str)>,
     pub(super) unheld: BTreeSet<Unheld>,
-    pub(super) notes: Vec<String>,
+    /// Formats that there are not, with their places.
+    pub(super) notes: Vec<(String, String)>,
     /// Where schemas were said.
     pub(super) done: BTreeSet<String>,
 }
@@ -83,18 +128,41 @@ pub(super) type More = Vec<(&'static str, Value)>;
 impl Front<'_> {
     /// Counts a schema that is made; whether there may be one more.
     pub(super) fn count(&self) -> bool {
-        let left = if spend(SCHEMA).is_ok() { self.left.get() } else { 0 };
-        self.left.set(left.saturating_sub(SCHEMA));
+        self.turns(SCHEMA) && self.takes(SCHEMA)
+    }
+
+    /// Counts turns of a loop that makes nothing; whether there may be more.
+    pub(super) fn turns(&self, turns: usize) -> bool {
+        if spend(turns).is_err() {
+            self.left.set(0);
+        }
+        self.left.get() > 0
+    }
+
+    /// Counts what is made by its weight; whether there may be more.
+    pub(super) fn takes(&self, weight: usize) -> bool {
+        self.left.set(self.left.get().saturating_sub(weight));
         self.left.get() > 0
     }
 
     /// A copy, as long as there may be more; what is made after that is thrown away.
     pub(super) fn copy(&self, value: &Value) -> Value {
-        self.left.set(self.left.get().saturating_sub(values(value)));
-        if self.left.get() > 0 { value.clone() } else { Value::Bool(false) }
+        let weight = weight(value);
+        if charge(weight).is_err() {
+            self.left.set(0);
+        }
+        if self.takes(weight) { value.clone() } else { Value::Bool(false) }
+    }
+
+    /// Notes which keyword took the last of what there was.
+    pub(super) fn took(&mut self, at: &str, keyword: &'static str) {
+        if self.left.get() == 0 && self.grown.is_none() {
+            self.grown = Some((at.to_owned(), keyword));
+        }
     }
 
     pub(super) fn unheld(&mut self, at: &str, keyword: &str) {
+        self.takes(text_weight(at));
         self.unheld.insert(Unheld { at: at.to_owned(), keyword: keyword.to_owned() });
     }
 }
@@ -115,13 +183,28 @@ pub(super) fn type_names(said: &Value) -> impl Iterator<Item = &str> {
     names.iter().filter_map(Value::as_str)
 }
 
-/// How many values a value is.
-pub(super) fn values(value: &Value) -> usize {
+/// How many values a value is; long texts count for several.
+pub fn weight(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(values).sum::<usize>(),
+        Value::String(text) => text_weight(text),
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => {
+            1 + members.iter().map(|(name, value)| name.len() / TEXT + weight(value)).sum::<usize>()
+        }
         _ => 1,
     }
+}
+
+pub(super) fn text_weight(text: &str) -> usize {
+    1 + text.len() / TEXT
+}
+
+/// Takes steps and memory for values of this [`weight`] that are made.
+///
+/// # Errors
+/// The [work](trie_core::work) of this thread is over.
+pub fn charge(weight: usize) -> Result<(), Over> {
+    look(VALUE_STEPS * weight, VALUE_BYTES * weight)
 }
 
 /// What is of one of these.

@@ -4,7 +4,9 @@
 //! `properties`, `pattern`. A schema that was spelled out allows nothing that the schema does not. What cannot be said
 //! otherwise is named, and left out.
 
+mod anchors;
 mod arrays;
+mod cases;
 mod deny;
 mod evaluated;
 mod formats;
@@ -18,15 +20,18 @@ mod sides;
 mod texts;
 
 pub use formats::format_pattern;
-pub use front::{Own, TYPES, Unheld, same, says_nothing};
+pub use front::{Own, TYPES, TooLarge, Unheld, charge, same, says_nothing, weight};
 pub use patterns::ecma_classes;
+pub use places::{multiplying, place_in};
 
-use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, type_names, values};
+use anchors::Anchors;
+use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, WHOLE, all_of, any_of, text_weight, type_names};
 use modern::Modern;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use trie_core::work::{Limits, Over, Work, look};
 
 /// A schema in fewer words.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,33 +45,62 @@ pub struct SpelledOut<'a> {
     pub notes: Vec<String>,
 }
 
-/// Says a schema in fewer words; `None` if it would become too large, or the [work](trie_core::work) is over.
-pub fn spelled_out(schema: &Value, own: Own) -> Option<SpelledOut<'_>> {
+/// Says a schema in fewer words. Places are those of the schema that is given.
+///
+/// # Errors
+/// It would become too large, or the [work](trie_core::work) is over.
+pub fn spelled_out(schema: &Value, own: Own) -> Result<SpelledOut<'_>, TooLarge> {
     if plain::is_plain(schema, own) {
-        return Some(SpelledOut { schema: Cow::Borrowed(schema), unheld: Vec::new(), notes: Vec::new() });
+        return Ok(SpelledOut { schema: Cow::Borrowed(schema), unheld: Vec::new(), notes: Vec::new() });
     }
-    in_fewer_words(schema, own)
+    Work::bounded(Limits::default(), || in_fewer_words(schema, own))
 }
 
-fn in_fewer_words(schema: &Value, own: Own) -> Option<SpelledOut<'static>> {
+fn in_fewer_words(schema: &Value, own: Own) -> Result<SpelledOut<'static>, TooLarge> {
+    let own_weight = weight(schema);
+    let most = MOST_VALUES + SCHEMA * own_weight;
+    let too_large = |at: &str, keyword: &str, over: Option<Over>| {
+        let (at, mut keyword) = places::place_of(schema, at, keyword);
+        if schema.pointer(&at).is_none_or(|part| part.get(&keyword).is_none()) {
+            keyword = WHOLE.to_owned();
+        }
+        TooLarge { at, keyword, most, over }
+    };
+    charge(2 * own_weight).map_err(|over| too_large("", WHOLE, Some(over)))?;
     let has_ids = places::has_ids(schema);
-    let words = Modern { root: schema, old: modern::is_old(schema), has_ids };
+    let words = Modern { anchors: Anchors::of(schema), old: modern::is_old(schema), has_ids };
     let root = &words.whole(schema.clone());
-    let left = Cell::new(MOST_VALUES + SCHEMA * values(schema));
+    let (left, anchors) = (Cell::new(most), Anchors::of(root));
     let (unheld, done, notes) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    let mut front = Front { root, own, has_ids, left, unheld, notes, done };
+    let mut front = Front { root, own, has_ids, anchors, left, grown: None, unheld, notes, done };
     let mut spelled = front.schema(root.clone(), "");
     front.follow(&mut spelled);
-    let is_whole = front.left.get() > 0;
-    let unheld = front.unheld.into_iter().collect();
-    is_whole.then_some(SpelledOut { schema: Cow::Owned(spelled), unheld, notes: front.notes })
+    if front.left.get() == 0 {
+        let (at, keyword) = front.grown.unwrap_or_else(|| (String::new(), WHOLE));
+        return Err(too_large(&at, keyword, look(0, 0).err()));
+    }
+    let named = |Unheld { at, keyword }: Unheld| {
+        let (at, keyword) = places::place_of(schema, &at, &keyword);
+        Unheld { at, keyword }
+    };
+    let unheld: BTreeSet<Unheld> = front.unheld.into_iter().map(named).collect();
+    let noted = |(at, format): (String, String)| {
+        let (at, _) = places::place_of(schema, &at, "format");
+        let place = if at.is_empty() { at } else { format!("at {at}: ") };
+        format!("{place}no format is named {format:?}: it says nothing")
+    };
+    let notes = front.notes.into_iter().map(noted).collect();
+    Ok(SpelledOut { schema: Cow::Owned(spelled), unheld: unheld.into_iter().collect(), notes })
 }
 
 impl Front<'_> {
     fn schema(&mut self, schema: Value, at: &str) -> Value {
         let mut map = match schema {
-            Value::Object(map) if self.count() => map,
-            schema => return schema,
+            Value::Object(map) if self.count() && self.takes(text_weight(at)) => map,
+            schema => {
+                self.took(at, WHOLE);
+                return schema;
+            }
         };
         self.done.insert(at.to_owned());
         for keyword in ["$dynamicRef", "$recursiveRef"] {
@@ -84,8 +118,11 @@ impl Front<'_> {
         let mut more = Vec::new();
         // What is evaluated is known from keywords that are said otherwise here.
         self.evaluated(&mut map, &mut more, at);
+        self.took(at, "unevaluatedProperties");
+        self.cases(&mut map, &mut more, at);
         self.conditions(&mut map, &mut more, at);
         self.sides(&mut map, &mut more);
+        self.took(at, "oneOf");
         self.objects(&mut map, &mut more, at);
         self.arrays(&mut map, &mut more, at);
         if !self.own.formats {
@@ -95,7 +132,7 @@ impl Front<'_> {
             self.inside(key, value, at);
         }
         let more: Vec<Value> =
-            more.into_iter().map(|(keyword, schema)| self.schema(schema, &format!("{at}/{keyword}"))).collect();
+            more.into_iter().map(|(keyword, schema)| self.schema(schema, &places::said_at(at, keyword))).collect();
         if !more.is_empty() {
             match map.get_mut("allOf") {
                 Some(Value::Array(all)) => all.extend(more),
@@ -130,6 +167,7 @@ impl Front<'_> {
                 Some(denied) => more.push(("not", denied)),
                 None => self.unheld(at, "not"),
             }
+            self.took(at, "not");
         }
         if let Some(condition) = map.shift_remove("if") {
             let mut branch = |name: &str| map.shift_remove(name).unwrap_or(Value::Bool(true));
@@ -142,6 +180,7 @@ impl Front<'_> {
                 }
                 (false, None) => self.unheld(at, "if"),
             }
+            self.took(at, "if");
         }
         for keyword in ["dependentRequired", "dependentSchemas"] {
             let Some(Value::Object(dependencies)) = map.shift_remove(keyword) else { continue };
@@ -156,6 +195,7 @@ impl Front<'_> {
                     more.push((keyword, any_of(vec![json!({"properties": {name: false}}), then])));
                 }
             }
+            self.took(at, keyword);
         }
     }
 
@@ -184,8 +224,8 @@ impl Front<'_> {
             }
             (formats::Known::Unheld, true) => self.unheld(at, "format"),
             (formats::Known::Not, true) => {
-                let place = if at.is_empty() { String::new() } else { format!("at {at}: ") };
-                self.notes.push(format!("{place}no format is named {format:?}: it says nothing"));
+                self.takes(text_weight(at));
+                self.notes.push((at.to_owned(), format.clone()));
             }
             (_, false) => {}
         }

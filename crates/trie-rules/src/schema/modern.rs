@@ -1,7 +1,7 @@
 //! Words of older drafts, in those of 2020-12.
 
+use super::anchors::{Anchors, DATA};
 use super::front::NAMED;
-use super::places::{ANCHORS, DATA, all};
 use serde_json::{Map, Value, json};
 
 /// Says nothing of values, and may stop who reads on.
@@ -18,7 +18,7 @@ pub(super) fn is_old(schema: &Value) -> bool {
 
 /// What is asked of the whole schema, where a part is read.
 pub(super) struct Modern<'a> {
-    pub(super) root: &'a Value,
+    pub(super) anchors: Anchors<'a>,
     pub(super) old: bool,
     pub(super) has_ids: bool,
 }
@@ -116,13 +116,10 @@ impl Modern<'_> {
 
     /// References that depend on the way to them, where they do not: there is one place to lead to.
     fn references(&self, map: &mut Map<String, Value>) {
-        let anchors = |name: &str| {
-            let is = |part: &&Value| ANCHORS.iter().any(|key| part.get(*key).is_some_and(|own| own == name));
-            all(self.root).filter(is).count()
-        };
         if let Some(Value::String(to)) = map.get("$dynamicRef") {
             let (_, name) = to.split_once('#').unwrap_or((to, ""));
-            if !map.contains_key("$ref") && (name.starts_with('/') || name.is_empty() || anchors(name) == 1) {
+            if !map.contains_key("$ref") && (name.starts_with('/') || name.is_empty() || self.anchors.count(name) == 1)
+            {
                 rename(map, "$dynamicRef", "$ref");
             }
         }
@@ -135,7 +132,7 @@ impl Modern<'_> {
         }
         if let Some(Value::String(name)) = map.get("$dynamicAnchor") {
             match map.get("$anchor") {
-                None if anchors(name) > 0 => rename(map, "$dynamicAnchor", "$anchor"),
+                None if self.anchors.count(name) > 0 => rename(map, "$dynamicAnchor", "$anchor"),
                 _ => drop(map.shift_remove("$dynamicAnchor")),
             }
         }

@@ -1,6 +1,6 @@
 //! Schemas that no value fits both of.
 
-use super::front::{DEEPEST, Front, TYPES, all_of, same, type_names};
+use super::front::{DEEPEST, Front, SCHEMA, TYPES, all_of, same, type_names};
 use serde_json::{Map, Value};
 
 impl Front<'_> {
@@ -24,7 +24,7 @@ impl Front<'_> {
         let (Some(first), Some(second)) = (self.found(one, depth), self.found(other, depth)) else { return false };
         let (one, other) = match (first, second) {
             (Value::Bool(false), _) | (_, Value::Bool(false)) => return true,
-            (Value::Object(one), Value::Object(other)) if depth < DEEPEST && self.count() => (one, other),
+            (Value::Object(one), Value::Object(other)) if depth < DEEPEST && self.turns(2 * SCHEMA) => (one, other),
             _ => return false,
         };
         let branches = |this: &Map<String, Value>, that: &Value| {
@@ -38,7 +38,8 @@ impl Front<'_> {
             return true;
         }
         if let (Some(values), Some(others)) = (values(one), values(other)) {
-            return values.iter().all(|value| !others.iter().any(|other| same(value, other)));
+            return self.turns(values.len() * others.len())
+                && values.iter().all(|value| !others.iter().any(|other| same(value, other)));
         }
         types == ["object"]
             && others == ["object"]

@@ -103,7 +103,7 @@ impl Front<'_> {
             };
             found = match (found, next) {
                 (Texts::Any, one) | (one, Texts::Any) => one,
-                (Texts::Listed(one), Texts::Listed(other)) => {
+                (Texts::Listed(one), Texts::Listed(other)) if self.turns(one.len() * other.len()) => {
                     Texts::Listed(one.into_iter().filter(|text| other.contains(text)).collect())
                 }
                 (Texts::Listed(none), _) | (_, Texts::Listed(none)) if none.is_empty() => Texts::Listed(none),

@@ -2,9 +2,11 @@
 //! fails is found.
 
 use super::SchemaError;
+use super::cost::Cost;
 use crate::compiled::Refused;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use trie_rules::schema::multiplying;
 
 /// Parts that are compiled at most.
 const MOST: usize = 300;
@@ -110,6 +112,19 @@ fn holds_root(part: &Value) -> bool {
     }
 }
 
+/// Whether llguidance gave up because of what holds at once.
+pub(super) fn multiplies(said: &str) -> bool {
+    said.contains("schema too large") || said.contains("stack level exceeded")
+}
+
+/// The error of a schema of which too much holds at once, with the place where most does.
+pub(super) fn multiplied(given: &Value, cost: &Cost) -> SchemaError {
+    let (at, keyword) = multiplying(given, cost.place());
+    let place = if at.is_empty() { at } else { format!("at {at}: ") };
+    let why = "what holds at once here is too much; describe fewer alternatives";
+    SchemaError::TooLarge { reason: format!("{place}{keyword} is not supported: {why}") }
+}
+
 fn too_large(said: &str) -> Option<SchemaError> {
     let large =
         ["are taken; a schema", "too big", "too large", "level exceeded", "too many", "lexer precomputation failed"];
@@ -179,7 +194,7 @@ fn escaped(name: &str) -> String {
 fn alone(root: &Value, part: &Value) -> Value {
     let mut part = part.clone();
     if let Value::Object(members) = &mut part {
-        for shared in ["$schema", "$defs", "definitions", super::OPTIONS] {
+        for shared in ["$schema", "$defs", "definitions"] {
             if let Some(value) = root.get(shared) {
                 members.entry(shared).or_insert_with(|| value.clone());
             }

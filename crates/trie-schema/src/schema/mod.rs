@@ -1,6 +1,7 @@
 //! JSON Schema: text or value in, a constraint out.
 
 mod blame;
+mod cost;
 mod each;
 mod enums;
 mod error;
@@ -139,6 +140,18 @@ impl JsonSchema {
     fn made(given: &Value, options: &SchemaOptions) -> Result<Self, SchemaError> {
         let mut dropped = Vec::new();
         let mut schema = given.clone();
+        if let Value::Object(root) = &mut schema
+            && root.shift_remove(OPTIONS).is_some()
+        {
+            if !options.lenient {
+                let reason = format!(
+                    "{OPTIONS} is not supported: it would change how all of the schema is read; leave it out, and give \
+                     options such as whitespace beside the schema"
+                );
+                return Err(SchemaError::Invalid { at: String::new(), reason });
+            }
+            dropped.push(Unheld { at: String::new(), keyword: OPTIONS.to_owned() });
+        }
         loop {
             let mut plain = schema.clone();
             let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&mut plain)?;
@@ -150,7 +163,7 @@ impl JsonSchema {
                         keywords: here.map(|one| one.keyword.clone()).collect(),
                     });
                 }
-                _ => match compile(fewer.into_owned(), options) {
+                _ => match measured(given, &fewer).and_then(|()| Ok(compile(fewer.into_owned(), options)))? {
                     Ok(mut compiled) => {
                         unheld.append(&mut dropped);
                         for one in &mut unheld {
@@ -165,7 +178,13 @@ impl JsonSchema {
             let part = |mut part: Value| {
                 spelled(&mut part).map_or(Ok(()), |said| compile(said.schema.into_owned(), options).map(drop))
             };
-            let error = blame::error(&schema, refused, &part);
+            let error = match &refused {
+                Refused::Said(text) if blame::multiplies(text) => {
+                    let fewer = spelled(&mut schema.clone())?.schema.into_owned();
+                    blame::multiplied(given, &cost::Cost::of(&fewer))
+                }
+                _ => blame::error(&schema, refused, &part),
+            };
             // Without what is not supported, as far as there is something.
             let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);
             let SchemaError::Unsupported { at, keywords } = &error else { return Err(error) };
@@ -218,8 +237,13 @@ impl JsonSchema {
 fn spelled(schema: &mut Value) -> Result<SpelledOut<'_>, SchemaError> {
     nullable::spell_out(schema);
     patterns::spell_out(schema);
-    let too_large = || SchemaError::TooLarge { reason: "what it says of other keywords fills too many".to_owned() };
-    spelled_out(schema, Own::default()).ok_or_else(too_large)
+    spelled_out(schema, Own::default()).map_err(|large| SchemaError::TooLarge { reason: large.to_string() })
+}
+
+/// Refuses what llguidance would write out at a size that nobody waits for.
+fn measured(given: &Value, fewer: &Value) -> Result<(), SchemaError> {
+    let cost = cost::Cost::of(fewer);
+    if cost.is_too_large() { Err(blame::multiplied(given, &cost)) } else { Ok(()) }
 }
 
 fn compile(schema: Value, options: &SchemaOptions) -> Result<Compiled, Refused> {
@@ -240,10 +264,7 @@ fn prepared(mut schema: Value, options: &SchemaOptions) -> Result<(Value, Parser
         json_allow_general_unicode_escapes: options.unicode_escapes,
         ..JsonCompileOptions::default()
     };
-    // A schema that says how it wants to be read is read so.
-    if let Value::Object(root) = &mut schema
-        && !root.contains_key(OPTIONS)
-    {
+    if schema.is_object() {
         said.apply_to(&mut schema);
     }
     Ok((schema, enums::limits(large)))

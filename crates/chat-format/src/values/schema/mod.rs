@@ -12,8 +12,9 @@ use super::shapes::{Alternative, ShapeError, ShapeId, ShapeWarning, Shapes};
 use super::types::Types;
 use place::Place;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
-use trie_rules::schema::{Own, SpelledOut, Unheld, says_nothing, spelled_out};
+use std::collections::{HashMap, HashSet};
+use trie_core::work::{Over, hold};
+use trie_rules::schema::{Own, SpelledOut, Unheld, charge, multiplying, place_in, says_nothing, spelled_out, weight};
 
 /// How deep schemas may stand in each other.
 const MOST_DEPTH: usize = 128;
@@ -45,12 +46,11 @@ const LEFT_OUT: [&str; 12] = [
 pub(super) type Compiled = Result<(ShapeId, Vec<ShapeWarning>, Option<ShapeError>), ShapeError>;
 
 /// Compiles the schema of the arguments of a tool.
-pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
+pub(super) fn compile(shapes: &mut Shapes, given: &Value) -> Compiled {
     // It holds by itself what a document must say otherwise.
     let own = Own { names: true, counts: true, formats: true };
-    let Some(SpelledOut { schema, unheld, .. }) = spelled_out(schema, own) else {
-        return Err(Place::root().error("what it says of other keywords fills too many schemas: describe less"));
-    };
+    let SpelledOut { schema, unheld, .. } = spelled_out(given, own)
+        .map_err(|large| Place::named(&large.at, 0).error(&format!("{} {}", large.keyword, large.reason())))?;
     let schema = &*schema;
     let told = unheld.into_iter().map(|Unheld { at, keyword }| ShapeWarning {
         pointer: at,
@@ -58,15 +58,43 @@ pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
         instead: "the value is held to the rest".to_owned(),
     });
     let warnings = told.collect();
-    let mut compiler =
-        Compiler { shapes, root: schema, references: HashMap::new(), warnings, nothing: None, schemas: 0 };
-    let mut id = compiler.shape(schema, &Place::root())?;
+    let (references, nothing, over) = (HashMap::new(), None, None);
+    let mut compiler = Compiler { shapes, root: schema, references, warnings, nothing, schemas: 0, over };
+    let compiled = compiler.shape(schema, &Place::root());
+    // Places are those of the schema that was given.
+    let placed = |error: ShapeError| ShapeError { pointer: place_in(given, &error.pointer), ..error };
+    let mut id = match (compiled, compiler.over) {
+        (Ok(id), _) => id,
+        (Err(error), None) => return Err(placed(error)),
+        (Err(error), Some(over)) => return Err(too_much(given, &error.pointer, over)),
+    };
+    let mut seen = HashSet::new();
+    compiler.warnings.retain_mut(|warning| {
+        warning.pointer = place_in(given, &warning.pointer);
+        seen.insert((warning.pointer.clone(), warning.keyword.clone(), warning.instead.clone()))
+    });
     // Arguments are an object, whatever the schema says besides.
     if id == Shapes::ANY {
         let any = compiler.shapes.objects.add(objects::open());
         id = compiler.shapes.of(vec![Alternative::Object(any)]);
     }
-    Ok((id, compiler.warnings, compiler.nothing))
+    Ok((id, compiler.warnings, compiler.nothing.map(placed)))
+}
+
+/// The error of a schema that takes more than there is, at the innermost place around this one that multiplies.
+fn too_much(given: &Value, at: &str, over: Over) -> ShapeError {
+    let (at, keyword) = multiplying(given, at);
+    let much = match over {
+        Over::Stopped => return ShapeError { pointer: at, problem: over.to_string() },
+        Over::Bytes(most) => format!("{most} bytes"),
+        Over::Steps(most) => format!("{most} steps"),
+        Over::Time(most) => format!("{most:?}"),
+        _ => "there is".to_owned(),
+    };
+    let problem = format!(
+        "{keyword} is not supported: what holds at once here takes more than {much}; describe fewer alternatives"
+    );
+    ShapeError { pointer: at, problem }
 }
 
 struct Compiler<'a> {
@@ -77,9 +105,19 @@ struct Compiler<'a> {
     /// The first schema that nothing satisfies.
     nothing: Option<ShapeError>,
     schemas: usize,
+    /// What ended the work.
+    over: Option<Over>,
 }
 
 impl Compiler<'_> {
+    /// Takes what is made from the [work](trie_core::work) of this thread.
+    fn charge(&mut self, weight: usize, place: &Place) -> Result<(), ShapeError> {
+        charge(weight).map_err(|over| {
+            self.over = Some(over);
+            place.error("too much")
+        })
+    }
+
     fn shape(&mut self, schema: &Value, place: &Place) -> Result<ShapeId, ShapeError> {
         match schema {
             Value::Bool(true) => Ok(Shapes::ANY),
@@ -94,11 +132,13 @@ impl Compiler<'_> {
         if self.schemas > MOST_SCHEMAS {
             return Err(place.error(&format!("more than {MOST_SCHEMAS} schemas: describe less, or share by $ref")));
         }
+        self.charge(1 + map.len(), place)?;
         if place.depth > MOST_DEPTH {
             return Err(place.error(&format!("schemas stand in each other deeper than {MOST_DEPTH}: flatten them")));
         }
         // As OpenAPI writes it.
         if map.get("nullable") == Some(&Value::Bool(true)) {
+            self.charge(map.values().map(weight).sum(), place)?;
             let id = self.of_map(&without(map, "nullable"), place)?;
             let or_null = vec![Alternative::Same(id), Alternative::Null];
             return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
@@ -135,6 +175,7 @@ impl Compiler<'_> {
         place: &Place,
     ) -> Result<ShapeId, ShapeError> {
         let Value::Array(branches) = branches else { return Err(place.error(&format!("{keyword} is a list"))) };
+        self.charge(map.values().map(weight).sum(), place)?;
         let rest = without(map, keyword);
         let has_rest = rest.keys().any(|key| !is_silent(key));
         let rest = Value::Object(rest);
@@ -204,6 +245,8 @@ impl Compiler<'_> {
     fn warn(&mut self, place: &Place, keyword: &str, instead: &str) {
         let warning =
             ShapeWarning { pointer: place.pointer(), keyword: keyword.to_owned(), instead: instead.to_owned() };
+        // Where that is too much, the next schema says so.
+        let _ = hold(warning.pointer.len() + warning.keyword.len() + warning.instead.len());
         self.warnings.push(warning);
     }
 

@@ -5,6 +5,9 @@ use super::pattern::{Held, held};
 use super::place::Place;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use trie_core::work::spend;
+use trie_rules::schema::{charge, weight};
 
 /// Names that keys may have are counted up to so many.
 const MOST_COUNTED: u32 = 1000;
@@ -71,6 +74,7 @@ impl Compiler<'_> {
                     self.unwritable(place, &format!("the format cannot write the key {name:?}: rename it"));
                     return Ok(None);
                 }
+                let _ = spend(keys.len());
                 required.push(name);
                 if !keys.iter().any(|(key, _)| **key == *name) {
                     // It must come, so it may, whatever is said of keys without a name.
@@ -79,7 +83,7 @@ impl Compiler<'_> {
                         pattern.is_some_and(|id| self.shapes.texts.get(id).is_match(name))
                     };
                     let fits = fits && !(map.contains_key("propertyNames") && others.is_none() && pattern.is_none());
-                    if schema == Value::Bool(false) || !fits {
+                    if *schema == Value::Bool(false) || !fits {
                         self.nothing_satisfies(place);
                         return Ok(None);
                     }
@@ -250,8 +254,9 @@ impl Names {
 }
 
 /// What is said of a key: by its name, by patterns, and if by none of both by `additionalProperties`.
-fn with_patterns(map: &Map<String, Value>, name: &str, named: Option<&Value>) -> Value {
+fn with_patterns<'a>(map: &'a Map<String, Value>, name: &str, named: Option<&'a Value>) -> Cow<'a, Value> {
     let patterns = map.get("patternProperties").and_then(Value::as_object);
+    let _ = spend(patterns.map_or(0, Map::len) * (1 + name.len()));
     let found =
         patterns.into_iter().flatten().filter(|(pattern, _)| held(pattern).finds(name)).map(|(_, schema)| schema);
     let mut all: Vec<&Value> = named.into_iter().chain(found).collect();
@@ -259,9 +264,13 @@ fn with_patterns(map: &Map<String, Value>, name: &str, named: Option<&Value>) ->
         all.extend(map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties")));
     }
     match all[..] {
-        [] => Value::Bool(true),
-        [one] => one.clone(),
-        _ => json!({ "allOf": all }),
+        [] => Cow::Owned(Value::Bool(true)),
+        [one] => Cow::Borrowed(one),
+        _ => {
+            // Where that is too much, the next schema says so.
+            let _ = charge(all.iter().map(|schema| weight(schema)).sum());
+            Cow::Owned(json!({ "allOf": all }))
+        }
     }
 }
 

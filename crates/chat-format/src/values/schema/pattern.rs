@@ -3,6 +3,7 @@
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
+use trie_core::work::look;
 use trie_rules::schema::ecma_classes;
 use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError, Rule};
 
@@ -26,14 +27,22 @@ impl Held {
     }
 }
 
+#[derive(Default)]
+struct Seen {
+    patterns: HashMap<String, Held>,
+    states: usize,
+}
+
 /// Patterns that were seen: tools come again with each request.
-static SEEN: LazyLock<Mutex<HashMap<String, Held>>> = LazyLock::new(Mutex::default);
+static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 const MOST_SEEN: usize = 1000;
+/// States of their automata, each of some hundred bytes.
+const MOST_STATES: usize = 200_000;
 const LIMITS: AutomatonLimits = AutomatonLimits::bytes(2 << 20);
 
 /// An automaton of the texts in which a pattern is found.
 pub(super) fn held(pattern: &str) -> Held {
-    if let Some(held) = lock(&SEEN).get(pattern) {
+    if let Some(held) = lock(&SEEN).patterns.get(pattern) {
         return held.clone();
     }
     let whole = whole(pattern);
@@ -42,11 +51,18 @@ pub(super) fn held(pattern: &str) -> Held {
         Err(RegexError::Automaton { problem: AutomatonError::Nothing, .. }) => Held::Nothing,
         Err(error) => Held::Not(error.to_string()),
     };
-    let mut seen = lock(&SEEN);
-    if seen.len() >= MOST_SEEN {
-        seen.clear();
+    if look(0, 0).is_err() {
+        // It says nothing of the pattern that this work was over.
+        return held;
     }
-    seen.insert(pattern.to_owned(), held.clone());
+    let mut seen = lock(&SEEN);
+    if seen.patterns.len() >= MOST_SEEN || seen.states >= MOST_STATES {
+        *seen = Seen::default();
+    }
+    if let Held::By(_, automaton) = &held {
+        seen.states += automaton.states();
+    }
+    seen.patterns.insert(pattern.to_owned(), held.clone());
     held
 }
 

@@ -1,12 +1,15 @@
 //! What must hold at once, as one schema: `$ref` beside other keywords, and `allOf`.
 
-use super::merge::merged;
+use super::merge::{cost, is_dead, merged};
 use super::place::Place;
 use super::{Compiler, MOST_DEPTH, without};
-use crate::values::shapes::{ShapeError, ShapeId};
+use crate::values::shapes::{ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use trie_core::work::spend;
+use trie_rules::schema::weight;
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     /// A schema with `allOf`, or with a `$ref` beside other keywords.
     pub(super) fn together(&mut self, map: &Map<String, Value>, place: &Place) -> Result<ShapeId, ShapeError> {
         let whole = self.flat(map, place, &mut Vec::new())?;
@@ -16,12 +19,23 @@ impl Compiler<'_> {
     /// Held to two schemas at once; the second sees what the first evaluates.
     pub(super) fn both(&mut self, one: &Value, other: &Value, place: &Place) -> Result<ShapeId, ShapeError> {
         let one = self.inner(one, place, &mut Vec::new())?;
-        let whole = merged(&one, other, &mut |keyword| self.warn(place, keyword, "the first of several holds"));
+        let whole = self.merged(one, other, place)?;
         self.once(whole, place)
+    }
+
+    fn merged(&mut self, one: Value, other: &Value, place: &Place) -> Result<Value, ShapeError> {
+        self.charge(cost(&one, other), place)?;
+        Ok(merged(one, other, &mut |keyword| self.warn(place, keyword, "the first of several holds")))
     }
 
     /// A merged schema; where the same was merged before, that one: recursion ends so.
     fn once(&mut self, whole: Value, place: &Place) -> Result<ShapeId, ShapeError> {
+        // It stays, as text.
+        self.charge(weight(&whole), place)?;
+        if is_dead(&whole) {
+            self.nothing_satisfies(place);
+            return Ok(Shapes::NOTHING);
+        }
         let key = format!("{whole} {}", place.is_top());
         if let Some(&known) = self.references.get(&key) {
             return Ok(known);
@@ -42,36 +56,44 @@ impl Compiler<'_> {
         if place.depth > MOST_DEPTH {
             return Err(place.error(&format!("schemas stand in each other deeper than {MOST_DEPTH}: flatten them")));
         }
-        let mut parts = Vec::new();
-        let mut own = map.clone();
-        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(reference) = own.shift_remove(keyword) else { continue };
+        const APPLIED: [&str; 4] = ["$ref", "$dynamicRef", "$recursiveRef", "allOf"];
+        let own = || map.iter().filter(|(key, _)| !APPLIED.contains(&key.as_str()));
+        self.charge(1 + own().map(|(_, value)| weight(value)).sum::<usize>(), place)?;
+        let mut whole = Value::Object(own().map(|(key, value)| (key.clone(), value.clone())).collect());
+        let mut same = HashSet::new();
+        for keyword in &APPLIED[..3] {
+            let Some(reference) = map.get(*keyword) else { continue };
             let Value::String(reference) = reference else { return Err(place.error("$ref is a string")) };
-            if seen.contains(&reference) {
+            if seen.contains(reference) {
                 continue;
             }
             seen.push(reference.clone());
-            let target = self.target(&reference, place)?.clone();
-            parts.push(self.inner(&target, &place.key(keyword), seen)?);
+            let target = self.target(reference, place)?;
+            let part = self.inner(target, &place.key(keyword), seen)?;
+            whole = self.merged(whole, &part, place)?;
         }
-        if let Some(all) = own.shift_remove("allOf") {
+        if let Some(all) = map.get("allOf") {
             let Value::Array(all) = all else { return Err(place.error("allOf is a list")) };
             for (at, one) in all.iter().enumerate() {
-                let place = place.key("allOf");
-                parts.push(self.inner(one, &place.index(at), seen)?);
+                // What was said already says nothing new.
+                if same.insert(one) {
+                    let place = place.key("allOf");
+                    let part = self.inner(one, &place.index(at), seen)?;
+                    whole = self.merged(whole, &part, &place)?;
+                }
             }
-        }
-        let mut whole = Value::Object(own);
-        for part in parts {
-            whole = merged(&whole, &part, &mut |keyword| self.warn(place, keyword, "the first of several holds"));
         }
         Ok(whole)
     }
 
     /// The same of a schema inside another: what it leaves unevaluated is settled in it.
     fn inner(&mut self, schema: &Value, place: &Place, seen: &mut Vec<String>) -> Result<Value, ShapeError> {
-        let Value::Object(map) = schema else { return Ok(schema.clone()) };
+        let Value::Object(map) = schema else {
+            self.charge(weight(schema), place)?;
+            return Ok(schema.clone());
+        };
         if map.get("nullable") == Some(&Value::Bool(true)) {
+            self.charge(weight(schema), place)?;
             return Ok(json!({"anyOf": [without(map, "nullable"), {"type": "null"}]}));
         }
         let Value::Object(mut flat) = self.flat(map, place, seen)? else { return Ok(Value::Bool(false)) };
@@ -90,15 +112,16 @@ impl Compiler<'_> {
         Ok(Value::Object(flat))
     }
 
-    pub(super) fn target(&self, reference: &str, place: &Place) -> Result<&Value, ShapeError> {
-        let own = self.root.get("$id").and_then(Value::as_str).unwrap_or_default();
+    pub(super) fn target(&self, reference: &str, place: &Place) -> Result<&'a Value, ShapeError> {
+        let root: &'a Value = self.root;
+        let own = root.get("$id").and_then(Value::as_str).unwrap_or_default();
         let short = reference.strip_prefix(own.trim_end_matches('#')).filter(|_| !own.is_empty());
         let short = short.filter(|rest| rest.is_empty() || rest.starts_with('#')).unwrap_or(reference);
         let pointer = match short.strip_prefix('#') {
             Some(pointer) => pointer,
             None if short.is_empty() => "",
             None => {
-                return by_name(self.root, short).ok_or_else(|| {
+                return by_name(root, short).ok_or_else(|| {
                     place.error(&format!("$ref {reference:?} is not of this schema: put what it names under $defs"))
                 });
             }
@@ -107,9 +130,9 @@ impl Compiler<'_> {
             let text = ["25", "24", "20", "22", "5E", "7C"].iter().zip(['%', '$', ' ', '"', '^', '|']);
             let plain = text
                 .fold(pointer.to_owned(), |text, (code, char)| text.replace(&format!("%{code}"), &char.to_string()));
-            self.root.pointer(&plain)
+            root.pointer(&plain)
         } else {
-            by_name(self.root, pointer)
+            by_name(root, pointer)
         };
         found.ok_or_else(|| place.error(&format!("$ref {reference:?} leads nowhere: name a part of this schema")))
     }
@@ -118,10 +141,10 @@ impl Compiler<'_> {
         if let Some(&known) = self.references.get(reference) {
             return Ok(known);
         }
-        let target = self.target(reference, place)?.clone();
+        let target = self.target(reference, place)?;
         let reserved = self.shapes.reserve();
         self.references.insert(reference.to_owned(), reserved);
-        let id = self.shape(&target, &Place::named(reference.trim_start_matches('#'), place.depth + 1))?;
+        let id = self.shape(target, &Place::named(reference.trim_start_matches('#'), place.depth + 1))?;
         self.shapes.set(reserved, id);
         if id != reserved {
             self.references.insert(reference.to_owned(), id);
@@ -134,6 +157,10 @@ impl Compiler<'_> {
 fn by_name<'a>(root: &'a Value, name: &str) -> Option<&'a Value> {
     let (mut left, mut found) = (vec![root], None);
     while let Some(value) = left.pop() {
+        // Where that is too much, the next schema says so.
+        if spend(1).is_err() {
+            return None;
+        }
         match value {
             Value::Array(items) => left.extend(items),
             Value::Object(map) => {

@@ -2,6 +2,7 @@
 
 use crate::values::marker::{Finder, Finds, Search};
 use std::collections::{HashMap, HashSet};
+use trie_core::work::spend;
 use trie_rules::{Automaton, Rule};
 
 /// What holds besides a pattern.
@@ -80,7 +81,7 @@ impl Bounds {
                 before[to].push(at);
             }
             at += 1;
-            if pairs.len() > MOST_PAIRS {
+            if pairs.len() > MOST_PAIRS || spend(letters.len()).is_err() {
                 return Err(Unbounded::TooLarge);
             }
         }

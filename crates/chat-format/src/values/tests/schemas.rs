@@ -2,6 +2,7 @@ use super::{Was, gemma, keywords, qwen, read};
 use crate::dialect::Arguments;
 use crate::values::{Limits, Reader, Shapes};
 use serde_json::{Value, json};
+use trie_core::work::Work;
 
 #[test]
 fn what_is_not_held_is_told() {
@@ -172,4 +173,27 @@ fn both_of_two_closed_objects_hold() {
     };
     let all = json!({"allOf": [closed("x"), closed("y")]});
     check(&of(&all), &[json!({"both": 1}), json!({})], &[json!({"x": 1}), json!({"y": 1})]);
+}
+
+#[test]
+fn what_multiplies_is_refused_at_its_place_and_said_twice_is_once() {
+    let work = || Work::new(trie_core::work::Limits::default().bytes(1 << 24));
+    let union = |nth: usize| {
+        let ways: Vec<Value> = (0..6).map(|way| json!({"properties": {format!("a{nth}"): {"const": way}}})).collect();
+        json!({ "anyOf": ways })
+    };
+    let unions: Vec<Value> = (0..8).map(union).collect();
+    let schema = json!({"type": "object", "properties": {"x": {"type": "object", "allOf": unions}}});
+    let error = work().run(|| Shapes::new().add(&schema)).unwrap_err();
+    assert_eq!(error.pointer, "/properties/x");
+    assert!(
+        error.problem.starts_with("allOf is not supported: what holds at once here takes more than 16777216 bytes")
+    );
+    let mut defs = json!({"a30": {"type": "string", "pattern": "^a"}});
+    for nth in 0..30 {
+        let next = json!({"$ref": format!("#/$defs/a{}", nth + 1)});
+        defs[format!("a{nth}")] = json!({"allOf": [next, next]});
+    }
+    let twice = json!({"type": "object", "$defs": defs, "properties": {"x": {"$ref": "#/$defs/a0"}}});
+    assert!(work().run(|| Shapes::new().add(&twice)).unwrap().1.is_empty());
 }
