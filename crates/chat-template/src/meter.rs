@@ -4,6 +4,7 @@
 //! dropped, wherever that happens.
 
 use crate::error::{Res, too_much};
+use crate::value::{Text, TracedText, Value};
 use std::cell::Cell;
 
 /// Bytes of a template.
@@ -19,6 +20,8 @@ pub(crate) const CALLS: usize = if cfg!(target_family = "wasm") { 400 } else { 2
 pub(crate) const DEPTH: u32 = 200;
 /// Bytes of text, lists and dicts that are alive at once, the output among them.
 pub(crate) const BYTES: usize = 32 << 20;
+/// Bytes of a range of text that the template wrote.
+pub(crate) const RANGE: usize = 2 * size_of::<usize>();
 /// Bytes of messages, tools and variables.
 pub(crate) const DATA: usize = 16 << 20;
 /// Steps: one for each expression and block, and one for every 32 bytes that are copied or looked at.
@@ -122,21 +125,50 @@ pub(crate) fn release(bytes: usize) {
     LIVE.set(LIVE.get().saturating_sub(bytes));
 }
 
-/// Text that is being put together, within what may be used.
+/// Text that is being put together, within what may be used. Every byte remembers whether the template wrote it.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer(String);
+pub(crate) struct Buffer {
+    text: TracedText,
+    held: usize,
+}
 
 impl Buffer {
+    /// Appends what the template did not write, or not like this.
     pub(crate) fn push(&mut self, text: &str) -> Res<()> {
         spend_bytes(text.len())?;
-        hold(text.len())?;
-        self.0.push_str(text);
+        self.hold(text.len())?;
+        self.text.push_foreign(text);
         Ok(())
     }
 
+    /// Appends what stands in the template.
+    pub(crate) fn push_own(&mut self, text: &str) -> Res<()> {
+        spend_bytes(text.len())?;
+        self.hold(text.len() + RANGE)?;
+        self.text.push_own(text);
+        Ok(())
+    }
+
+    /// Appends a text as it is.
+    pub(crate) fn push_text(&mut self, text: &Text) -> Res<()> {
+        self.push_part(text, text.as_str())
+    }
+
+    /// Appends a part of a text as it is; what is no slice of it counts as foreign.
+    pub(crate) fn push_part(&mut self, of: &Text, part: &str) -> Res<()> {
+        let Some(range) = of.range_of(part) else { return self.push(part) };
+        spend_bytes(part.len())?;
+        let before = self.text.own().len();
+        self.hold(part.len())?;
+        self.text.push_part(of.traced(), range);
+        let ranges = self.text.own().len() - before;
+        spend_bytes(ranges * RANGE)?;
+        self.hold(ranges * RANGE)
+    }
+
     pub(crate) fn push_char(&mut self, character: char) -> Res<()> {
-        hold(character.len_utf8())?;
-        self.0.push(character);
+        self.hold(character.len_utf8())?;
+        self.text.push_foreign(character.encode_utf8(&mut [0; 4]));
         Ok(())
     }
 
@@ -144,23 +176,33 @@ impl Buffer {
     pub(crate) fn fill(&mut self, character: char, times: usize) -> Res<()> {
         let bytes = times.saturating_mul(character.len_utf8());
         spend_bytes(bytes)?;
+        self.hold(bytes)?;
+        self.text.push_foreign(&String::from_iter(std::iter::repeat_n(character, times)));
+        Ok(())
+    }
+
+    fn hold(&mut self, bytes: usize) -> Res<()> {
         hold(bytes)?;
-        self.0.extend(std::iter::repeat_n(character, times));
+        self.held += bytes;
         Ok(())
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        self.text.text()
     }
 
-    pub(crate) fn into_string(mut self) -> String {
-        release(self.0.len());
-        std::mem::take(&mut self.0)
+    pub(crate) fn into_traced(mut self) -> TracedText {
+        std::mem::take(&mut self.text)
+    }
+
+    /// The value that it makes.
+    pub(crate) fn into_value(self) -> Res<Value> {
+        Text::traced_text(self.into_traced(), false).map(Value::Str)
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        release(self.0.len());
+        release(self.held);
     }
 }

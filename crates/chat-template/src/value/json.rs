@@ -19,7 +19,7 @@ pub(crate) struct Options {
 pub(crate) fn dumps(value: &Value, options: &Options) -> Res<String> {
     let mut out = Buffer::default();
     write(value, options, &mut out, 0)?;
-    Ok(out.into_string())
+    Ok(out.into_traced().into_text())
 }
 
 fn write(value: &Value, options: &Options, out: &mut Buffer, depth: u32) -> Res<()> {

@@ -4,6 +4,7 @@
 pub(crate) mod json;
 pub(crate) mod number;
 pub(crate) mod ops;
+pub(crate) mod origin;
 pub(crate) mod printf;
 pub(crate) mod repr;
 pub(crate) mod str_format;
@@ -15,6 +16,7 @@ use crate::eval::loops::LoopState;
 use crate::eval::macros::MacroValue;
 use crate::meter::{DEPTH, hold, release};
 use indexmap::{Equivalent, IndexMap};
+pub use origin::TracedText;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -252,8 +254,14 @@ impl Equivalent<Key> for Named<'_> {
 }
 
 impl Value {
+    /// A text that the template did not write.
     pub(crate) fn str(text: impl Into<String>) -> Res<Self> {
         Text::new(text.into()).map(Self::Str)
+    }
+
+    /// A text that stands in the template.
+    pub(crate) fn own_str(text: impl Into<String>) -> Res<Self> {
+        Text::traced_text(TracedText::own_text(text), false).map(Self::Str)
     }
 
     pub(crate) fn list(items: Vec<Self>) -> Res<Self> {
@@ -376,8 +384,9 @@ impl Value {
                 let length = text.count()?;
                 crate::meter::spend(length as u64)?;
                 crate::meter::room(length.saturating_mul(96))?;
-                let characters = text.as_str().chars();
-                characters.map(|character: char| Self::str(character.to_string())).collect::<Res<_>>()?
+                let whole = text.as_str();
+                let ends = whole.char_indices().map(|(at, character)| (at, at + character.len_utf8()));
+                ends.map(|(from, to)| text.part(&whole[from..to])).collect::<Res<_>>()?
             }
             Self::List(list) | Self::Tuple(list) => {
                 crate::meter::room(list.items().len() * ITEM)?;
