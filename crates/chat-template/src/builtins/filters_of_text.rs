@@ -5,10 +5,10 @@ use super::methods_of_text as methods;
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
-use crate::meter::{Buffer, room, spend_bytes};
+use crate::meter::{room, spend_bytes};
 use crate::value::number::{as_float, as_int, round as round_number};
 use crate::value::text::{escape, lines};
-use crate::value::{Key, Text, Value, json, printf};
+use crate::value::{Buffer, Key, Text, Value, json, printf};
 use std::fmt::Write;
 use std::rc::Rc;
 

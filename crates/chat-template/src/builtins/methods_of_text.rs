@@ -4,9 +4,9 @@ use super::args::{Args, flag, given, int};
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
-use crate::meter::{Buffer, room, spend, spend_bytes};
+use crate::meter::{room, spend, spend_bytes};
 use crate::value::text::{is_decimal, is_letter, is_printable, is_space, lines};
-use crate::value::{Text, Value, str_format};
+use crate::value::{Buffer, Text, Value, str_format};
 use std::rc::Rc;
 
 /// In alphabetical order.

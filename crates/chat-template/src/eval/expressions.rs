@@ -4,9 +4,8 @@ use super::{Eval, attributes};
 use crate::builtins::args::Args;
 use crate::builtins::{functions, methods};
 use crate::error::{Res, wrong};
-use crate::meter::Buffer;
 use crate::syntax::ast::{CallArgs, Expr, ExprKind, Postfix, PostfixKind};
-use crate::value::{Dict, Key, Text, Value, ops};
+use crate::value::{Buffer, Dict, Key, Text, Value, ops};
 use indexmap::IndexMap;
 use std::rc::Rc;
 

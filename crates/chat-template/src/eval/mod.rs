@@ -10,9 +10,9 @@ mod statements;
 
 use crate::clock::Clock;
 use crate::error::{Res, too_much};
-use crate::meter::{Buffer, CALLS, spend};
+use crate::meter::{CALLS, spend};
 use crate::syntax::ast::Ident;
-use crate::value::{Namespace, TracedText};
+use crate::value::{Buffer, Namespace, TracedText};
 use scope::Scope;
 use std::rc::Rc;
 

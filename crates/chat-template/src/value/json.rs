@@ -1,9 +1,9 @@
 //! Python's `json.dumps`.
 
 use super::number::float_repr;
-use super::{Key, Value};
+use super::{Buffer, Key, Value};
 use crate::error::{Res, too_much, wrong};
-use crate::meter::{Buffer, DEPTH, room, spend, spend_bytes};
+use crate::meter::{DEPTH, room, spend, spend_bytes};
 use std::fmt::Write;
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Python's values, as far as templates see them. None of them can be changed but namespaces, so none but those can
 //! contain themselves.
 
+mod buffer;
 pub(crate) mod json;
 pub(crate) mod number;
 pub(crate) mod ops;
@@ -15,6 +16,7 @@ use crate::error::{Fault, Kind, Res, too_much};
 use crate::eval::loops::LoopState;
 use crate::eval::macros::MacroValue;
 use crate::meter::{DEPTH, hold, release};
+pub(crate) use buffer::Buffer;
 use indexmap::{Equivalent, IndexMap};
 pub use origin::TracedText;
 use std::cell::RefCell;

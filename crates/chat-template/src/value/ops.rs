@@ -2,9 +2,9 @@
 
 use super::number::{arithmetic, as_float, as_int};
 use super::text::escape;
-use super::{List, Text, Value, View, printf};
+use super::{Buffer, List, Text, Value, View, printf};
 use crate::error::{Fault, Kind, Res, wrong};
-use crate::meter::{Buffer, room, spend, spend_bytes};
+use crate::meter::{room, spend, spend_bytes};
 use crate::syntax::ast::{Comparison, Operator};
 use std::cmp::Ordering;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! Python's `'%s' % args`, and how one number is laid out.
 
 use super::number::{DIGITS, as_float, as_int, float_repr};
-use super::{Text, Value};
+use super::{Buffer, Text, Value};
 use crate::error::{Res, too_much, wrong};
-use crate::meter::{Buffer, room};
+use crate::meter::room;
 use std::iter::Peekable;
 use std::str::CharIndices;
 

@@ -1,8 +1,8 @@
 //! `str()` and `repr()`.
 
-use super::{Text, Value, View};
+use super::{Buffer, Text, Value, View};
 use crate::error::{Res, too_much};
-use crate::meter::{Buffer, DEPTH, spend};
+use crate::meter::{DEPTH, spend};
 use crate::value::number::float_repr;
 use crate::value::text::is_printable;
 use std::fmt::Write;

@@ -2,11 +2,10 @@
 
 use super::number::{as_float, as_int, float_repr};
 use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad, pad_text};
-use super::{Text, Value};
+use super::{Buffer, Text, Value};
 use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
 use crate::eval::attributes;
-use crate::meter::Buffer;
 
 /// Fills a format.
 pub(crate) fn format(format: &Text, args: &Args) -> Res<Value> {

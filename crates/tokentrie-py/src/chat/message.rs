@@ -330,8 +330,8 @@ pub(crate) struct ChatPrompt {
     pub(crate) text: String,
     /// str: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`.
     pub(crate) generation_prompt: String,
-    /// list[tuple[str, bool]]: the text in parts, each with whether the template wrote it. Names of control tokens are
-    /// control tokens in those that it did, and text elsewhere: `Vocab.tokenize_parts` takes them as they are.
+    /// list[tuple[str, bool]]: the text in parts, each with whether the template wrote it. Names of control tokens
+    /// are those tokens in parts that it wrote, and text elsewhere. `Vocab.tokenize_parts` takes them as they are.
     pub(crate) parts: Vec<(String, bool)>,
 }
 
