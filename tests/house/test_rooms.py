@@ -33,7 +33,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it")},
     "chat-template": {
-        "{builtins,eval,syntax,value}": (19, "values hold macros, which hold the tree of a template: an interpreter"),
+        "{builtins,eval,syntax,value}": (21, "values hold macros, which hold the tree of a template: an interpreter"),
         "syntax": (2, "numbers are tokens"),
     },
     "chat-format": {
@@ -73,8 +73,9 @@ LONG = {
     "crates/trie-core/src/machine/constraint/gate.rs": (550, "one machine of few states, with the reasons of each"),
     "crates/trie-text/src/vocab/tokenizer_json.rs": (530, "one format, read in one pass"),
     "crates/trie-rules/src/automaton/table.rs": (480, "one table and its walk"),
-    "crates/chat-template/src/builtins/methods_of_text.rs": (440, "a table of Python's methods of text"),
-    "crates/chat-template/src/value/mod.rs": (440, "one type"),
+    "crates/chat-template/src/builtins/methods_of_text.rs": (450, "a table of Python's methods of text"),
+    "crates/chat-template/src/value/mod.rs": (450, "one type"),
+    "crates/chat-format/src/format.rs": (410, "one type, and each question that is asked of it"),
     "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
     "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),

@@ -5,6 +5,7 @@ mod otherwise;
 mod probes;
 
 use crate::ChatFormat;
+use crate::analysis::own_marks::OwnMarks;
 use crate::analysis::text::common_prefix;
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
@@ -175,7 +176,7 @@ impl<'a> Check<'a> {
         let mut said = message.clone();
         said.as_object_mut()?.shift_remove("tool_calls");
         let mut reply = self.rendered(conversation, &said, turn_end)?;
-        reply.text.push_str(&example.write(calls));
+        reply.text.push_str(&example.write(calls, &OwnMarks::default()));
         Some(reply)
     }
 

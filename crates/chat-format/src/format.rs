@@ -11,7 +11,7 @@ use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
 use crate::values::{Limits, ShapeWarning, Shapes};
-use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
+use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use lru::LruCache;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -195,6 +195,19 @@ impl ChatFormat {
         options: &PromptOptions,
     ) -> Result<(String, usize), TemplateError> {
         self.0.analysis.prompt(&self.0.template, messages, tools, options)
+    }
+
+    /// As [`ChatFormat::prompt`], with which bytes may name control tokens; see [`Analysis::traced_prompt`].
+    ///
+    /// # Errors
+    /// As [`ChatFormat::prompt`].
+    pub fn traced_prompt(
+        &self,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &PromptOptions,
+    ) -> Result<(TracedText, usize), TemplateError> {
+        self.0.analysis.traced_prompt(&self.0.template, messages, tools, options)
     }
 
     /// The text of a conversation, its messages in the shape that the template takes.

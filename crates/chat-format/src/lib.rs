@@ -43,7 +43,7 @@ mod tools;
 mod values;
 
 pub use analysis::Analysis;
-pub use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
+pub use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError, TracedText};
 pub use constraint::{BudgetedReply, ControlTokens, ReplyConstraint};
 pub use dialect::Dialect;
 pub use error::FormatError;

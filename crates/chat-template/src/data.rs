@@ -1,8 +1,8 @@
 //! What a template is given: messages, tools, variables.
 
 use crate::error::{Res, too_much};
-use crate::meter::{DATA, DEPTH};
-use crate::value::{Dict, Key, Value};
+use crate::meter::{DATA, DEPTH, RANGE};
+use crate::value::{Dict, Key, Text, TracedText, Value};
 
 /// A value as Python's JSON has them: with integers of any size up to 127 bits, and dicts that keep their order.
 ///
@@ -24,6 +24,8 @@ pub enum Data {
     Float(f64),
     /// A text.
     Text(String),
+    /// A text of which some bytes count as the template's own.
+    Traced(TracedText),
     /// A list.
     List(Vec<Data>),
     /// A dict, in its order.
@@ -50,34 +52,17 @@ impl Data {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
+            Self::Traced(text) => Some(text.text()),
             _ => None,
         }
     }
 
-    /// The same with every text changed, names of keys among them.
-    #[must_use]
-    pub fn map_texts(&self, change: &mut impl FnMut(&str) -> String) -> Self {
+    /// The text with its origins, if this is one.
+    pub(crate) fn as_traced(&self) -> Option<TracedText> {
         match self {
-            Self::Text(text) => Self::Text(change(text)),
-            Self::List(items) => Self::List(items.iter().map(|item| item.map_texts(change)).collect()),
-            Self::Dict(entries) => {
-                let entry = |(key, value): &(String, Self)| (change(key), value.map_texts(change));
-                Self::Dict(entries.iter().map(entry).collect())
-            }
-            other => other.clone(),
-        }
-    }
-
-    /// Calls `see` with every text, names of keys among them.
-    pub fn for_each_text(&self, see: &mut impl FnMut(&str)) {
-        match self {
-            Self::Text(text) => see(text),
-            Self::List(items) => items.iter().for_each(|item| item.for_each_text(see)),
-            Self::Dict(entries) => entries.iter().for_each(|(key, value)| {
-                see(key);
-                value.for_each_text(see);
-            }),
-            _ => {}
+            Self::Text(text) => Some(TracedText::foreign_text(&**text)),
+            Self::Traced(text) => Some(text.clone()),
+            _ => None,
         }
     }
 
@@ -89,6 +74,7 @@ impl Data {
         let mut bytes = 16_usize;
         match self {
             Self::Text(text) => bytes += text.len(),
+            Self::Traced(text) => bytes += text.text().len() + RANGE * text.own().len(),
             Self::List(items) => {
                 for item in items {
                     bytes += item.measured(depth + 1)?;
@@ -114,6 +100,7 @@ impl Data {
             Self::Int(value) => Value::Int(*value),
             Self::Float(value) => Value::Float(*value),
             Self::Text(text) => Value::str(&**text)?,
+            Self::Traced(text) => Value::Str(Text::traced_text(text.clone(), false)?),
             Self::List(items) => Value::list(items.iter().map(Self::to_value).collect::<Res<_>>()?)?,
             Self::Dict(entries) => {
                 let entry = |(key, value): &(String, Self)| Ok((Key::new(Value::str(&**key)?)?, value.to_value()?));

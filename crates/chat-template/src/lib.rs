@@ -37,3 +37,4 @@ pub use clock::Clock;
 pub use data::Data;
 pub use error::TemplateError;
 pub use template::{ChatTemplate, RenderOptions, Session};
+pub use value::TracedText;

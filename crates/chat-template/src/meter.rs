@@ -19,6 +19,8 @@ pub(crate) const CALLS: usize = if cfg!(target_family = "wasm") { 400 } else { 2
 pub(crate) const DEPTH: u32 = 200;
 /// Bytes of text, lists and dicts that are alive at once, the output among them.
 pub(crate) const BYTES: usize = 32 << 20;
+/// Bytes of a range of text that the template wrote.
+pub(crate) const RANGE: usize = 2 * size_of::<usize>();
 /// Bytes of messages, tools and variables.
 pub(crate) const DATA: usize = 16 << 20;
 /// Steps: one for each expression and block, and one for every 32 bytes that are copied or looked at.
@@ -120,47 +122,4 @@ pub(crate) fn hold(bytes: usize) -> Res<()> {
 
 pub(crate) fn release(bytes: usize) {
     LIVE.set(LIVE.get().saturating_sub(bytes));
-}
-
-/// Text that is being put together, within what may be used.
-#[derive(Debug, Default)]
-pub(crate) struct Buffer(String);
-
-impl Buffer {
-    pub(crate) fn push(&mut self, text: &str) -> Res<()> {
-        spend_bytes(text.len())?;
-        hold(text.len())?;
-        self.0.push_str(text);
-        Ok(())
-    }
-
-    pub(crate) fn push_char(&mut self, character: char) -> Res<()> {
-        hold(character.len_utf8())?;
-        self.0.push(character);
-        Ok(())
-    }
-
-    /// The same character so many times.
-    pub(crate) fn fill(&mut self, character: char, times: usize) -> Res<()> {
-        let bytes = times.saturating_mul(character.len_utf8());
-        spend_bytes(bytes)?;
-        hold(bytes)?;
-        self.0.extend(std::iter::repeat_n(character, times));
-        Ok(())
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn into_string(mut self) -> String {
-        release(self.0.len());
-        std::mem::take(&mut self.0)
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        release(self.0.len());
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::data::Data;
 use crate::error::{Fault, Kind};
-use crate::value::json;
+use crate::value::{TracedText, json};
 
 type Shape = fn(&Data) -> Data;
 
@@ -102,21 +102,24 @@ fn parts_as_text(messages: &Data) -> Data {
         if let Some(content) = message.get_mut("content")
             && let Some(text) = text_of_parts(content)
         {
-            *content = Data::Text(text);
+            *content = Data::Traced(text);
         }
     })
 }
 
 /// The texts of content parts, if they are all texts.
-fn text_of_parts(content: &Data) -> Option<String> {
+fn text_of_parts(content: &Data) -> Option<TracedText> {
     let Data::List(parts) = content else { return None };
-    let text = |part: &Data| Some(part.get("text").unwrap_or(part).as_text()?.to_owned());
-    parts.iter().map(text).collect()
+    let mut whole = TracedText::default();
+    for part in parts {
+        whole.push(&part.get("text").unwrap_or(part).as_traced()?);
+    }
+    Some(whole)
 }
 
 fn text_as_parts(messages: &Data) -> Data {
     each_message(messages, |message| {
-        if let Some(content @ Data::Text(_)) = message.get_mut("content") {
+        if let Some(content @ (Data::Text(_) | Data::Traced(_))) = message.get_mut("content") {
             let text = std::mem::replace(content, Data::None);
             let part = Data::Dict(vec![("type".into(), Data::Text("text".into())), ("text".into(), text)]);
             *content = Data::List(vec![part]);
@@ -146,13 +149,15 @@ fn system_in_first_user_message(messages: &Data) -> Data {
     }
     let text = |message: &Data| {
         let content = message.get("content")?;
-        content.as_text().map(str::to_owned).or_else(|| text_of_parts(content))
+        content.as_traced().or_else(|| text_of_parts(content))
     };
-    let Some(system) = text(&list[0]) else { return messages };
+    let Some(mut system) = text(&list[0]) else { return messages };
     let Some(user) = list.iter_mut().find(|message| is_role(message, "user")) else { return messages };
     let Some(asked) = text(user) else { return messages };
     if let Some(content) = user.get_mut("content") {
-        *content = Data::Text(format!("{system}\n\n{asked}"));
+        system.push_foreign("\n\n");
+        system.push(&asked);
+        *content = Data::Traced(system);
         list.remove(0);
     }
     messages

@@ -9,7 +9,8 @@ use crate::eval::scope::Scope;
 use crate::meter;
 use crate::shapes;
 use crate::syntax::{self, ast::Block};
-use crate::value::Value;
+use crate::value::{Dict, Key, TracedText, Value};
+use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +26,12 @@ struct Inner {
     bos: String,
     eos: String,
     body: Block,
+    /// Its string literals that could be roles.
+    words: HashSet<Arc<str>>,
 }
+
+/// Roles that every chat API knows.
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
 /// How a template is rendered.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +98,8 @@ impl ChatTemplate {
     /// ```
     pub fn new(text: impl Into<String>, bos: impl Into<String>, eos: impl Into<String>) -> Result<Self, TemplateError> {
         let (text, bos, eos) = (text.into(), bos.into(), eos.into());
-        let body = on_own_stack(|| syntax::parse(&text))?;
-        Ok(Self(Arc::new(Inner { text, bos, eos, body })))
+        let (body, words) = on_own_stack(|| syntax::parse(&text))?;
+        Ok(Self(Arc::new(Inner { text, bos, eos, body, words })))
     }
 
     /// The template as it was given.
@@ -128,10 +134,23 @@ impl ChatTemplate {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
+        self.render_traced(messages, tools, options).map(TracedText::into_text)
+    }
+
+    /// As [`ChatTemplate::render`], with which bytes of the text the template wrote itself.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::render`].
+    pub fn render_traced(
+        &self,
+        messages: &Data,
+        tools: Option<&Data>,
+        options: &RenderOptions,
+    ) -> Result<TracedText, TemplateError> {
         self.rendered(messages, tools, options, false)
     }
 
-    /// As [`ChatTemplate::render`]; where the sandbox refuses that a list grows, it may.
+    /// As [`ChatTemplate::render_traced`]; where the sandbox refuses that a list grows, it may.
     ///
     /// # Errors
     /// As [`ChatTemplate::render`]; the sandbox's refusal where growing lists did not help.
@@ -140,7 +159,7 @@ impl ChatTemplate {
         messages: &Data,
         tools: Option<&Data>,
         options: &RenderOptions,
-    ) -> Result<String, TemplateError> {
+    ) -> Result<TracedText, TemplateError> {
         match self.rendered(messages, tools, options, false) {
             Err(refused @ TemplateError::Forbidden { .. }) => {
                 self.rendered(messages, tools, options, true).map_err(|_| refused)
@@ -155,7 +174,7 @@ impl ChatTemplate {
         tools: Option<&Data>,
         options: &RenderOptions,
         growing: bool,
-    ) -> Result<String, TemplateError> {
+    ) -> Result<TracedText, TemplateError> {
         on_own_stack(|| {
             if growing {
                 meter::let_lists_grow();
@@ -193,7 +212,7 @@ impl ChatTemplate {
         })
     }
 
-    fn once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<String> {
+    fn once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<TracedText> {
         meter::before_data();
         let globals = Rc::new(Scope::default());
         for (name, function) in FUNCTIONS {
@@ -201,12 +220,12 @@ impl ChatTemplate {
         }
         let tools = tools.map_or(Ok(Value::None), Data::to_value)?;
         let given = [
-            ("messages", messages.to_value()?),
+            ("messages", self.messages(messages)?),
             ("tools", tools),
             ("documents", Value::None),
             ("add_generation_prompt", Value::Bool(options.add_generation_prompt)),
-            ("bos_token", Value::str(self.bos())?),
-            ("eos_token", Value::str(self.eos())?),
+            ("bos_token", Value::own_str(self.bos())?),
+            ("eos_token", Value::own_str(self.eos())?),
         ];
         for (name, value) in given {
             globals.set(&name.into(), value)?;
@@ -218,6 +237,23 @@ impl ChatTemplate {
         let mut eval = Eval::new(Scope::inside(globals), &options.clock);
         eval.run(&self.0.body)?;
         Ok(eval.finish())
+    }
+
+    /// Messages as the template finds them: foreign but for the roles that it knows, since those name its own tokens.
+    fn messages(&self, messages: &Data) -> Res<Value> {
+        let Data::List(list) = messages else { return messages.to_value() };
+        let entry = |(key, value): &(String, Data)| {
+            let value = match value.as_text().filter(|_| key == "role") {
+                Some(role) if ROLES.contains(&role) || self.0.words.contains(role) => Value::own_str(role)?,
+                _ => value.to_value()?,
+            };
+            Ok((Key::new(Value::str(&**key)?)?, value))
+        };
+        let message = |message: &Data| match message {
+            Data::Dict(entries) => Dict::new(entries.iter().map(entry).collect::<Res<_>>()?).map(Value::Dict),
+            other => other.to_value(),
+        };
+        Value::list(list.iter().map(message).collect::<Res<_>>()?)
     }
 }
 
@@ -243,11 +279,11 @@ impl Session<'_> {
     ) -> Result<String, TemplateError> {
         let refused = match self.0.once(messages, tools, options) {
             Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
-            done => return done.map_err(TemplateError::from),
+            done => return done.map(TracedText::into_text).map_err(TemplateError::from),
         };
         let others = shapes::others(messages);
         let taken = others.iter().find_map(|shape| self.0.once(shape, tools, options).ok());
-        taken.ok_or_else(|| TemplateError::from(refused))
+        taken.map(TracedText::into_text).ok_or_else(|| TemplateError::from(refused))
     }
 }
 

@@ -1,85 +1,95 @@
-//! Control text: the names of control tokens, kept from being read as those tokens where they stand in foreign text.
+//! Control text: the names of control tokens, kept from being read as those tokens where they are foreign.
 
 use crate::vocab::{Vocab, VocabError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use trie_core::TokenId;
 
-/// Puts a character that occurs nowhere inside each name; the text is then tokenized in the parts between, where no
-/// name is whole.
-///
-/// For text that is put together from trusted and foreign pieces, such as a filled chat template;
-/// [`Vocab::tokenize_parts`] does it for pieces in a list.
-#[derive(Debug)]
-pub struct ControlTextGuard<'v> {
-    vocab: &'v Vocab,
-    names: Vec<&'v str>,
-    mark: char,
+/// The names that a tokenizer may read as tokens that are no text.
+struct ControlNames<'v> {
+    names: HashSet<&'v str>,
+    /// Lengths of those that begin with a byte, ascending.
+    lengths: HashMap<u8, BTreeSet<usize>>,
 }
 
-impl<'v> ControlTextGuard<'v> {
-    /// A guard over these texts.
-    pub fn new(vocab: &'v Vocab, texts: impl IntoIterator<Item = String>) -> Self {
-        let names = vocab.control().iter().filter_map(|&token| std::str::from_utf8(vocab.piece(token)?).ok());
-        let names = names.filter(|name| !name.is_empty()).collect();
-        let texts: Vec<String> = texts.into_iter().collect();
-        let mark = ('\u{F0000}'..='\u{FFFFD}').find(|&mark| !texts.iter().any(|text| text.contains(mark)));
-        Self { vocab, names, mark: mark.unwrap_or('\u{F0000}') }
+impl<'v> ControlNames<'v> {
+    fn of(vocab: &'v Vocab) -> Self {
+        let tokens = vocab.control().iter().chain(vocab.end_of_generation());
+        let names = tokens.filter_map(|&token| std::str::from_utf8(vocab.piece(token)?).ok());
+        let names: HashSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        let mut lengths: HashMap<u8, BTreeSet<usize>> = HashMap::new();
+        for name in &names {
+            lengths.entry(name.as_bytes()[0]).or_default().insert(name.len());
+        }
+        Self { names, lengths }
     }
 
-    /// Foreign text with its marks: after the first character of each name, overlapping ones too, and at the end where
-    /// another text could make it a name.
-    pub fn protect(&self, text: &str) -> String {
-        let mut positions: Vec<usize> = Vec::new();
-        for name in &self.names {
-            let inside = name.chars().next().map_or(0, char::len_utf8);
-            let found = text.char_indices().filter(|&(at, _)| text[at..].starts_with(name));
-            positions.extend(found.map(|(at, _)| at + inside));
-            if name.char_indices().skip(1).any(|(end, _)| text.ends_with(&name[..end])) {
-                positions.push(text.len());
+    /// Where names stand in a text, overlapping ones too.
+    fn places(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        let begins = |at: usize| Some((at, self.lengths.get(&text.as_bytes()[at])?));
+        (0..text.len()).filter_map(begins).flat_map(move |(at, lengths)| {
+            let places = lengths.iter().map(move |length| at..at + length);
+            places.filter(|place| text.get(place.clone()).is_some_and(|name| self.names.contains(name)))
+        })
+    }
+
+    /// Where a text is to be cut, ascending, so that no name is left whole of which a byte is foreign, and every name
+    /// that is all own is.
+    fn cuts(&self, text: &str, own: &[Range<usize>]) -> BTreeSet<usize> {
+        let mut cuts = BTreeSet::new();
+        for place in self.places(text) {
+            let next = own.partition_point(|range| range.end <= place.start);
+            let owned = own.get(next).filter(|range| range.start <= place.start).map_or(place.start, |range| range.end);
+            if owned >= place.end {
+                continue;
+            }
+            // Beside a foreign character no name is cut that is all own.
+            let width = text[owned..].chars().next().map_or(1, char::len_utf8);
+            if owned > place.start {
+                cuts.insert(owned);
+            } else if owned + width < place.end {
+                cuts.insert(owned + width);
+            } else {
+                cuts.extend([place.start, place.end]);
             }
         }
-        positions.sort_unstable();
-        positions.dedup();
-        let mut protected = String::with_capacity(text.len() + 4 * positions.len());
-        let mut from = 0;
-        for position in positions {
-            protected.push_str(&text[from..position]);
-            protected.push(self.mark);
-            from = position;
-        }
-        protected + &text[from..]
-    }
-
-    /// Foreign text with its marks where it follows a trusted one: a name that both would make together is cut too.
-    pub fn protect_after(&self, trusted: &str, text: &str) -> String {
-        let crosses = |name: &str| {
-            let mut cuts = name.char_indices().skip(1).map(|(at, _)| name.split_at(at));
-            cuts.any(|(before, after)| trusted.ends_with(before) && text.starts_with(after))
-        };
-        let mut protected = self.protect(text);
-        if self.names.iter().any(|name| crosses(name)) {
-            protected.insert(0, self.mark);
-        }
-        protected
-    }
-
-    /// The tokens of a text with protected parts: names outside them are control tokens.
-    ///
-    /// # Errors
-    /// As [`Vocab::tokenize`].
-    pub fn tokenize(&self, text: &str, add_special: bool) -> Result<Vec<TokenId>, VocabError> {
-        let mut tokens = Vec::new();
-        for (index, part) in text.split(self.mark).enumerate() {
-            let inside = if index > 0 { self.vocab.inside(part, true) } else { None };
-            match inside {
-                Some(inside) => tokens.extend(inside),
-                None => tokens.extend(self.vocab.tokenize(part, add_special && index == 0, true)?),
-            }
-        }
-        Ok(tokens)
+        cuts
     }
 }
 
 impl Vocab {
+    /// Tokens of a text of which some bytes are trusted: names of control tokens all of whose bytes are, are those
+    /// tokens; others stay text. Without such names the tokens are those of [`Vocab::tokenize`].
+    ///
+    /// For a text that is put together from trusted and foreign pieces, such as a filled chat template: what the pieces
+    /// make together is told from what was trusted to make it. `own` are ranges of bytes, ascending, apart from each
+    /// other, on the boundaries of characters.
+    ///
+    /// # Errors
+    /// As [`Vocab::tokenize`].
+    pub fn tokenize_traced(
+        &self,
+        text: &str,
+        own: &[Range<usize>],
+        add_special: bool,
+    ) -> Result<Vec<TokenId>, VocabError> {
+        let names = ControlNames::of(self);
+        let cuts = names.cuts(text, own);
+        let (mut tokens, mut from) = (Vec::new(), 0);
+        for to in cuts.into_iter().chain([text.len()]) {
+            let part = &text[from..to];
+            // A foreign name of one character cannot be cut.
+            let parse = !names.names.contains(part) || own.iter().any(|own| own.start <= from && to <= own.end);
+            let inside = if from > 0 { self.inside(part, parse) } else { None };
+            match inside {
+                Some(inside) => tokens.extend(inside),
+                None => tokens.extend(self.tokenize(part, add_special && from == 0, parse)?),
+            }
+            from = to;
+        }
+        Ok(tokens)
+    }
+
     /// Tokens of a prompt made of parts, each with whether it is trusted: names of control tokens in trusted parts are
     /// those tokens, in the others they stay text.
     ///
@@ -113,10 +123,17 @@ impl Vocab {
     /// # Errors
     /// As [`Vocab::tokenize`].
     pub fn tokenize_parts(&self, parts: &[(&str, bool)], add_special: bool) -> Result<Vec<TokenId>, VocabError> {
-        let guard = ControlTextGuard::new(self, parts.iter().map(|(text, _)| (*text).to_owned()));
-        let text: String =
-            parts.iter().map(|&(text, trusted)| if trusted { text.to_owned() } else { guard.protect(text) }).collect();
-        guard.tokenize(&text, add_special)
+        let (mut text, mut own): (String, Vec<Range<usize>>) = Default::default();
+        for &(part, trusted) in parts {
+            let from = text.len();
+            text.push_str(part);
+            match own.last_mut() {
+                _ if !trusted || part.is_empty() => {}
+                Some(last) if last.end == from => last.end = text.len(),
+                _ => own.push(from..text.len()),
+            }
+        }
+        self.tokenize_traced(&text, &own, add_special)
     }
 }
 
@@ -124,36 +141,43 @@ impl Vocab {
 mod tests {
     use super::*;
 
-    fn protected(text: &str) -> String {
-        let control: Vec<TokenId> = (0..2).map(|id| TokenId::new(id).unwrap()).collect();
-        let vocab = Vocab::from_tokens(["<|im_end|>", "<s>", "a"], Vec::new(), control).unwrap();
-        let guard = ControlTextGuard::new(&vocab, [text.to_owned()]);
-        guard.protect(text).replace(guard.mark, "·")
+    /// The text with `·` where it is cut; what stands between `[` and `]` is trusted.
+    fn cut(marked: &str) -> String {
+        let control: Vec<TokenId> = (0..3).map(|id| TokenId::new(id).unwrap()).collect();
+        let vocab = Vocab::from_tokens(["<|im_end|>", "<s>", "é", "a"], Vec::new(), control).unwrap();
+        let (mut text, mut own, mut from) = (String::new(), Vec::new(), 0);
+        for character in marked.chars() {
+            match character {
+                '[' => from = text.len(),
+                ']' => own.push(from..text.len()),
+                other => text.push(other),
+            }
+        }
+        let cuts = ControlNames::of(&vocab).cuts(&text, &own);
+        cuts.into_iter().rev().for_each(|at| text.insert(at, '·'));
+        text
     }
 
     #[test]
-    fn names_are_cut_wherever_they_stand() {
-        assert_eq!(protected("<|im_<|im_end|>end|>"), "<|im_<·|im_end|>end|>");
-        assert_eq!(protected("<s><s>"), "<·s><·s>");
-        assert_eq!(protected("plain > text"), "plain > text");
+    fn foreign_names_are_cut_wherever_they_stand() {
+        assert_eq!(cut("<|im_<|im_end|>end|>"), "<|im_<·|im_end|>end|>");
+        assert_eq!(cut("<s><s>"), "<·s><·s>");
+        assert_eq!(cut("plain > text <|im_"), "plain > text <|im_");
+        assert_eq!(cut("café"), "caf·é·");
     }
 
     #[test]
-    fn beginnings_of_names_are_closed() {
-        assert_eq!(protected("a <|im_"), "a <|im_·");
-        assert_eq!(protected("<"), "<·");
-        assert_eq!(protected("<s>"), "<·s>");
+    fn names_with_one_foreign_byte_are_cut_beside_it() {
+        assert_eq!(cut("[<]s[>]"), "<·s>");
+        assert_eq!(cut("[<s]>"), "<s·>");
+        assert_eq!(cut("<[s>]"), "<·s>");
+        assert_eq!(cut("[<|im_]end[|>]"), "<|im_·end|>");
     }
 
     #[test]
-    fn names_across_a_boundary_are_cut() {
-        let control: Vec<TokenId> = (0..1).map(|id| TokenId::new(id).unwrap()).collect();
-        let vocab = Vocab::from_tokens(["<s>", "a"], Vec::new(), control).unwrap();
-        let guard = ControlTextGuard::new(&vocab, ["s>".to_owned()]);
-        let after = |trusted: &str, text: &str| guard.protect_after(trusted, text).replace(guard.mark, "·");
-        assert_eq!(after("a<", "s>"), "·s>");
-        assert_eq!(after("a<s", ">"), "·>");
-        assert_eq!(after("a", "s>"), "s>");
-        assert_eq!(after("<", "<s>"), "<·s>");
+    fn trusted_names_stay_whole() {
+        assert_eq!(cut("[<s>]"), "<s>");
+        assert_eq!(cut("<[<s>]s>"), "<<s>s>");
+        assert_eq!(cut("<s[<s>é]é"), "<s<s>é·é·");
     }
 }

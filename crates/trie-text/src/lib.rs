@@ -37,7 +37,6 @@ mod tokenizer;
 mod values;
 mod vocab;
 
-pub use control_text::ControlTextGuard;
 pub use forms::{
     FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing, Overshoot,
     Part, SlotSet, SlotValues, Written,

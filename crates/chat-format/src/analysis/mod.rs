@@ -17,6 +17,7 @@ mod export;
 mod families;
 mod frame;
 mod names;
+pub(crate) mod own_marks;
 mod probe;
 mod prompt;
 mod reasoning;

@@ -2,11 +2,12 @@
 
 use super::Analysis;
 use super::frame::{Frame, Taken};
+use super::own_marks::OwnMarks;
 use super::probe::{Needles, fixed};
 use super::shaped::reasoning_of;
 use super::text::common_prefix;
 use crate::dialect::{Dialect, ReasoningMode};
-use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
+use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use serde_json::Value;
 
 /// What of the last message is continued.
@@ -111,10 +112,12 @@ impl Analysis {
         tools: Option<&Value>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
-        let (messages, tools) = self.tell(messages, tools);
+        let marks = OwnMarks::default();
+        let (messages, tools) = self.tell(messages, tools, &marks);
         let options = with_usual_variables(options.clone(), tools.as_ref());
-        let messages = Data::from(&Value::Array(self.shaped_all(&messages)));
-        rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)
+        let messages = marks.data(&Value::Array(self.shaped_all(&messages, &marks)));
+        let text = rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)?;
+        Ok(text.into_text())
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
@@ -145,30 +148,47 @@ impl Analysis {
         tools: Option<&Value>,
         options: &PromptOptions,
     ) -> Result<(String, usize), TemplateError> {
-        let (messages, tools) = self.tell(messages, tools);
+        let (text, begins) = self.traced_prompt(template, messages, tools, options)?;
+        Ok((text.into_text(), begins))
+    }
+
+    /// As [`Analysis::prompt`], with which bytes the template wrote itself, or this format for it. A marker that one of
+    /// both wrote is a control token; the same text in messages, tools or variables is not.
+    ///
+    /// # Errors
+    /// As [`Analysis::prompt`].
+    pub fn traced_prompt(
+        &self,
+        template: &ChatTemplate,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &PromptOptions,
+    ) -> Result<(TracedText, usize), TemplateError> {
+        let marks = OwnMarks::random();
+        let (messages, tools) = self.tell(messages, tools, &marks);
         let (messages, tools) = (&messages[..], tools.as_ref());
         let usual = with_usual_variables(options.render.clone(), tools);
         let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {
-            let data = Data::from(&Value::Array(messages.to_vec()));
+            let data = marks.data(&Value::Array(messages.to_vec()));
             let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
             rendered(template, &data, tools.as_ref(), &render)
         };
-        let shaped = self.shaped_all(messages);
+        let shaped = self.shaped_all(messages, &marks);
         let last = messages.last().filter(|last| last["role"] == "assistant");
         let (Some(last), true) = (last, options.continued != Continued::Nothing) else {
             let with = render(&shaped, true)?;
             let without = render(&shaped, false).unwrap_or_default();
-            let begins = if with.starts_with(&without) { without.len() } else { common_prefix(&with, &without).len() };
+            let begins = common_prefix(with.text(), without.text()).len();
             return Ok((with, begins));
         };
         let before = &shaped[..shaped.len() - 1];
         let asked = render(before, false)?;
         let opened = render(before, true)?;
-        let header = self.header_of(&opened, &asked);
-        let mut prompt = format!("{}{header}", &opened[..common_prefix(&opened, &asked).len().min(asked.len())]);
-        let begins = prompt.len() - header.len();
+        let added = common_prefix(opened.text(), asked.text()).len();
+        let header = self.header_of(&opened.text()[added..]);
+        let mut prompt = opened.part(0..added + header.len());
         let text = |field: &str| last[field].as_str().unwrap_or_default();
         let (reasoning, content) = (reasoning_of(last), text("content"));
         let only_reasoning = match options.continued {
@@ -176,9 +196,9 @@ impl Analysis {
             Continued::Auto => content.is_empty() && !reasoning.is_empty(),
             _ => false,
         };
-        let rendered = self.rendered_last(template, before, last, tools.as_ref(), options);
-        prompt.push_str(&self.begun(rendered, &header, reasoning, content, only_reasoning));
-        Ok((prompt, begins))
+        let rendered = self.rendered_last(template, before, last, tools.as_ref(), options, &marks);
+        prompt.push(&self.begun(rendered, header, reasoning, content, only_reasoning));
+        Ok((prompt, added))
     }
 }
 
@@ -188,7 +208,7 @@ fn rendered(
     messages: &Data,
     tools: Option<&Data>,
     options: &RenderOptions,
-) -> Result<String, TemplateError> {
+) -> Result<TracedText, TemplateError> {
     match template.render_growing(messages, tools, options) {
         Err(TemplateError::Value { line, reason }) if tools.is_none() => {
             let none = Data::List(Vec::new());
@@ -220,13 +240,9 @@ impl Analysis {
         &self.continued.end_of_calls
     }
 
-    /// The header of the turn, as the prompt has it.
-    fn header_of(&self, opened: &str, asked: &str) -> String {
-        let added = &opened[common_prefix(opened, asked).len().min(opened.len())..];
-        match added.strip_prefix(self.continued.header.as_str()) {
-            Some(_) => self.continued.header.clone(),
-            None => String::new(),
-        }
+    /// The header of the turn, where what opens it begins so.
+    fn header_of(&self, added: &str) -> &str {
+        if added.starts_with(self.continued.header.as_str()) { &self.continued.header } else { "" }
     }
 
     /// The last message rendered with needles in the place of its texts.
@@ -237,7 +253,8 @@ impl Analysis {
         last: &Value,
         tools: Option<&Data>,
         options: &PromptOptions,
-    ) -> Option<(String, Needles)> {
+        marks: &OwnMarks,
+    ) -> Option<(TracedText, Needles)> {
         let needles = Needles::absent_from(&format!("{}{}", template.text(), Value::Array(before.to_vec())));
         let mut message = serde_json::json!({"role": "assistant", "content": needles.reply});
         if !reasoning_of(last).is_empty() {
@@ -246,36 +263,40 @@ impl Analysis {
         let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
         let render = fixed(options.render.clone()).with_generation_prompt(false);
         let render = render.with_variable("enable_thinking", options.enable_thinking);
-        let text = rendered(template, &Data::from(&Value::Array(messages)), tools, &render).ok()?;
+        let text = rendered(template, &marks.data(&Value::Array(messages)), tools, &render).ok()?;
         Some((text, needles))
     }
 
     /// The reply so far after the header of its turn: as the template writes it, or with the markers known.
     fn begun(
         &self,
-        rendered: Option<(String, Needles)>,
+        rendered: Option<(TracedText, Needles)>,
         header: &str,
         reasoning: &str,
         content: &str,
         only_reasoning: bool,
-    ) -> String {
+    ) -> TracedText {
         // A format without reasoning has no place for it: it is dropped, never said.
         let none = self.continued.start.is_empty() && self.continued.end.is_empty();
         let reasoning = if none { "" } else { reasoning };
         if none && only_reasoning {
-            return String::new();
+            return TracedText::default();
         }
         let known = || {
-            let start = format!("{}{reasoning}", self.continued.start);
-            match (reasoning.is_empty(), only_reasoning) {
-                (_, true) => start,
-                (true, false) => format!("{}{content}", self.dialect.content.start),
-                (false, false) => {
-                    format!("{start}{}{}{content}", self.continued.end.trim_start(), self.dialect.content.start)
-                }
+            let mut text = TracedText::default();
+            if only_reasoning || !reasoning.is_empty() {
+                text.push_own(&self.continued.start);
+                text.push_foreign(reasoning);
             }
+            if !only_reasoning {
+                text.push_own(if reasoning.is_empty() { "" } else { self.continued.end.trim_start() });
+                text.push_own(&self.dialect.content.start);
+                text.push_foreign(content);
+            }
+            text
         };
-        let Some((text, needles)) = rendered else { return known() };
+        let Some((traced, needles)) = rendered else { return known() };
+        let text = traced.text();
         let needle = if only_reasoning { &needles.reason } else { &needles.reply };
         let Some(until) = text.rfind(needle.as_str()) else { return known() };
         if !reasoning.is_empty() && !text.contains(&needles.reason) {
@@ -290,6 +311,8 @@ impl Analysis {
         let from = if header.is_empty() { opened } else { from };
         let white = header.len() - header.trim_end().len();
         let from = if text[from..].starts_with(&header[header.len() - white..]) { from + white } else { from };
-        text[from..until + needle.len()].replace(&needles.reason, reasoning).replace(&needles.reply, content)
+        let (reasoning, content) = (TracedText::foreign_text(reasoning), TracedText::foreign_text(content));
+        let begun = traced.part(from..until + needle.len());
+        begun.replaced(&needles.reason, &reasoning).replaced(&needles.reply, &content)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Analysis;
 use super::calls::{Example, spaced};
+use super::own_marks::OwnMarks;
 use super::probe::{REASONING_FIELDS, with_reasoning, with_reasoning_part};
 use serde_json::{Value, json};
 
@@ -12,14 +13,19 @@ pub(super) fn reasoning_of(message: &Value) -> &str {
 
 impl Analysis {
     /// All messages in the shape of the template.
-    pub(super) fn shaped_all(&self, messages: &[Value]) -> Vec<Value> {
-        let mut shaped: Vec<Value> = messages.iter().map(|message| self.shaped(message)).collect();
+    pub(super) fn shaped_all(&self, messages: &[Value], marks: &OwnMarks) -> Vec<Value> {
+        let mut shaped: Vec<Value> = messages.iter().map(|message| self.shaped_with(message, marks)).collect();
         answer_calls(&mut shaped);
         shaped
     }
 
     /// A message in the shape of the template: content, arguments, and reasoning where the template takes it.
     pub(crate) fn shaped(&self, message: &Value) -> Value {
+        self.shaped_with(message, &OwnMarks::default())
+    }
+
+    /// The same; what is written for the template is marked.
+    fn shaped_with(&self, message: &Value, marks: &OwnMarks) -> Value {
         let mut message = message.clone();
         if message.get("role").is_none_or(|role| !role.is_string()) {
             return message;
@@ -36,7 +42,7 @@ impl Analysis {
             message["content"] = "".into();
         }
         if let Some(example) = &self.told {
-            say_calls(&mut message, example);
+            say_calls(&mut message, example, marks);
         }
         for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
             self.shape_arguments(call);
@@ -70,10 +76,10 @@ impl Analysis {
 }
 
 /// Calls as the end of the content, for a template that renders none.
-fn say_calls(message: &mut Value, example: &Example) {
+fn say_calls(message: &mut Value, example: &Example, marks: &OwnMarks) {
     let calls = message.as_object_mut().and_then(|fields| fields.shift_remove("tool_calls"));
     let Some(calls) = calls.as_ref().and_then(Value::as_array).filter(|calls| !calls.is_empty()) else { return };
-    let text = example.write(calls);
+    let text = example.write(calls, marks);
     match &mut message["content"] {
         Value::Array(parts) => parts.push(json!({"type": "text", "text": text})),
         content => *content = format!("{}{text}", content.as_str().unwrap_or_default()).into(),

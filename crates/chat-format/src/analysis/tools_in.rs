@@ -1,6 +1,7 @@
 //! Tools that a template does not show: the system message tells of them instead.
 
 use super::calls::{Example, spaced};
+use super::own_marks::OwnMarks;
 use super::prompt::with_usual_variables;
 use super::{Analysis, names, shaped};
 use crate::dialect::{Calls, Field, ObjectCall, Part, Pattern};
@@ -69,7 +70,7 @@ impl Analysis {
         let call = json!({"id": "call00001", "type": "function",
             "function": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}});
         if let Some(example) = &self.told {
-            return Some(example.write(&[call]));
+            return Some(example.write(&[call], &OwnMarks::default()));
         }
         let asked = json!({"role": "user", "content": "ASKED"});
         let rendered = |message: Value| {
@@ -88,12 +89,18 @@ impl Analysis {
         Some(text.strip_suffix(end).unwrap_or(text).trim_end().to_owned())
     }
 
-    /// Messages and tools as the template is given them: with tools in the system message where they are told there.
-    pub(super) fn tell(&self, messages: &[Value], tools: Option<&Value>) -> (Vec<Value>, Option<Value>) {
+    /// Messages and tools as the template is given them: with tools in the system message where they are told there,
+    /// and marks around what is said of them.
+    pub(super) fn tell(
+        &self,
+        messages: &[Value],
+        tools: Option<&Value>,
+        marks: &OwnMarks,
+    ) -> (Vec<Value>, Option<Value>) {
         let tools = tools.map(shaped::wrapped);
         let mut messages = messages.to_vec();
         if self.told.is_some() && self.tools_in != ToolsIn::Template {
-            messages = with_results_of_users(messages);
+            messages = with_results_of_users(messages, marks);
         }
         if self.tools_in != ToolsIn::System {
             return (messages, tools);
@@ -101,13 +108,12 @@ impl Analysis {
         let Some(list) = tools.as_ref().and_then(Value::as_array).filter(|list| !list.is_empty()) else {
             return (messages, None);
         };
-        let mut text = BEFORE.to_owned();
+        let mut text = marks.around(BEFORE);
         for tool in list {
             text.push_str(&spaced(tool));
             text.push('\n');
         }
-        text.push_str(AFTER);
-        text.push_str(&self.call_shown);
+        text.push_str(&marks.around(&format!("{AFTER}{}", self.call_shown)));
         let is_system = |message: &Value| matches!(message["role"].as_str(), Some("system" | "developer"));
         let first = messages.first_mut();
         match first {
@@ -139,13 +145,14 @@ fn join(message: &mut Value, text: &str, before: bool) {
 }
 
 /// What tools gave back as messages of the user: a template that renders no calls has no place for it.
-fn with_results_of_users(messages: Vec<Value>) -> Vec<Value> {
+fn with_results_of_users(messages: Vec<Value>, marks: &OwnMarks) -> Vec<Value> {
     let mut given: Vec<Value> = Vec::new();
     let mut was_result = false;
     for message in messages {
         let is_result = message["role"] == "tool";
         if is_result {
-            let text = format!("<tool_response>\n{}\n</tool_response>", text_of(&message["content"]));
+            let (begin, end) = (marks.around("<tool_response>\n"), marks.around("\n</tool_response>"));
+            let text = format!("{begin}{}{end}", text_of(&message["content"]));
             match given.last_mut().filter(|_| was_result) {
                 Some(last) => last["content"] = format!("{}\n{text}", text_of(&last["content"])).into(),
                 None => given.push(json!({"role": "user", "content": text})),

@@ -7,7 +7,7 @@ use crate::eval::Eval;
 use crate::eval::attributes::{attribute, item, text_of};
 use crate::meter::{room, spend};
 use crate::syntax::ast::Operator;
-use crate::value::{Key, Value, View, ops};
+use crate::value::{Key, Text, Value, View, ops};
 use indexmap::IndexSet;
 use std::rc::Rc;
 
@@ -92,7 +92,7 @@ pub(super) fn reverse(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> 
     args.none("reverse")?;
     if let Value::Str(text) = &value {
         spend(text.len() as u64 / 8)?;
-        return Value::str(text.as_str().chars().rev().collect::<String>());
+        return text.made_of(text.as_str().chars().rev().collect(), false).map(Value::Str);
     }
     if !value.is_iterable() {
         return wrong("argument must be iterable");
@@ -202,13 +202,13 @@ pub(super) fn sum(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
 
 pub(super) fn join(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [separator, attribute] = args.bind("join", ["d", "attribute"])?;
-    let separator = separator.map_or_else(|| Ok(String::new()), |separator| separator.to_text())?;
+    let separator = separator.map_or_else(|| Text::new(String::new()), |separator| separator.to_text())?;
     let mut items = value.iterate()?;
     if let Some(attribute) = given(attribute) {
         let path = Path::new(&attribute)?;
         items = items.iter().map(|value| path.get(value, None)).collect::<Res<_>>()?;
     }
-    Value::str(super::methods_of_text::join(&separator, &items, true)?)
+    super::methods_of_text::join(&separator, &items, true)
 }
 
 pub(super) fn groupby(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {

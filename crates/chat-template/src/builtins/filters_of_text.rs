@@ -5,10 +5,10 @@ use super::methods_of_text as methods;
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
-use crate::meter::{Buffer, room, spend_bytes};
+use crate::meter::{room, spend_bytes};
 use crate::value::number::{as_float, as_int, round as round_number};
 use crate::value::text::{escape, lines};
-use crate::value::{Key, Text, Value, json, printf};
+use crate::value::{Buffer, Key, Text, Value, json, printf};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use std::rc::Rc;
 fn soft(value: &Value) -> Res<Rc<Text>> {
     match value {
         Value::Str(text) => Ok(Rc::clone(text)),
-        other => Text::new(other.to_text()?),
+        other => other.to_text(),
     }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn string(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
 
 pub(super) fn safe(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     args.none("safe")?;
-    Text::markup(value.to_text()?).map(Value::Str)
+    Text::traced_text(value.to_text()?.traced().clone(), true).map(Value::Str)
 }
 
 pub(super) fn escaped(value: &Value, args: Args, force: bool) -> Res<Value> {
@@ -37,14 +37,14 @@ pub(super) fn escaped(value: &Value, args: Args, force: bool) -> Res<Value> {
         other => {
             let text = other.to_text()?;
             room(6 * text.len())?;
-            Text::markup(escape(&text)).map(Value::Str)
+            text.made_of(escape(text.as_str()), true).map(Value::Str)
         }
     }
 }
 
 pub(super) fn case(value: &Value, args: Args, name: &str) -> Res<Value> {
     args.none(name)?;
-    methods::changed_case(soft(value)?.as_str(), name)
+    methods::changed_case(&*soft(value)?, name)
 }
 
 pub(super) fn trim(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -71,19 +71,19 @@ pub(super) fn title(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
         }
         inside = !separates;
     }
-    Value::str(out.into_string())
+    text.made_of(out.into_traced().into_text(), false).map(Value::Str)
 }
 
 pub(super) fn center(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [width] = args.bind("center", ["width"])?;
-    Value::str(methods::justify(&*soft(&value)?, int(width.as_ref(), 80, "center")?, ' ', "center")?)
+    methods::justify(&*soft(&value)?, int(width.as_ref(), 80, "center")?, ' ', "center")
 }
 
 pub(super) fn replace(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [old, new, count] = args.bind("replace", ["old", "new", "count"])?;
     let (Some(old), Some(new)) = (old, new) else { return wrong("replace needs what to replace, and by what") };
     let count = int(given(count).as_ref(), -1, "replace")?;
-    Value::str(methods::replace(&value.to_text()?, &old.to_text()?, &new.to_text()?, count)?)
+    methods::replace(&*value.to_text()?, old.to_text()?.as_str(), &*new.to_text()?, count)
 }
 
 pub(super) fn indent(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -100,21 +100,24 @@ pub(super) fn indent(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
         },
     };
     room(text.len() + 1)?;
-    let whole = [text.as_str(), "\n"].concat();
+    let mut whole = Buffer::default();
+    whole.push_text(text)?;
+    whole.push("\n")?;
+    let whole = Text::traced_text(whole.into_traced(), false)?;
     let mut out = Buffer::default();
     if flag(first.as_ref(), false) {
-        out.push(indention.as_str())?;
+        out.push_text(&indention)?;
     }
-    for (index, line) in lines(&whole, false)?.into_iter().enumerate() {
+    for (index, line) in lines(whole.as_str(), false)?.into_iter().enumerate() {
         if index > 0 {
             out.push("\n")?;
             if !line.is_empty() || flag(blank.as_ref(), false) {
-                out.push(indention.as_str())?;
+                out.push_text(&indention)?;
             }
         }
-        out.push(line)?;
+        out.push_part(&whole, line)?;
     }
-    Value::str(out.into_string())
+    out.into_value()
 }
 
 pub(super) fn truncate(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -133,7 +136,10 @@ pub(super) fn truncate(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value>
     }
     let kept = text.slice(0, (length - shown) as usize)?;
     let kept = if flag(kill.as_ref(), false) { kept } else { kept.rsplit_once(' ').map_or(kept, |(kept, _)| kept) };
-    Value::str([kept, end.as_str()].concat())
+    let mut out = Buffer::default();
+    out.push_part(text, kept)?;
+    out.push_text(end)?;
+    out.into_value()
 }
 
 pub(super) fn format(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -150,7 +156,7 @@ pub(super) fn format(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
         }
         Value::Dict(crate::value::Dict::new(entries)?)
     };
-    Value::str(printf::format(text.as_str(), &values)?)
+    printf::format(&text, &values)
 }
 
 pub(super) fn striptags(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -172,7 +178,8 @@ pub(super) fn striptags(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value
     out.push_str(rest);
     let words: Vec<&str> = out.split(crate::value::is_space).filter(|word| !word.is_empty()).collect();
     let plain = words.join(" ").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'");
-    Value::str(plain.replace("&#34;", "\"").replace("&quot;", "\"").replace("&amp;", "&"))
+    let plain = plain.replace("&#34;", "\"").replace("&quot;", "\"").replace("&amp;", "&");
+    text.made_of(plain, false).map(Value::Str)
 }
 
 pub(super) fn wordcount(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -186,7 +193,7 @@ pub(super) fn wordcount(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value
 pub(super) fn urlencode(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     args.none("urlencode")?;
     if matches!(value, Value::Str(_)) || !value.is_iterable() {
-        return Value::str(quoted_url(&value.to_text()?, false)?);
+        return Value::str(quoted_url(value.to_text()?.as_str(), false)?);
     }
     let pairs = match &value {
         Value::Dict(dict) => Value::View(crate::value::View::Items, Rc::clone(dict)).iterate()?,
@@ -196,11 +203,11 @@ pub(super) fn urlencode(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value
     for (index, pair) in pairs.iter().enumerate() {
         let [key, value] = &pair.iterate()?[..] else { return wrong("urlencode needs pairs") };
         out.push(if index > 0 { "&" } else { "" })?;
-        out.push(&quoted_url(&key.to_text()?, true)?)?;
+        out.push(&quoted_url(key.to_text()?.as_str(), true)?)?;
         out.push("=")?;
-        out.push(&quoted_url(&value.to_text()?, true)?)?;
+        out.push(&quoted_url(value.to_text()?.as_str(), true)?)?;
     }
-    Value::str(out.into_string())
+    out.into_value()
 }
 
 fn quoted_url(text: &str, query: bool) -> Res<String> {

@@ -94,7 +94,7 @@ pub(crate) fn call(eval: &mut Eval<'_>, function: Function, args: Args) -> Res<V
         Function::Lipsum => Err(Fault::new(Kind::Unsupported, "lipsum: random text has no place in a prompt")),
         Function::RaiseException => {
             let message = args.one("raise_exception")?.to_text()?;
-            Err(Fault::new(Kind::Refused, message))
+            Err(Fault::new(Kind::Refused, message.as_str()))
         }
         Function::StrftimeNow => {
             let format = args.one("strftime_now")?;

@@ -117,5 +117,5 @@ fn index(of: &Value, args: Args) -> Res<Value> {
             return Ok(at.into());
         }
     }
-    wrong(format!("{} is not in the list", wanted.repr()?))
+    wrong(format!("{} is not in the list", wanted.repr()?.as_str()))
 }

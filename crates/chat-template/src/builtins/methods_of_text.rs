@@ -4,9 +4,9 @@ use super::args::{Args, flag, given, int};
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
-use crate::meter::{Buffer, room, spend, spend_bytes};
+use crate::meter::{room, spend, spend_bytes};
 use crate::value::text::{is_decimal, is_letter, is_printable, is_space, lines};
-use crate::value::{Text, Value, str_format};
+use crate::value::{Buffer, Text, Value, str_format};
 use std::rc::Rc;
 
 /// In alphabetical order.
@@ -69,11 +69,11 @@ pub(crate) fn call(_: &mut Eval<'_>, text: &Rc<Text>, name: &str, args: Args) ->
         }
         "split" | "rsplit" => {
             let [separator, most] = args.bind(name, ["sep", "maxsplit"])?;
-            split(whole, given(separator).as_ref(), int(most.as_ref(), -1, name)?, name == "rsplit")
+            split(text, given(separator).as_ref(), int(most.as_ref(), -1, name)?, name == "rsplit")
         }
         "splitlines" => {
             let [keep] = args.bind(name, ["keepends"])?;
-            texts(lines(whole, flag(keep.as_ref(), false))?)
+            texts(text, lines(whole, flag(keep.as_ref(), false))?)
         }
         "partition" | "rpartition" => {
             let separator = args.one(name)?;
@@ -82,28 +82,32 @@ pub(crate) fn call(_: &mut Eval<'_>, text: &Rc<Text>, name: &str, args: Args) ->
                 return wrong("empty separator");
             }
             let last = name == "rpartition";
-            let found = if last { whole.rsplit_once(separator) } else { whole.split_once(separator) };
+            let found = if last { whole.rfind(separator) } else { whole.find(separator) };
             let parts = match found {
-                Some((before, after)) => [before, separator, after],
+                Some(at) => {
+                    let (before, rest) = whole.split_at(at);
+                    let (found, after) = rest.split_at(separator.len());
+                    [before, found, after]
+                }
                 None if last => ["", "", whole],
                 None => [whole, "", ""],
             };
-            Value::tuple(parts.into_iter().map(Value::str).collect::<Res<_>>()?)
+            Value::tuple(parts.into_iter().map(|part| text.part(part)).collect::<Res<_>>()?)
         }
         "removeprefix" | "removesuffix" => {
             let part = args.one(name)?;
             let part = text_of(&part, "argument")?.as_str();
             let rest = if name == "removeprefix" { whole.strip_prefix(part) } else { whole.strip_suffix(part) };
-            Value::str(rest.unwrap_or(whole))
+            text.part(rest.unwrap_or(whole))
         }
         "startswith" | "endswith" => starts_or_ends(text, name == "startswith", args),
         "replace" => {
             let [old, new, most] = args.bind(name, ["", "", "count"])?;
             let (Some(old), Some(new)) = (old, new) else { return wrong("replace expected at least 2 arguments") };
             let (old, new) = (text_of(&old, "argument 1")?, text_of(&new, "argument 2")?);
-            Value::str(replace(whole, old.as_str(), new.as_str(), int(most.as_ref(), -1, name)?)?)
+            replace(text, old.as_str(), new, int(most.as_ref(), -1, name)?)
         }
-        "join" => Value::str(join(whole, &args.one(name)?.iterate()?, false)?),
+        "join" => join(text, &args.one(name)?.iterate()?, false),
         "find" | "rfind" | "index" | "rindex" | "count" => find(text, name, args),
         "center" | "ljust" | "rjust" => {
             let [width, fill] = args.bind(name, ["", ""])?;
@@ -115,30 +119,30 @@ pub(crate) fn call(_: &mut Eval<'_>, text: &Rc<Text>, name: &str, args: Args) ->
                 },
             };
             let Some(width) = width else { return wrong(format!("{name} expected at least 1 argument, got 0")) };
-            Value::str(justify(text, int(Some(&width), 0, name)?, fill, name)?)
+            justify(text, int(Some(&width), 0, name)?, fill, name)
         }
         "zfill" => {
             let width = int(Some(&args.one(name)?), 0, name)?;
             let sign = usize::from(whole.starts_with(['+', '-']));
             let missing = missing_width(text, width)?;
             let mut out = Buffer::default();
-            out.push(&whole[..sign])?;
+            out.push_part(text, &whole[..sign])?;
             out.fill('0', missing)?;
-            out.push(&whole[sign..])?;
-            Value::str(out.into_string())
+            out.push_part(text, &whole[sign..])?;
+            out.into_value()
         }
         "expandtabs" => {
             let [size] = args.bind(name, ["tabsize"])?;
-            expand_tabs(whole, int(size.as_ref(), 8, name)?)
+            expand_tabs(text, int(size.as_ref(), 8, name)?)
         }
-        "format" => Value::str(str_format::format(whole, &args)?),
+        "format" => str_format::format(text, &args),
         "format_map" => {
             let Value::Dict(dict) = args.one(name)? else { return wrong("format_map() argument must be a mapping") };
             let named = dict.entries().iter().filter_map(|(key, value)| match &key.0 {
                 Value::Str(name) => Some((name.as_str().into(), value.clone())),
                 _ => None,
             });
-            Value::str(str_format::format(whole, &Args { positional: Vec::new(), named: named.collect() })?)
+            str_format::format(text, &Args { positional: Vec::new(), named: named.collect() })
         }
         "encode" | "translate" => Err(crate::error::Fault::new(
             crate::error::Kind::Unsupported,
@@ -148,18 +152,19 @@ pub(crate) fn call(_: &mut Eval<'_>, text: &Rc<Text>, name: &str, args: Args) ->
             args.none(name)?;
             match is(whole, name) {
                 Some(holds) => Ok(Value::Bool(holds)),
-                None => changed_case(whole, name),
+                None => changed_case(text, name),
             }
         }
     }
 }
 
 /// Upper, lower and the like.
-pub(crate) fn changed_case(text: &str, name: &str) -> Res<Value> {
+pub(crate) fn changed_case(whole: &Text, name: &str) -> Res<Value> {
+    let text = whole.as_str();
     room(3 * text.len())?;
     spend_bytes(4 * text.len())?;
     let mut characters = text.chars();
-    Value::str(match name {
+    let changed = match name {
         "upper" => text.to_uppercase(),
         "lower" => text.to_lowercase(),
         "casefold" => text.to_lowercase().replace('ß', "ss"),
@@ -193,7 +198,8 @@ pub(crate) fn changed_case(text: &str, name: &str) -> Res<Value> {
             }
             out
         }
-    })
+    };
+    whole.made_of(changed, false).map(Value::Str)
 }
 
 pub(crate) fn is_lower(text: &str) -> bool {
@@ -254,15 +260,16 @@ pub(crate) fn strip(text: &Rc<Text>, characters: Option<&Value>, name: &str) -> 
     if name != "lstrip" {
         rest = rest.trim_end_matches(drops);
     }
-    if rest.len() == whole.len() { Ok(Value::Str(Rc::clone(text))) } else { Value::str(rest) }
+    if rest.len() == whole.len() { Ok(Value::Str(Rc::clone(text))) } else { text.part(rest) }
 }
 
-fn texts(parts: Vec<&str>) -> Res<Value> {
+fn texts(whole: &Text, parts: Vec<&str>) -> Res<Value> {
     room(parts.len() * 96)?;
-    Value::list(parts.into_iter().map(Value::str).collect::<Res<_>>()?)
+    Value::list(parts.into_iter().map(|part| whole.part(part)).collect::<Res<_>>()?)
 }
 
-fn split(text: &str, separator: Option<&Value>, most: i128, from_right: bool) -> Res<Value> {
+fn split(whole: &Text, separator: Option<&Value>, most: i128, from_right: bool) -> Res<Value> {
+    let text = whole.as_str();
     spend_bytes(4 * text.len())?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut parts: Vec<&str> = Vec::new();
@@ -279,7 +286,7 @@ fn split(text: &str, separator: Option<&Value>, most: i128, from_right: bool) ->
         } else {
             parts.extend(text.splitn(most, separator));
         }
-        return texts(parts);
+        return texts(whole, parts);
     }
     room(8 * text.len())?;
     let mut rest = if from_right { text.trim_end_matches(is_space) } else { text.trim_start_matches(is_space) };
@@ -302,7 +309,7 @@ fn split(text: &str, separator: Option<&Value>, most: i128, from_right: bool) ->
     if from_right {
         parts.reverse();
     }
-    texts(parts)
+    texts(whole, parts)
 }
 
 fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
@@ -363,25 +370,31 @@ fn find(text: &Rc<Text>, name: &str, args: Args) -> Res<Value> {
 }
 
 /// Python's `str.replace`.
-pub(crate) fn replace(text: &str, old: &str, new: &str, most: i128) -> Res<String> {
+pub(crate) fn replace(whole: &Text, old: &str, new: &Text, most: i128) -> Res<Value> {
+    let text = whole.as_str();
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     spend_bytes(text.len())?;
     let count = if old.is_empty() { text.chars().count() + 1 } else { text.matches(old).count() }.min(most);
-    let bytes = text.len().saturating_add(count.saturating_mul(new.len()));
-    room(bytes)?;
-    spend_bytes(bytes)?;
-    Ok(text.replacen(old, new, most))
+    room(text.len().saturating_add(count.saturating_mul(new.len())))?;
+    let (mut out, mut from) = (Buffer::default(), 0);
+    for (at, _) in text.match_indices(old).take(most) {
+        out.push_part(whole, &text[from..at])?;
+        out.push_text(new)?;
+        from = at + old.len();
+    }
+    out.push_part(whole, &text[from..])?;
+    out.into_value()
 }
 
 /// Python's `str.join`; other values only where they are made texts of first.
-pub(crate) fn join(separator: &str, items: &[Value], any: bool) -> Res<String> {
+pub(crate) fn join(separator: &Text, items: &[Value], any: bool) -> Res<Value> {
     let mut out = Buffer::default();
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            out.push(separator)?;
+            out.push_text(separator)?;
         }
         match item {
-            Value::Str(text) => out.push(text.as_str())?,
+            Value::Str(text) => out.push_text(text)?,
             other if any => other.print(&mut out)?,
             other => {
                 let found = other.type_name();
@@ -389,7 +402,7 @@ pub(crate) fn join(separator: &str, items: &[Value], any: bool) -> Res<String> {
             }
         }
     }
-    Ok(out.into_string())
+    out.into_value()
 }
 
 fn missing_width(text: &Text, width: i128) -> Res<usize> {
@@ -398,7 +411,7 @@ fn missing_width(text: &Text, width: i128) -> Res<usize> {
 }
 
 /// `center`, `ljust`, `rjust`.
-pub(crate) fn justify(text: &Text, width: i128, fill: char, name: &str) -> Res<String> {
+pub(crate) fn justify(text: &Text, width: i128, fill: char, name: &str) -> Res<Value> {
     let missing = missing_width(text, width)?;
     let before = match name {
         // Python's own rule for an odd rest.
@@ -408,15 +421,15 @@ pub(crate) fn justify(text: &Text, width: i128, fill: char, name: &str) -> Res<S
     };
     let mut out = Buffer::default();
     out.fill(fill, before)?;
-    out.push(text.as_str())?;
+    out.push_text(text)?;
     out.fill(fill, missing - before)?;
-    Ok(out.into_string())
+    out.into_value()
 }
 
-fn expand_tabs(text: &str, size: i128) -> Res<Value> {
+fn expand_tabs(text: &Text, size: i128) -> Res<Value> {
     let size = usize::try_from(size.max(0)).unwrap_or(usize::MAX);
     let (mut out, mut column) = (Buffer::default(), 0_usize);
-    for character in text.chars() {
+    for character in text.as_str().chars() {
         match character {
             '\t' if size > 0 => {
                 let blanks = size - column % size;
@@ -430,5 +443,5 @@ fn expand_tabs(text: &str, size: i128) -> Res<Value> {
             }
         }
     }
-    Value::str(out.into_string())
+    text.made_of(out.into_traced().into_text(), false).map(Value::Str)
 }

@@ -47,7 +47,7 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
         return Some(cycler.current());
     }
     if let (Value::Macro(found), "name") = (of, name) {
-        return found.definition.name.as_deref().and_then(|name| Value::str(name).ok());
+        return found.definition.name.as_deref().and_then(|name| Value::own_str(name).ok());
     }
     match methods::known(of, name) {
         Known::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
@@ -83,7 +83,7 @@ pub(crate) fn item(of: &Value, key: &Value) -> Res<Value> {
         }
         Value::Range(range) => position(key, range.length).map(|at| range.get(at)),
         Value::Str(text) => match position(key, text.count()?) {
-            Some(at) => Some(Value::str(text.slice(at, at + 1)?)?),
+            Some(at) => Some(text.part(text.slice(at, at + 1)?)?),
             None => None,
         },
         _ => None,
@@ -94,7 +94,7 @@ pub(crate) fn item(of: &Value, key: &Value) -> Res<Value> {
     if let Value::Str(name) = key {
         return Ok(own_attribute(of, name.as_str()).unwrap_or_else(|| undefined_attribute(of, name.as_str())));
     }
-    Ok(Value::undefined(format!("{} object has no element {}", of.type_name(), key.repr()?)))
+    Ok(Value::undefined(format!("{} object has no element {}", of.type_name(), key.repr()?.as_str())))
 }
 
 /// Where an index points, from the end if it is negative.
@@ -125,12 +125,12 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
             if indices[2].unwrap_or(1) == 1 {
                 let from = places.clone().next().unwrap_or(0);
                 let count = places.count();
-                return Value::str(text.slice(from, from + count)?);
+                return text.part(text.slice(from, from + count)?);
             }
             spend(text.len() as u64 / 8)?;
             crate::meter::room(text.len() * 5)?;
             let characters: Vec<char> = text.as_str().chars().collect();
-            Value::str(places.filter_map(|at| characters.get(at)).collect::<String>())
+            text.made_of(places.filter_map(|at| characters.get(at)).collect(), false).map(Value::Str)
         }
         Value::List(list) => Value::list(taken(list.items(), indices)?),
         Value::Tuple(list) => Value::tuple(taken(list.items(), indices)?),

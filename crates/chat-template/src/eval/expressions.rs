@@ -4,9 +4,8 @@ use super::{Eval, attributes};
 use crate::builtins::args::Args;
 use crate::builtins::{functions, methods};
 use crate::error::{Res, wrong};
-use crate::meter::Buffer;
 use crate::syntax::ast::{CallArgs, Expr, ExprKind, Postfix, PostfixKind};
-use crate::value::{Dict, Key, Value, ops};
+use crate::value::{Buffer, Dict, Key, Text, Value, ops};
 use indexmap::IndexMap;
 use std::rc::Rc;
 
@@ -25,7 +24,7 @@ impl Eval<'_> {
             ExprKind::Bool(value) => Ok(Value::Bool(*value)),
             ExprKind::Int(value) => Ok(Value::Int(*value)),
             ExprKind::Float(value) => Ok(Value::Float(*value)),
-            ExprKind::Str(text) => Value::str(&**text),
+            ExprKind::Str(text) => Value::own_str(&**text),
             ExprKind::Name(name) => {
                 let found = self.scope.get(name);
                 Ok(found.unwrap_or_else(|| Value::undefined(format!("'{name}' is undefined"))))
@@ -57,7 +56,7 @@ impl Eval<'_> {
                 for part in parts {
                     self.eval(part)?.print(&mut text)?;
                 }
-                Value::str(text.into_string())
+                text.into_value()
             }
             ExprKind::And(parts) => self.first_that(parts, false),
             ExprKind::Or(parts) => self.first_that(parts, true),
@@ -205,7 +204,7 @@ impl Eval<'_> {
                 let items = args.one("loop")?;
                 let level = state.level() + 1;
                 let (text, _) = eval.captured(|eval| eval.go_over(again, &items, level))?;
-                Value::str(text)
+                Text::traced_text(text, false).map(Value::Str)
             }
             Value::Joiner(joiner) => {
                 Ok(if joiner.1.replace(true) { Value::Str(Rc::clone(&joiner.0)) } else { Value::str("")? })

@@ -6,7 +6,7 @@ use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
 use crate::meter::release;
 use crate::syntax::ast::Macro;
-use crate::value::{Dict, Key, Value};
+use crate::value::{Dict, Key, Text, Value};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -74,6 +74,6 @@ impl Eval<'_> {
             eval.run(&definition.body)
         };
         let (text, _) = self.captured(|eval| eval.in_scope(parent, run))?;
-        Value::str(text)
+        Text::traced_text(text, false).map(Value::Str)
     }
 }

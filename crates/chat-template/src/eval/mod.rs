@@ -10,9 +10,9 @@ mod statements;
 
 use crate::clock::Clock;
 use crate::error::{Res, too_much};
-use crate::meter::{Buffer, CALLS, spend};
+use crate::meter::{CALLS, spend};
 use crate::syntax::ast::Ident;
-use crate::value::Namespace;
+use crate::value::{Buffer, Namespace, TracedText};
 use scope::Scope;
 use std::rc::Rc;
 
@@ -45,8 +45,8 @@ impl<'c> Eval<'c> {
     }
 
     /// Everything that was printed.
-    pub(crate) fn finish(mut self) -> String {
-        self.output.pop().unwrap_or_default().into_string()
+    pub(crate) fn finish(mut self) -> TracedText {
+        self.output.pop().unwrap_or_default().into_traced()
     }
 
     fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
@@ -70,10 +70,10 @@ impl<'c> Eval<'c> {
     }
 
     /// What this prints, as a text.
-    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<(String, T)> {
+    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<(TracedText, T)> {
         self.output.push(Buffer::default());
         let done = run(self);
-        let text = self.output.pop().unwrap_or_default().into_string();
+        let text = self.output.pop().unwrap_or_default().into_traced();
         Ok((text, done?))
     }
 

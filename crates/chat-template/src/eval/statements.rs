@@ -7,7 +7,7 @@ use crate::builtins::args::Args;
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::meter::spend;
 use crate::syntax::ast::{For, Ident, Postfix, PostfixKind, Stmt, StmtKind, Target};
-use crate::value::Value;
+use crate::value::{Text, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Eval<'_> {
 
     fn statement(&mut self, statement: &Stmt) -> Res<Flow> {
         match &statement.kind {
-            StmtKind::Text(text) => self.out().push(text)?,
+            StmtKind::Text(text) => self.out().push_own(text)?,
             StmtKind::Print(values) => {
                 for value in values {
                     let value = self.eval(value)?;
@@ -57,7 +57,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::str(text)?, filters)?;
+                let value = self.filtered(Value::Str(text), filters)?;
                 self.assign(target, value)?;
             }
             StmtKind::FilterBlock { filters, body } => {
@@ -65,7 +65,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::str(text)?, filters)?;
+                let value = self.filtered(Value::Str(text), filters)?;
                 value.print(self.out())?;
             }
             StmtKind::With { assignments, body } => {
@@ -84,7 +84,7 @@ impl Eval<'_> {
             }
             StmtKind::Generation(body) => {
                 let (text, _) = self.block_text(body)?;
-                self.out().push(&text)?;
+                self.out().push_text(&text)?;
             }
             StmtKind::Macro(definition) => {
                 let made = self.make_macro(definition)?;
@@ -104,9 +104,10 @@ impl Eval<'_> {
         Ok(Flow::On)
     }
 
-    fn block_text(&mut self, body: &[Stmt]) -> Res<(String, Flow)> {
+    fn block_text(&mut self, body: &[Stmt]) -> Res<(Rc<Text>, Flow)> {
         let parent = Rc::clone(&self.scope);
-        self.captured(|eval| eval.in_scope(parent, |eval| eval.run(body)))
+        let (text, flow) = self.captured(|eval| eval.in_scope(parent, |eval| eval.run(body)))?;
+        Ok((Text::traced_text(text, false)?, flow))
     }
 
     fn make_macro(&mut self, definition: &Arc<crate::syntax::ast::Macro>) -> Res<Value> {

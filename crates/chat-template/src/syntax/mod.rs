@@ -14,9 +14,11 @@ use crate::error::{Fault, Kind, Res, too_much};
 use crate::meter::{NESTING, SOURCE};
 use ast::Block;
 use lexer::{Token, What};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-/// Reads a template.
-pub(crate) fn parse(source: &str) -> Res<Block> {
+/// Reads a template, and those of its string literals that could be roles: words of letters, `_`, `-` and blanks.
+pub(crate) fn parse(source: &str) -> Res<(Block, HashSet<Arc<str>>)> {
     if source.len() > SOURCE {
         return too_much(format!("the template has {} bytes: at most {SOURCE} are read", source.len()));
     }
@@ -24,7 +26,7 @@ pub(crate) fn parse(source: &str) -> Res<Block> {
     let read = parser.template()?;
     match parser.unknown.pop() {
         Some((line, reason)) => Err(Fault::new(Kind::Syntax, reason).at(line)),
-        None => Ok(read),
+        None => Ok((read, parser.words())),
     }
 }
 
@@ -41,6 +43,15 @@ struct Parser {
 }
 
 impl Parser {
+    fn words(&self) -> HashSet<Arc<str>> {
+        let literals = self.tokens.iter().filter_map(|token| match &token.what {
+            What::Str(text) => Some(text),
+            _ => None,
+        });
+        let in_word = |character: char| character.is_alphabetic() || matches!(character, '_' | '-' | ' ');
+        literals.filter(|text| !text.is_empty() && text.chars().all(in_word)).map(|text| text.as_ref().into()).collect()
+    }
+
     fn here(&self) -> &What {
         self.tokens.get(self.at).map_or(&What::End, |token| &token.what)
     }

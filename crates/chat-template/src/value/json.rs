@@ -1,9 +1,9 @@
 //! Python's `json.dumps`.
 
 use super::number::float_repr;
-use super::{Key, Value};
+use super::{Buffer, Key, Value};
 use crate::error::{Res, too_much, wrong};
-use crate::meter::{Buffer, DEPTH, room, spend, spend_bytes};
+use crate::meter::{DEPTH, room, spend, spend_bytes};
 use std::fmt::Write;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 pub(crate) fn dumps(value: &Value, options: &Options) -> Res<String> {
     let mut out = Buffer::default();
     write(value, options, &mut out, 0)?;
-    Ok(out.into_string())
+    Ok(out.into_traced().into_text())
 }
 
 fn write(value: &Value, options: &Options, out: &mut Buffer, depth: u32) -> Res<()> {

@@ -1,9 +1,11 @@
 //! Python's values, as far as templates see them. None of them can be changed but namespaces, so none but those can
 //! contain themselves.
 
+mod buffer;
 pub(crate) mod json;
 pub(crate) mod number;
 pub(crate) mod ops;
+pub(crate) mod origin;
 pub(crate) mod printf;
 pub(crate) mod repr;
 pub(crate) mod str_format;
@@ -14,7 +16,9 @@ use crate::error::{Fault, Kind, Res, too_much};
 use crate::eval::loops::LoopState;
 use crate::eval::macros::MacroValue;
 use crate::meter::{DEPTH, hold, release};
+pub(crate) use buffer::Buffer;
 use indexmap::{Equivalent, IndexMap};
+pub use origin::TracedText;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -252,8 +256,14 @@ impl Equivalent<Key> for Named<'_> {
 }
 
 impl Value {
+    /// A text that the template did not write.
     pub(crate) fn str(text: impl Into<String>) -> Res<Self> {
         Text::new(text.into()).map(Self::Str)
+    }
+
+    /// A text that stands in the template.
+    pub(crate) fn own_str(text: impl Into<String>) -> Res<Self> {
+        Text::traced_text(TracedText::own_text(text), false).map(Self::Str)
     }
 
     pub(crate) fn list(items: Vec<Self>) -> Res<Self> {
@@ -376,8 +386,9 @@ impl Value {
                 let length = text.count()?;
                 crate::meter::spend(length as u64)?;
                 crate::meter::room(length.saturating_mul(96))?;
-                let characters = text.as_str().chars();
-                characters.map(|character: char| Self::str(character.to_string())).collect::<Res<_>>()?
+                let whole = text.as_str();
+                let ends = whole.char_indices().map(|(at, character)| (at, at + character.len_utf8()));
+                ends.map(|(from, to)| text.part(&whole[from..to])).collect::<Res<_>>()?
             }
             Self::List(list) | Self::Tuple(list) => {
                 crate::meter::room(list.items().len() * ITEM)?;

@@ -2,7 +2,7 @@
 
 use super::number::{arithmetic, as_float, as_int};
 use super::text::escape;
-use super::{List, Text, Value, View, printf};
+use super::{Buffer, List, Text, Value, View, printf};
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::meter::{room, spend, spend_bytes};
 use crate::syntax::ast::{Comparison, Operator};
@@ -194,7 +194,7 @@ pub(crate) fn apply(operator: Operator, left: &Value, right: &Value) -> Res<Valu
             Some(times) => repeat_list(list, times),
             None => unsupported("*", left, right),
         },
-        (Operator::Mod, Value::Str(text), args) => Value::str(printf::format(text.as_str(), args)?),
+        (Operator::Mod, Value::Str(text), args) => printf::format(text, args),
         (operator, left, right) => {
             let name = match operator {
                 Operator::Add => "+",
@@ -211,14 +211,18 @@ pub(crate) fn apply(operator: Operator, left: &Value, right: &Value) -> Res<Valu
 }
 
 fn add_texts(left: &Text, right: &Text) -> Res<Value> {
+    let markup = left.is_markup() || right.is_markup();
     room(left.len() + right.len())?;
-    if left.is_markup() == right.is_markup() {
-        let text = [left.as_str(), right.as_str()].concat();
-        return if left.is_markup() { Text::markup(text) } else { Text::new(text) }.map(Value::Str);
+    let mut out = Buffer::default();
+    for side in [left, right] {
+        if side.is_markup() == markup {
+            out.push_text(side)?;
+        } else {
+            room(5 * (left.len() + right.len()))?;
+            out.push_text(&*side.made_of(escape(side.as_str()), true)?)?;
+        }
     }
-    room(5 * (left.len() + right.len()))?;
-    let side = |text: &Text| if text.is_markup() { text.as_str().to_owned() } else { escape(text.as_str()) };
-    Text::markup(side(left) + &side(right)).map(Value::Str)
+    Text::traced_text(out.into_traced(), markup).map(Value::Str)
 }
 
 fn joined(left: &List, right: &List) -> Res<Vec<Value>> {
@@ -235,8 +239,11 @@ fn times(times: i128) -> usize {
 pub(crate) fn repeat(text: &Text, count: i128) -> Res<Value> {
     let count = if text.is_empty() { 0 } else { times(count) };
     room(text.len().saturating_mul(count))?;
-    let repeated = text.as_str().repeat(count);
-    if text.is_markup() { Text::markup(repeated) } else { Text::new(repeated) }.map(Value::Str)
+    let mut out = Buffer::default();
+    for _ in 0..count {
+        out.push_text(text)?;
+    }
+    Text::traced_text(out.into_traced(), text.is_markup()).map(Value::Str)
 }
 
 fn repeat_list(value: &Value, count: i128) -> Res<Value> {

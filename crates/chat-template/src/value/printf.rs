@@ -1,9 +1,9 @@
 //! Python's `'%s' % args`, and how one number is laid out.
 
-use super::Value;
 use super::number::{DIGITS, as_float, as_int, float_repr};
+use super::{Buffer, Text, Value};
 use crate::error::{Res, too_much, wrong};
-use crate::meter::{Buffer, room};
+use crate::meter::room;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -23,7 +23,8 @@ pub(crate) struct Spec {
 }
 
 /// Fills a format.
-pub(crate) fn format(format: &str, args: &Value) -> Res<String> {
+pub(crate) fn format(whole: &Text, args: &Value) -> Res<Value> {
+    let format = whole.as_str();
     let values: Vec<Value> = match args {
         Value::Tuple(list) => list.items().to_vec(),
         other => vec![other.clone()],
@@ -35,7 +36,7 @@ pub(crate) fn format(format: &str, args: &Value) -> Res<String> {
     while let Some((at, character)) = characters.next() {
         if character != '%' {
             let end = format[at..].find('%').map_or(format.len(), |next| at + next);
-            out.push(&format[at..end])?;
+            out.push_part(whole, &format[at..end])?;
             while characters.next_if(|&(next, _)| next < end).is_some() {}
             continue;
         }
@@ -55,7 +56,7 @@ pub(crate) fn format(format: &str, args: &Value) -> Res<String> {
         while characters.next_if(|&(_, next)| "hlL".contains(next)).is_some() {}
         let Some((at, letter)) = characters.next() else { return wrong("incomplete format") };
         if letter == '%' {
-            out.push("%")?;
+            out.push_part(whole, &format[at..=at])?;
             continue;
         }
         let value = match (key, args) {
@@ -75,7 +76,7 @@ pub(crate) fn format(format: &str, args: &Value) -> Res<String> {
     if values.next().is_some() && !by_name {
         return wrong("not all arguments converted during string formatting");
     }
-    Ok(out.into_string())
+    out.into_value()
 }
 
 fn spec(characters: &mut Peekable<CharIndices<'_>>, next: &mut impl FnMut() -> Res<Value>) -> Res<Spec> {
@@ -123,11 +124,8 @@ fn conversion(letter: char, at: usize, spec: &Spec, value: &Value, out: &mut Buf
     match letter {
         's' | 'r' | 'a' => {
             let text = if letter == 's' { value.to_text()? } else { value.repr()? };
-            let text = match spec.precision {
-                Some(most) => text.char_indices().nth(most).map_or(text.as_str(), |(end, _)| &text[..end]),
-                None => &text,
-            };
-            pad(text, &Spec { width: spec.width, left: spec.left, ..Spec::default() }, out)
+            let spec = Spec { width: spec.width, left: spec.left, precision: spec.precision, ..Spec::default() };
+            pad_text(&text, &spec, out)
         }
         'c' => match value {
             Value::Str(text) if text.count()? == 1 => pad(text.as_str(), &spec.without_zero(), out),
@@ -254,8 +252,19 @@ pub(crate) fn number_out(digits: &str, spec: &Spec, out: &mut Buffer) -> Res<()>
     pad(&(sign + digits), spec, out)
 }
 
-/// A text with what fills its width.
+/// What is printed with what fills its width.
 pub(crate) fn pad(text: &str, spec: &Spec, out: &mut Buffer) -> Res<()> {
+    padded(text, spec, out, |out| out.push(text))
+}
+
+/// A text, no longer than the precision, with what fills its width; its bytes stay what they are.
+pub(crate) fn pad_text(text: &Text, spec: &Spec, out: &mut Buffer) -> Res<()> {
+    let (whole, most) = (text.as_str(), spec.precision.unwrap_or(usize::MAX));
+    let part = whole.char_indices().nth(most).map_or(whole, |(end, _)| &whole[..end]);
+    padded(part, spec, out, |out| out.push_part(text, part))
+}
+
+fn padded(text: &str, spec: &Spec, out: &mut Buffer, push: impl FnOnce(&mut Buffer) -> Res<()>) -> Res<()> {
     let fill = spec.fill.unwrap_or(' ');
     let missing = spec.width.saturating_sub(text.chars().count());
     let before = if spec.center {
@@ -266,6 +275,6 @@ pub(crate) fn pad(text: &str, spec: &Spec, out: &mut Buffer) -> Res<()> {
         missing
     };
     out.fill(fill, before)?;
-    out.push(text)?;
+    push(out)?;
     out.fill(fill, missing - before)
 }

@@ -1,34 +1,40 @@
 //! `str()` and `repr()`.
 
-use super::{Value, View};
+use super::{Buffer, Text, Value, View};
 use crate::error::{Res, too_much};
-use crate::meter::{Buffer, DEPTH, spend};
+use crate::meter::{DEPTH, spend};
 use crate::value::number::float_repr;
 use crate::value::text::is_printable;
 use std::fmt::Write;
+use std::rc::Rc;
 
 impl Value {
     /// Appends what `{{ value }}` prints.
     pub(crate) fn print(&self, out: &mut Buffer) -> Res<()> {
         match self {
             Self::Undefined(_) => Ok(()),
-            Self::Str(text) => out.push(text.as_str()),
+            Self::Str(text) => out.push_text(text),
             other => other.write_repr(out, 0),
         }
     }
 
     /// Python's `str(value)`.
-    pub(crate) fn to_text(&self) -> Res<String> {
-        let mut out = Buffer::default();
-        self.print(&mut out)?;
-        Ok(out.into_string())
+    pub(crate) fn to_text(&self) -> Res<Rc<Text>> {
+        match self {
+            Self::Str(text) if !text.is_markup() => Ok(Rc::clone(text)),
+            other => {
+                let mut out = Buffer::default();
+                other.print(&mut out)?;
+                Text::traced_text(out.into_traced(), false)
+            }
+        }
     }
 
     /// Python's `repr(value)`.
-    pub(crate) fn repr(&self) -> Res<String> {
+    pub(crate) fn repr(&self) -> Res<Rc<Text>> {
         let mut out = Buffer::default();
         self.write_repr(&mut out, 0)?;
-        Ok(out.into_string())
+        Text::traced_text(out.into_traced(), false)
     }
 
     fn write_repr(&self, out: &mut Buffer, depth: u32) -> Res<()> {

@@ -1,32 +1,32 @@
 //! Python's `'{}'.format(...)`.
 
-use super::Value;
 use super::number::{as_float, as_int, float_repr};
-use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad};
+use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad, pad_text};
+use super::{Buffer, Text, Value};
 use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
 use crate::eval::attributes;
-use crate::meter::Buffer;
 
 /// Fills a format.
-pub(crate) fn format(format: &str, args: &Args) -> Res<String> {
+pub(crate) fn format(format: &Text, args: &Args) -> Res<Value> {
     let mut out = Buffer::default();
     let mut number = 0;
-    write(format, args, &mut number, 0, &mut out)?;
-    Ok(out.into_string())
+    write(format, format.as_str(), args, &mut number, 0, &mut out)?;
+    out.into_value()
 }
 
-fn write(format: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Buffer) -> Res<()> {
+/// Fills a part of a format.
+fn write(whole: &Text, format: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Buffer) -> Res<()> {
     if depth > 2 {
         return wrong("Max string recursion exceeded");
     }
     let mut rest = format;
     while let Some(at) = rest.find(['{', '}']) {
-        out.push(&rest[..at])?;
+        out.push_part(whole, &rest[..at])?;
         let brace = &rest[at..=at];
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix(brace) {
-            out.push(brace)?;
+            out.push_part(whole, brace)?;
             rest = after;
             continue;
         }
@@ -39,13 +39,13 @@ fn write(format: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Bu
             open == 0
         });
         let Some(end) = end else { return wrong("expected '}' before end of string") };
-        field(&rest[..end], args, number, depth, out)?;
+        field(whole, &rest[..end], args, number, depth, out)?;
         rest = &rest[end + 1..];
     }
-    out.push(rest)
+    out.push_part(whole, rest)
 }
 
-fn field(field: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Buffer) -> Res<()> {
+fn field(whole: &Text, field: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Buffer) -> Res<()> {
     let (name, spec) = field.split_once(':').unwrap_or((field, ""));
     let (name, conversion) = match name.split_once('!') {
         Some((name, conversion)) => (name, Some(conversion)),
@@ -84,11 +84,11 @@ fn field(field: &str, args: &Args, number: &mut usize, depth: u32, out: &mut Buf
     }
     let Some(value) = value else { return wrong(format!("no argument for '{{{name}}}' in a format string")) };
     let mut inner = Buffer::default();
-    write(spec, args, number, depth + 1, &mut inner)?;
+    write(whole, spec, args, number, depth + 1, &mut inner)?;
     let value = match conversion {
         None => value,
-        Some("s") => Value::str(value.to_text()?)?,
-        Some("r") => Value::str(value.repr()?)?,
+        Some("s") => Value::Str(value.to_text()?),
+        Some("r") => Value::Str(value.repr()?),
         Some(other) => return wrong(format!("Unknown conversion specifier {other:?}")),
     };
     formatted(&value, inner.as_str(), out)
@@ -147,11 +147,8 @@ fn formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
     let is_number = !matches!(value, Value::Bool(_)) || letter.is_some();
     match (value, letter) {
         (Value::Str(text), None | Some('s')) => {
-            let text = text.as_str();
-            let most = parsed.precision.unwrap_or(usize::MAX);
-            let text = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
             parsed.left = !matches!(align, Some('>' | '^'));
-            pad(text, &parsed, out)
+            pad_text(text, &parsed, out)
         }
         (_, Some('f' | 'F' | 'e' | 'E' | 'g' | 'G' | '%')) if as_float(value).is_some() => {
             let (number, letter) = (as_float(value).unwrap_or_default(), letter.unwrap_or('f'));

@@ -1,14 +1,17 @@
 //! Python's `str`: counted and cut by code points.
 
+use super::Value;
+use super::origin::TracedText;
 use crate::error::Res;
-use crate::meter::{hold, release, room, spend_bytes};
+use crate::meter::{RANGE, hold, release, room, spend_bytes};
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 #[derive(Debug)]
 pub(crate) struct Text {
-    bytes: Box<str>,
+    traced: TracedText,
     count: Cell<Option<usize>>,
     markup: bool,
 }
@@ -17,23 +20,50 @@ pub(crate) struct Text {
 const OVERHEAD: usize = 64;
 
 impl Text {
+    /// A text that the template did not write.
     pub(crate) fn new(text: String) -> Res<Rc<Self>> {
-        Self::make(text, false)
+        Self::traced_text(TracedText::foreign_text(text), false)
     }
 
-    /// A text that `+` does not escape and that escapes others.
-    pub(crate) fn markup(text: String) -> Res<Rc<Self>> {
-        Self::make(text, true)
+    /// A text with what is known of its bytes; with `markup` one that `+` does not escape and that escapes others.
+    pub(crate) fn traced_text(traced: TracedText, markup: bool) -> Res<Rc<Self>> {
+        hold(Self::size(&traced))?;
+        spend_bytes(traced.text().len())?;
+        Ok(Rc::new(Self { traced, count: Cell::new(None), markup }))
     }
 
-    fn make(text: String, markup: bool) -> Res<Rc<Self>> {
-        hold(text.len() + OVERHEAD)?;
-        spend_bytes(text.len())?;
-        Ok(Rc::new(Self { bytes: text.into(), count: Cell::new(None), markup }))
+    /// What another text became as a whole: the template's own only if all of that was.
+    pub(crate) fn made_of(&self, text: String, markup: bool) -> Res<Rc<Self>> {
+        let traced = if self.traced.is_own() { TracedText::own_text(text) } else { TracedText::foreign_text(text) };
+        Self::traced_text(traced, markup)
+    }
+
+    fn size(traced: &TracedText) -> usize {
+        traced.text().len() + traced.own().len() * RANGE + OVERHEAD
+    }
+
+    pub(crate) fn traced(&self) -> &TracedText {
+        &self.traced
+    }
+
+    /// Where a slice of it stands; nothing if it is none.
+    pub(crate) fn range_of(&self, part: &str) -> Option<Range<usize>> {
+        let from = part.as_ptr().addr().checked_sub(self.as_str().as_ptr().addr())?;
+        let to = from.checked_add(part.len())?;
+        (to <= self.len()).then_some(from..to)
+    }
+
+    /// A slice of it as a value, every byte as it is; what is no slice of it counts as foreign.
+    pub(crate) fn part(&self, part: &str) -> Res<Value> {
+        let traced = match self.range_of(part) {
+            Some(range) => self.traced.part(range),
+            None => TracedText::foreign_text(part),
+        };
+        Self::traced_text(traced, false).map(Value::Str)
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.bytes
+        self.traced.text()
     }
 
     pub(crate) fn is_markup(&self) -> bool {
@@ -41,11 +71,11 @@ impl Text {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.as_str().len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.as_str().is_empty()
     }
 
     /// Code points.
@@ -53,8 +83,8 @@ impl Text {
         if let Some(count) = self.count.get() {
             return Ok(count);
         }
-        spend_bytes(self.bytes.len())?;
-        let count = self.bytes.chars().count();
+        spend_bytes(self.len())?;
+        let count = self.as_str().chars().count();
         self.count.set(Some(count));
         Ok(count)
     }
@@ -62,22 +92,22 @@ impl Text {
     /// Where a code point begins, in bytes; the end for those behind it.
     pub(crate) fn byte_of(&self, index: usize) -> Res<usize> {
         let count = self.count()?;
-        if count == self.bytes.len() || index >= count {
-            return Ok(if index >= count { self.bytes.len() } else { index });
+        if count == self.len() || index >= count {
+            return Ok(if index >= count { self.len() } else { index });
         }
         spend_bytes(index)?;
-        Ok(self.bytes.char_indices().nth(index).map_or(self.bytes.len(), |(at, _)| at))
+        Ok(self.as_str().char_indices().nth(index).map_or(self.len(), |(at, _)| at))
     }
 
     pub(crate) fn slice(&self, from: usize, to: usize) -> Res<&str> {
         let (from, to) = (self.byte_of(from)?, self.byte_of(to)?);
-        Ok(self.bytes.get(from..to).unwrap_or_default())
+        Ok(self.as_str().get(from..to).unwrap_or_default())
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
-        release(self.bytes.len() + OVERHEAD);
+        release(Self::size(&self.traced));
     }
 }
 

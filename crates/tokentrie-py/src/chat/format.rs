@@ -457,8 +457,8 @@ impl ChatFormat {
         let options = prompt_options(enable_thinking, continued(continue_final_message)?, variables)?;
         let tools =
             tools.as_ref().map(|tools| &**tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
-        let (text, begins) = released(py, || self.core.prompt(&messages, tools, &options))?;
-        Ok(ChatPrompt { generation_prompt: text[begins..].to_owned(), text })
+        let (text, begins) = released(py, || self.core.traced_prompt(&messages, tools, &options))?;
+        Ok(ChatPrompt::new(text, begins))
     }
 
     /// The message that a whole reply is. What fits nothing is content: never an error.

@@ -4,6 +4,7 @@ use crate::chat::tool_call::ToolCall;
 use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
+use chat_format::TracedText;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -308,8 +309,11 @@ impl From<chat_format::Event> for ChatEvent {
 ///
 /// Example:
 ///     >>> format = tokentrie.Model().chat_format
-///     >>> format.prompt([{"role": "user", "content": "Hello"}]).generation_prompt
+///     >>> prompt = format.prompt([{"role": "user", "content": "Hello"}])
+///     >>> prompt.generation_prompt
 ///     '<|im_start|>assistant\n'
+///     >>> prompt.parts[1:3]
+///     [('Hello', False), ('<|im_end|>\n<|im_start|>assistant\n', True)]
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChatPrompt {
@@ -317,6 +321,27 @@ pub(crate) struct ChatPrompt {
     pub(crate) text: String,
     /// str: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`.
     pub(crate) generation_prompt: String,
+    /// list[tuple[str, bool]]: the text in parts, each with whether the template wrote it. Names of control tokens
+    /// are those tokens in parts that it wrote, and text elsewhere. `Vocab.tokenize_parts` takes them as they are.
+    pub(crate) parts: Vec<(String, bool)>,
+}
+
+impl ChatPrompt {
+    /// A prompt whose last bytes, from `begins` on, begin the reply's turn.
+    pub(crate) fn new(traced: TracedText, begins: usize) -> Self {
+        let (text, mut parts, mut from) = (traced.text(), Vec::new(), 0);
+        for own in traced.own() {
+            if from < own.start {
+                parts.push((text[from..own.start].to_owned(), false));
+            }
+            parts.push((text[own.clone()].to_owned(), true));
+            from = own.end;
+        }
+        if from < text.len() {
+            parts.push((text[from..].to_owned(), false));
+        }
+        Self { generation_prompt: text[begins..].to_owned(), parts, text: traced.into_text() }
+    }
 }
 
 #[pymethods]
@@ -340,4 +365,4 @@ pickled!(ChatStats {
     tokens_per_second
 });
 pickled!(ChatEvent { kind, text, index, id, name });
-pickled!(ChatPrompt { text, generation_prompt });
+pickled!(ChatPrompt { text, generation_prompt, parts });

@@ -24,6 +24,7 @@ pub(crate) fn json(what: &str, data: Data) -> Result<Value> {
         }
         Data::Float(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
         Data::Text(text) => Value::String(text),
+        Data::Traced(text) => Value::String(text.into_text()),
         Data::List(items) => Value::Array(items.into_iter().map(|item| json(what, item)).collect::<Result<_>>()?),
         Data::Dict(entries) => {
             let entry = |(key, value)| Ok((key, json(what, value)?));

@@ -1,4 +1,4 @@
-//! Which messages there may be, and the texts in them.
+//! Which messages there may be.
 
 use serde_json::Value;
 
@@ -76,30 +76,4 @@ fn check_part(part: &Value, template: &str) -> Result<(), String> {
 
 fn short(value: &Value) -> String {
     value.to_string().chars().take(60).collect()
-}
-
-/// The same value with every text changed, keys too.
-#[must_use]
-pub fn map_texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(change(text)),
-        Value::Array(items) => Value::Array(items.iter().map(|item| map_texts(item, change)).collect()),
-        Value::Object(entries) => {
-            Value::Object(entries.iter().map(|(key, value)| (change(key), map_texts(value, change))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-/// Every text in it, keys too.
-pub fn texts(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::String(text) => into.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
-        Value::Object(entries) => {
-            into.extend(entries.keys().cloned());
-            entries.values().for_each(|value| texts(value, into));
-        }
-        _ => {}
-    }
 }

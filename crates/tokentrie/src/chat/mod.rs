@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
 //! | `content.rs` | content that is held to a constraint |
-//! | `messages.rs` | which messages there may be, and the texts in them |
+//! | `messages.rs` | which messages there may be |
 //! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
 //! | `request.rs` | a request as JSON: messages, tools, settings |
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
@@ -37,7 +37,7 @@ pub use chat_format::{ChatFormat, Event};
 #[cfg(feature = "llama")]
 pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};
-pub use messages::{check_message, map_texts, texts};
+pub use messages::check_message;
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
 pub use reading::ChatWatch;

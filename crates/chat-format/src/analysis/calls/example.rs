@@ -1,5 +1,6 @@
 //! An example of a call: what of it is always there, and how it is written again with another name and other arguments.
 
+use crate::analysis::own_marks::OwnMarks;
 use serde_json::Value;
 
 /// How calls are written.
@@ -65,12 +66,12 @@ impl Example {
         Self { call, between: "\n".into(), ..Self::default() }
     }
 
-    /// The text of these calls.
-    pub(crate) fn write(&self, calls: &[Value]) -> String {
-        let mut text = self.start.clone();
+    /// The text of these calls, with marks around all that is no part of them.
+    pub(crate) fn write(&self, calls: &[Value], marks: &OwnMarks) -> String {
+        let mut text = marks.around(&self.start);
         for (number, call) in calls.iter().enumerate() {
             if number > 0 {
-                text.push_str(&self.between);
+                text.push_str(&marks.around(&self.between));
             }
             let function = call.get("function").unwrap_or(call);
             let given = &function["arguments"];
@@ -78,20 +79,20 @@ impl Example {
             let arguments = parsed.as_ref().unwrap_or(given);
             for piece in &self.call {
                 match piece {
-                    Piece::Text(piece) => text.push_str(piece),
+                    Piece::Text(piece) => text.push_str(&marks.around(piece)),
                     Piece::Name => text.push_str(function["name"].as_str().unwrap_or_default()),
                     Piece::Id => text.push_str(call["id"].as_str().unwrap_or_default()),
                     Piece::Index => text.push_str(&number.to_string()),
-                    Piece::Arguments(how) => text.push_str(&how.write(arguments)),
+                    Piece::Arguments(how) => text.push_str(&how.write(arguments, marks)),
                 }
             }
         }
-        text + &self.end
+        text + &marks.around(&self.end)
     }
 }
 
 impl Given {
-    fn write(&self, arguments: &Value) -> String {
+    fn write(&self, arguments: &Value, marks: &OwnMarks) -> String {
         let none = serde_json::Map::new();
         let fields = || arguments.as_object().unwrap_or(&none).iter();
         let plain = |value: &Value| value.as_str().map_or_else(|| spaced(value), str::to_owned);
@@ -102,15 +103,21 @@ impl Given {
                 let opened = |given: &Value| {
                     if given.is_string() { value.clone() } else { value.replace("string=\"true\"", "string=\"false\"") }
                 };
-                joined(fields().map(|(name, given)| format!("{key}{name}{}{}{end}", opened(given), plain(given))), "")
+                let (key, end) = (marks.around(key), marks.around(end));
+                let field = |name: &str, given: &Value| {
+                    format!("{key}{name}{}{}{end}", marks.around(&opened(given)), plain(given))
+                };
+                joined(fields().map(|(name, given)| field(name, given)), "")
             }
             Self::Elements { after } => {
+                let after = marks.around(after);
                 joined(fields().map(|(name, given)| format!("<{name}>{}</{name}>{after}", plain(given))), "")
             }
             Self::Keywords { quote } => {
                 joined(fields().map(|(name, given)| format!("{name}={}", literal(given, *quote))), ", ")
             }
             Self::Pairs { quote } => {
+                let quote = marks.around(quote);
                 let text = |given: &Value| given.as_str().map(|text| format!("{quote}{text}{quote}"));
                 let each =
                     fields().map(|(name, given)| format!("{name}:{}", text(given).unwrap_or_else(|| spaced(given))));
@@ -173,7 +180,8 @@ mod tests {
         let written = |given: Given| {
             let call = vec![text("<"), Piece::Name, text("|"), Piece::Id, text("|"), Piece::Index, text(">")];
             let call = [call, vec![Piece::Arguments(given)]].concat();
-            Example { start: "[".into(), call, between: "; ".into(), end: "]".into() }.write(&calls)
+            Example { start: "[".into(), call, between: "; ".into(), end: "]".into() }
+                .write(&calls, &OwnMarks::default())
         };
         let tags = Given::Tagged { key: "<k>".into(), value: "</k string=\"true\"><v>".into(), end: "</v>".into() };
         for (given, one, other) in [

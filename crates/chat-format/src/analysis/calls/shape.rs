@@ -1,6 +1,7 @@
 //! Messages with calls, as a template takes them.
 
 use super::example::Example;
+use crate::analysis::own_marks::OwnMarks;
 use crate::analysis::probe::{Ask, Probe};
 use crate::analysis::text::common_suffix;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ impl Shape {
     /// What is rendered after the user's text.
     pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
         if let Some((example, end)) = &self.example {
-            return Some(example.write(&calls) + end);
+            return Some(example.write(&calls, &OwnMarks::default()) + end);
         }
         let many = calls.len();
         let mut messages = vec![probe.user(), self.message(calls)];

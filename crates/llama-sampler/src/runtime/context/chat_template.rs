@@ -8,7 +8,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use std::path::Path;
 use trie_core::TokenId;
-use trie_text::{ControlTextGuard, Vocab};
+use trie_text::Vocab;
 
 /// The vocabulary of a GGUF file and its chat template, if it has one; the file may hold weights or not. `O(tokens)`.
 ///
@@ -70,21 +70,9 @@ impl Model {
         answer_prefix: &str,
     ) -> Result<Vec<TokenId>, RuntimeError> {
         let template = self.chat_template()?;
-        let variables = options.variables.iter().map(|(_, value)| value);
-        let mut texts = vec![answer_prefix.to_owned()];
-        for data in [Some(messages), tools].into_iter().flatten().chain(variables) {
-            data.for_each_text(&mut |text| texts.push(text.to_owned()));
-        }
-        let guard = ControlTextGuard::new(self.vocab(), texts);
-        let protected = |data: &Data| data.map_texts(&mut |text| guard.protect(text));
-        let mut options = options.clone();
-        for (_, value) in &mut options.variables {
-            *value = protected(value);
-        }
-        let mut text = template.render(&protected(messages), tools.map(protected).as_ref(), &options)?;
-        let begins = !template.bos().is_empty() && text.starts_with(template.bos());
-        let opened = guard.protect_after(&text, answer_prefix);
-        text.push_str(&opened);
-        Ok(guard.tokenize(&text, !begins)?)
+        let mut text = template.render_traced(messages, tools, options)?;
+        let begins = !template.bos().is_empty() && text.begins_with_own(template.bos());
+        text.push_foreign(answer_prefix);
+        Ok(self.vocab().tokenize_traced(text.text(), text.own(), !begins)?)
     }
 }

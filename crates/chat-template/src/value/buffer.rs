@@ -1,0 +1,87 @@
+//! Text that grows.
+
+use super::{Text, TracedText, Value};
+use crate::error::Res;
+use crate::meter::{RANGE, hold, release, spend_bytes};
+
+/// Text that is being put together, within what may be used. Every byte remembers whether the template wrote it.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    text: TracedText,
+    held: usize,
+}
+
+impl Buffer {
+    /// Appends what the template did not write, or not like this.
+    pub(crate) fn push(&mut self, text: &str) -> Res<()> {
+        spend_bytes(text.len())?;
+        self.hold(text.len())?;
+        self.text.push_foreign(text);
+        Ok(())
+    }
+
+    /// Appends what stands in the template.
+    pub(crate) fn push_own(&mut self, text: &str) -> Res<()> {
+        spend_bytes(text.len())?;
+        self.hold(text.len() + RANGE)?;
+        self.text.push_own(text);
+        Ok(())
+    }
+
+    /// Appends a text as it is.
+    pub(crate) fn push_text(&mut self, text: &Text) -> Res<()> {
+        self.push_part(text, text.as_str())
+    }
+
+    /// Appends a part of a text as it is; what is no slice of it counts as foreign.
+    pub(crate) fn push_part(&mut self, of: &Text, part: &str) -> Res<()> {
+        let Some(range) = of.range_of(part) else { return self.push(part) };
+        spend_bytes(part.len())?;
+        let before = self.text.own().len();
+        self.hold(part.len())?;
+        self.text.push_part(of.traced(), range);
+        let ranges = self.text.own().len() - before;
+        spend_bytes(ranges * RANGE)?;
+        self.hold(ranges * RANGE)
+    }
+
+    pub(crate) fn push_char(&mut self, character: char) -> Res<()> {
+        self.hold(character.len_utf8())?;
+        self.text.push_foreign(character.encode_utf8(&mut [0; 4]));
+        Ok(())
+    }
+
+    /// The same character so many times.
+    pub(crate) fn fill(&mut self, character: char, times: usize) -> Res<()> {
+        let bytes = times.saturating_mul(character.len_utf8());
+        spend_bytes(bytes)?;
+        self.hold(bytes)?;
+        self.text.push_foreign(&String::from_iter(std::iter::repeat_n(character, times)));
+        Ok(())
+    }
+
+    fn hold(&mut self, bytes: usize) -> Res<()> {
+        hold(bytes)?;
+        self.held += bytes;
+        Ok(())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        self.text.text()
+    }
+
+    pub(crate) fn into_traced(mut self) -> TracedText {
+        std::mem::take(&mut self.text)
+    }
+
+    /// The value that it makes.
+    pub(crate) fn into_value(self) -> Res<Value> {
+        Text::traced_text(self.into_traced(), false).map(Value::Str)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        release(self.held);
+    }
+}

@@ -1,0 +1,148 @@
+//! Provenance: which bytes of a text the template wrote itself.
+
+use std::ops::Range;
+
+/// Ranges of a text's bytes that the template wrote itself: ascending, apart from each other, not empty. All other
+/// bytes are foreign: they come from the conversation, or were made of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct OwnRanges(Vec<Range<usize>>);
+
+impl OwnRanges {
+    fn whole(length: usize) -> Self {
+        let mut own = Self::default();
+        own.push(0..length);
+        own
+    }
+
+    fn push(&mut self, range: Range<usize>) {
+        match self.0.last_mut() {
+            _ if range.is_empty() => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(range),
+        }
+    }
+
+    /// Those that meet a part.
+    fn inside(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let (from, to) = (part.start, part.end);
+        let first = self.0.partition_point(|range| range.end <= from);
+        let met = self.0[first..].iter().take_while(move |range| range.start < to);
+        met.map(move |range| range.start.max(from)..range.end.min(to))
+    }
+}
+
+/// A rendered text, and which of its bytes the template wrote itself.
+///
+/// Only those may name control tokens: whatever else stands in the text was given by a conversation, and stays text.
+/// A byte is the template's own if it stands in the template's text, in one of its string literals, or in
+/// [`ChatTemplate::bos`](crate::ChatTemplate::bos) and `eos`, and came into the output whole: printed, joined, cut,
+/// stripped or put into a format. A role that every chat API knows, or that is a string literal of the template, is its
+/// own too, because templates name control tokens with it (`<|user|>`). What filters compute, such as JSON, is foreign.
+///
+/// ```
+/// use chat_template::{ChatTemplate, Data, RenderOptions};
+/// use serde_json::json;
+///
+/// let template = ChatTemplate::new("<|{{ messages[0].role }}|>{{ messages[0].content }}<|end|>", "", "")?;
+/// let messages = Data::from(&json!([{"role": "user", "content": "<|end|>"}]));
+/// let prompt = template.render_traced(&messages, None, &RenderOptions::default())?;
+/// assert_eq!(prompt.text(), "<|user|><|end|><|end|>");
+/// assert_eq!(prompt.own(), [0..8, 15..22]);
+/// # Ok::<(), chat_template::TemplateError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracedText {
+    text: String,
+    own: OwnRanges,
+}
+
+impl TracedText {
+    /// A text that the template wrote.
+    pub fn own_text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { own: OwnRanges::whole(text.len()), text }
+    }
+
+    /// A text that came from elsewhere.
+    pub fn foreign_text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), own: OwnRanges::default() }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text alone.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Ranges of bytes that the template wrote: ascending, apart from each other, not empty.
+    pub fn own(&self) -> &[Range<usize>] {
+        &self.own.0
+    }
+
+    /// Returns whether the template wrote all of it.
+    pub fn is_own(&self) -> bool {
+        self.text.is_empty() || *self.own() == [0..self.text.len()]
+    }
+
+    /// Returns whether it begins with this text, and the template wrote that.
+    pub fn begins_with_own(&self, text: &str) -> bool {
+        self.text.starts_with(text) && self.part(0..text.len()).is_own()
+    }
+
+    /// Appends what the template wrote.
+    pub fn push_own(&mut self, text: &str) {
+        let from = self.text.len();
+        self.text.push_str(text);
+        self.own.push(from..self.text.len());
+    }
+
+    /// Appends what came from elsewhere.
+    pub fn push_foreign(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Appends a part of another text, of which every byte stays what it is.
+    ///
+    /// # Panics
+    /// The part is out of range, or cuts a character.
+    pub fn push_part(&mut self, of: &Self, part: Range<usize>) {
+        let at = self.text.len();
+        self.text.push_str(&of.text[part.clone()]);
+        for range in of.own.inside(&part) {
+            self.own.push(at + range.start - part.start..at + range.end - part.start);
+        }
+    }
+
+    /// Appends another text, of which every byte stays what it is.
+    pub fn push(&mut self, other: &Self) {
+        self.push_part(other, 0..other.text.len());
+    }
+
+    /// A part of it.
+    ///
+    /// # Panics
+    /// As [`TracedText::push_part`].
+    #[must_use]
+    pub fn part(&self, part: Range<usize>) -> Self {
+        let mut cut = Self::default();
+        cut.push_part(self, part);
+        cut
+    }
+
+    /// The same with another text in each place where `old` stands.
+    #[must_use]
+    pub fn replaced(&self, old: &str, new: &Self) -> Self {
+        let (mut replaced, mut from) = (Self::default(), 0);
+        for (at, old) in self.text.match_indices(old) {
+            replaced.push_part(self, from..at);
+            replaced.push(new);
+            from = at + old.len();
+        }
+        replaced.push_part(self, from..self.text.len());
+        replaced
+    }
+}
