@@ -8,6 +8,7 @@ mod dialects;
 mod everybody;
 mod held;
 mod hostile_analyses;
+mod linear;
 mod mutated;
 mod noise;
 mod spans;

@@ -71,7 +71,7 @@ enum At {
     /// In the name of an element that opens.
     Name(Vec<u8>, Track, Utf8),
     /// In the name of one that closes: so much of it.
-    Close(u16),
+    Close(u32),
     /// In a value that is text.
     Value(Slot, Ending),
     /// In a value that ends by itself.
@@ -150,11 +150,11 @@ impl Elements {
             At::Name(..) => self.name(state, byte, guard, out),
             &mut At::Close(read) => {
                 let Some(level) = state.open.last() else { return Step::Dead };
-                let (name, read) = (&level.name, usize::from(read));
+                let (name, read) = (&level.name, read as usize);
                 if read == name.len() && byte == b'>' {
                     return close(state, guard, out);
                 }
-                if name.get(read) == Some(&byte) { go(state, At::Close(read as u16 + 1)) } else { Step::Dead }
+                if name.get(read) == Some(&byte) { go(state, At::Close(read as u32 + 1)) } else { Step::Dead }
             }
         }
     }
