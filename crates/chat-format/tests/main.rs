@@ -10,6 +10,7 @@ mod held;
 mod hostile_analyses;
 mod linear;
 mod mutated;
+mod names;
 mod noise;
 mod spans;
 mod streaming;
