@@ -1,7 +1,9 @@
 //! Control text: the names of control tokens, kept from being read as those tokens where they stand in foreign text.
 
 use crate::vocab::{Vocab, VocabError};
-use trie_core::TokenId;
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use trie_core::{ByteTrie, TokenId};
 
 /// Puts a character that occurs nowhere inside each name; the text is then tokenized in the parts between, where no
 /// name is whole.
@@ -11,52 +13,65 @@ use trie_core::TokenId;
 #[derive(Debug)]
 pub struct ControlTextGuard<'v> {
     vocab: &'v Vocab,
-    names: Vec<&'v str>,
+    names: ByteTrie,
+    /// Bytes of the longest name.
+    longest: usize,
     mark: char,
 }
+
+/// The characters that a mark is one of.
+const MARKS: RangeInclusive<char> = '\u{F0000}'..='\u{FFFFD}';
 
 impl<'v> ControlTextGuard<'v> {
     /// A guard over these texts.
     pub fn new(vocab: &'v Vocab, texts: impl IntoIterator<Item = String>) -> Self {
-        let names = vocab.control().iter().filter_map(|&token| std::str::from_utf8(vocab.piece(token)?).ok());
-        let names = names.filter(|name| !name.is_empty()).collect();
-        let texts: Vec<String> = texts.into_iter().collect();
-        let mark = ('\u{F0000}'..='\u{FFFFD}').find(|&mark| !texts.iter().any(|text| text.contains(mark)));
-        Self { vocab, names, mark: mark.unwrap_or('\u{F0000}') }
+        let names = vocab.control().iter().filter_map(|&token| {
+            let name = vocab.piece(token).filter(|name| !name.is_empty() && std::str::from_utf8(name).is_ok())?;
+            Some((name, token))
+        });
+        let longest = names.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+        // Never the default: each id comes once, and the bytes of all tokens are counted in 30 bits.
+        let names = ByteTrie::new(names).unwrap_or_default();
+        let mut used = HashSet::new();
+        for text in texts {
+            used.extend(text.chars().filter(|char| MARKS.contains(char)));
+        }
+        let mark = MARKS.into_iter().find(|mark| !used.contains(mark)).unwrap_or(*MARKS.start());
+        Self { vocab, names, longest, mark }
+    }
+
+    /// The positions in a text, the last first, from which on it is too short for the longest name.
+    fn tail(&self, text: &str) -> impl Iterator<Item = usize> {
+        let short = move |&(at, _): &(usize, char)| text.len() - at < self.longest;
+        text.char_indices().rev().take_while(short).map(|(at, _)| at)
     }
 
     /// Foreign text with its marks: after the first character of each name, overlapping ones too, and at the end where
-    /// another text could make it a name.
+    /// another text could make it a name. `O(length · longest name)`.
     pub fn protect(&self, text: &str) -> String {
-        let mut positions: Vec<usize> = Vec::new();
-        for name in &self.names {
-            let inside = name.chars().next().map_or(0, char::len_utf8);
-            let found = text.char_indices().filter(|&(at, _)| text[at..].starts_with(name));
-            positions.extend(found.map(|(at, _)| at + inside));
-            if name.char_indices().skip(1).any(|(end, _)| text.ends_with(&name[..end])) {
-                positions.push(text.len());
+        let bytes = text.as_bytes();
+        let mut protected = String::with_capacity(text.len());
+        for (at, char) in text.char_indices() {
+            protected.push(char);
+            if self.names.prefixes(&bytes[at..]).next().is_some() {
+                protected.push(self.mark);
             }
         }
-        positions.sort_unstable();
-        positions.dedup();
-        let mut protected = String::with_capacity(text.len() + 4 * positions.len());
-        let mut from = 0;
-        for position in positions {
-            protected.push_str(&text[from..position]);
+        let begins = |at: usize| self.names.starting_with(&bytes[at..]).len() > self.names.equal(&bytes[at..]).len();
+        if self.tail(text).any(begins) && !protected.ends_with(self.mark) {
             protected.push(self.mark);
-            from = position;
         }
-        protected + &text[from..]
+        protected
     }
 
     /// Foreign text with its marks where it follows a trusted one: a name that both would make together is cut too.
     pub fn protect_after(&self, trusted: &str, text: &str) -> String {
-        let crosses = |name: &str| {
-            let mut cuts = name.char_indices().skip(1).map(|(at, _)| name.split_at(at));
-            cuts.any(|(before, after)| trusted.ends_with(before) && text.starts_with(after))
+        let crosses = |at: usize| {
+            let (before, after) = (&trusted.as_bytes()[at..], &text.as_bytes()[..text.len().min(self.longest)]);
+            self.names.prefixes(&[before, after].concat()).any(|(length, _)| length > before.len())
         };
         let mut protected = self.protect(text);
-        if self.names.iter().any(|name| crosses(name)) {
+        if self.tail(trusted).any(crosses) {
             protected.insert(0, self.mark);
         }
         protected
