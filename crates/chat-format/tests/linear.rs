@@ -32,7 +32,8 @@ fn replies(format: &ChatFormat) -> Vec<String> {
     let mut replies = Vec::new();
     let tools = Value::Array(tools());
     let user = json!({"role": "user", "content": "Ring!"});
-    let (prompt, _) = format.prompt(&[user.clone()], Some(&tools), &PromptOptions::default()).unwrap_or_default();
+    let (prompt, _) =
+        format.prompt(std::slice::from_ref(&user), Some(&tools), &PromptOptions::default()).unwrap_or_default();
     for (key, value) in [
         ("times", json!(3)),
         ("tune", json!("la")),

@@ -81,7 +81,7 @@ fn masks_are_what_may_be_taken() {
                     // The call is over.
                     break;
                 }
-                let mut taken = Vec::new();
+                let mut legal_tokens = Vec::new();
                 for token in (0..pieces.len()).map(id).filter(|token| !pieces[token.index()].is_empty()) {
                     let may = constraint.advance(&mut state.clone(), token).is_some();
                     if may != legal.names(token) {
@@ -90,13 +90,13 @@ fn masks_are_what_may_be_taken() {
                         wrong.push(format!("{mark:?}: after {text:?} {piece:?} may come: {may}"));
                     }
                     if may {
-                        taken.push(token);
+                        legal_tokens.push(token);
                     }
                 }
                 states += 1;
                 // Longer ones, lest all is written in bytes.
-                let long: Vec<TokenId> = taken.iter().copied().filter(|token| token.index() > 255).collect();
-                let from = if long.is_empty() || random.below(3) == 0 { &taken } else { &long };
+                let long: Vec<TokenId> = legal_tokens.iter().copied().filter(|token| token.index() > 255).collect();
+                let from = if long.is_empty() || random.below(3) == 0 { &legal_tokens } else { &long };
                 if from.is_empty() {
                     break;
                 }

@@ -236,7 +236,9 @@ impl Elements {
             }
             *utf8 = next.unwrap_or_default();
             *track = track.step(guard.shapes, byte);
-            name.iter_mut().for_each(|name| name.push(byte));
+            if let Some(name) = name {
+                name.push(byte);
+            }
             let fits = !strict
                 || match (level.kind, name) {
                     (Kind::List, Some(name)) => ITEM.starts_with(name),

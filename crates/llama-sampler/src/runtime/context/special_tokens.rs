@@ -128,8 +128,8 @@ impl SpecialTokens {
         ended.collect()
     }
 
-    /// The tokens that are found in a cluster, in order: longer ones first, of one length from left to right. None where
-    /// that depends on the order of different tokens of one length, which nothing says.
+    /// The tokens that are found in a cluster, in order: longer ones first, of one length from left to right. None
+    /// where that depends on the order of different tokens of one length, which nothing says.
     fn certain(&self, cluster: &Cluster, ends: &[(usize, usize)]) -> Vec<Certain> {
         let certain = |end: usize, token: usize| Certain { text: end - self.tokens[token].length..end, token };
         if let [(end, token)] = *ends {
@@ -145,7 +145,7 @@ impl SpecialTokens {
         let lengths: BTreeSet<usize> =
             different.into_iter().flat_map(suffixes).map(|token| self.tokens[token].length).collect();
         // Of each byte: the token that was found there.
-        let mut taken: Vec<Option<usize>> = vec![None; cluster.text.len()];
+        let mut occupied: Vec<Option<usize>> = vec![None; cluster.text.len()];
         let mut found = Vec::new();
         for &length in lengths.iter().rev() {
             for (candidate, &(end, _)) in at_end.iter_mut().zip(ends) {
@@ -153,9 +153,9 @@ impl SpecialTokens {
                 *candidate = self.tokens[token].shorter;
                 let (first, last) = (end - length - cluster.text.start, end - 1 - cluster.text.start);
                 // What is in the way is as long at least: it has the first byte or the last.
-                let in_the_way = [taken[first], taken[last]];
+                let in_the_way = [occupied[first], occupied[last]];
                 if in_the_way == [None, None] {
-                    taken[first..=last].fill(Some(token));
+                    occupied[first..=last].fill(Some(token));
                     found.push(certain(end, token));
                 } else if in_the_way
                     .iter()
