@@ -175,6 +175,18 @@ schema = JsonSchema({"type": "array", "items": {"type": "string", "pattern": "^a
 text = "[" + '"aaaa", ' * 20_000_000
 print("made", flush=True)
 schema.matches(text)""",
+    "reply": """
+template = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% for c in m.tool_calls %}<call>"
+template += "{{ c.function | tojson }}</call>{% endfor %}\\n{% endfor %}"
+format = tokentrie.ChatFormat(template)
+text = "<call>" + " " * 300_000_000
+print("made", flush=True)
+format.parse(text)""",
+    "tools": """
+values = [str(number) for number in range(6_000_000)]
+tool = {"name": "ring", "parameters": {"properties": {"a": {"enum": values}}}}
+print("made", flush=True)
+tokentrie.Tools([tool])""",
 }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -129,3 +131,32 @@ def test_schemas_of_strangers_are_held_or_refused_by_their_field(server: Server)
             if reply.status == 400:
                 assert reply.json()["error"]["type"] == "invalid_request_error", reply.body[:300]
     assert server.ask("GET", "/health").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        (CHAT, {"messages": [{"role": "user", "content": ""}] * 150_000}, "messages"),
+        (CHAT, {"messages": [{"role": "user", "content": "a" * (12 << 20)}]}, "messages"),
+        (RESPONSE, {"input": "a" * (12 << 20)}, "messages"),
+        (COMPLETION, {"prompt": "a" * (12 << 20)}, "prompt"),
+    ],
+    ids=["messages", "a message", "an input", "a prompt"],
+)
+def test_what_cannot_fit_is_refused_before_it_is_read(server: Server, path: str, body: Any, param: str) -> None:
+    reply = server.ask("POST", path, {**body, "max_tokens": 1} if path != RESPONSE else body, timeout=30)
+    error = reply.json()["error"]
+    assert (reply.status, error["code"], error["param"]) == (400, "context_length_exceeded", param)
+    assert "do not fit into the context of" in error["message"]
+
+
+def test_prompts_of_control_tokens_are_read_in_linear_time(server: Server) -> None:
+    """llama.cpp took minutes for these, and nothing ended it."""
+    with ThreadPoolExecutor(1) as pool:
+        body = {"prompt": "<|im_start|>" * 100_000, "max_tokens": 1}
+        asked = pool.submit(server.ask, "POST", COMPLETION, body, timeout=60)
+        while not asked.done():
+            assert server.ask("GET", "/health", timeout=20).status == 200
+            time.sleep(0.05)
+        error = asked.result().json()["error"]
+        assert (asked.result().status, error["code"]) == (400, "context_length_exceeded")

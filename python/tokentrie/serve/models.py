@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from starlette.requests import Request
 
 from tokentrie import CancelledError, Generated, Message, Model
+from tokentrie.serve.errors import WireError
 from tokentrie.streaming import in_background
 
 T = TypeVar("T")
@@ -62,6 +64,30 @@ class Served:
     def ended(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""
         self.observe(self.name, done)
+
+    @functools.cached_property
+    def most_text(self) -> int:
+        """Characters beyond which a text without white space does not fit into the context, whatever it says."""
+        vocab = self.model.vocab
+        return self.model.n_ctx * max(len(vocab[token]) for token in range(len(vocab)))
+
+    def check_room(self, texts: Iterable[str], param: str, messages: int = 0) -> None:
+        """Refuses what cannot fit into the context before any work is done for it.
+
+        `messages` is how many there are: each has a token at least.
+
+        Raises:
+            WireError: there is more of it.
+        """
+        n_ctx, code = self.model.n_ctx, "context_length_exceeded"
+        if messages > n_ctx:
+            message = f"{param}: {messages:,} messages do not fit into the context of {n_ctx:,} tokens: send fewer"
+            raise WireError(message, param=param, code=code)
+        # Tokenizers may leave white space out.
+        length = sum(len(part) for text in texts for part in text.split())
+        if length > self.most_text:
+            message = f"{param}: {length:,} characters do not fit into the context of {n_ctx:,} tokens: send less text"
+            raise WireError(message, param=param, code=code)
 
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""

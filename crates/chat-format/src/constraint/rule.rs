@@ -5,6 +5,7 @@ use crate::values::{CONTROL, Out, ShapeId, Types};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use trie_core::TokenId;
 use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
 
 /// White space before content that is held to something, and markers: they have an end.
@@ -140,8 +141,12 @@ impl Rule for ReplyRule {
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {
-        let forgetful = Forgetful(self.clone());
-        Some(Arc::new(ForgetfulWalk(LazyWalk::new(Arc::new(forgetful), Arc::clone(tokens)))))
+        let forgetful = LazyWalk::new(Arc::new(Forgetful(self.clone())), Arc::clone(tokens));
+        let closings: Vec<Vec<u8>> = self.machine.closings().collect();
+        let all = (0..tokens.n_vocab() as u32).filter_map(TokenId::new).take_while(|_| !closings.is_empty());
+        let closing = all.filter(|&token| closings.iter().any(|closing| may_close(tokens.bytes(token), closing)));
+        let closing = closing.collect();
+        Some(Arc::new(ForgetfulWalk { rule: self.clone(), tokens: Arc::clone(tokens), forgetful, closing }))
     }
 }
 
@@ -159,7 +164,7 @@ impl Rule for Forgetful {
 
     fn step(&self, at: &At, byte: u8) -> Option<At> {
         let mut next = self.0.step(at, byte)?;
-        next.state.forget_names();
+        self.0.machine.forget_names(&mut next.state);
         Some(next)
     }
 
@@ -169,21 +174,42 @@ impl Rule for Forgetful {
 }
 
 #[derive(Debug)]
-struct ForgetfulWalk(LazyWalk<Forgetful>);
+struct ForgetfulWalk {
+    rule: ReplyRule,
+    tokens: Arc<TokenBytes>,
+    forgetful: LazyWalk<Forgetful>,
+    /// Tokens in which an element may close: few, which are walked with all names.
+    closing: Box<[TokenId]>,
+}
+
+/// Whether a token may hold some of the name of an element that closes, after what it begins with or the end of that.
+fn may_close(token: &[u8], closing: &[u8]) -> bool {
+    (1..token.len()).any(|name| {
+        let held = name.min(closing.len());
+        // What ends with the sign before a name is no name yet.
+        token[..name].ends_with(&closing[closing.len() - held..]) && held > 1
+    })
+}
 
 impl Walker<At> for ForgetfulWalk {
     fn tokens(&self, at: &At, words: &mut [u32]) {
-        let mut at = at.clone();
-        at.state.forget_names();
-        self.0.tokens(&at, words);
+        let mut forgetful = at.clone();
+        self.rule.machine.forget_names(&mut forgetful.state);
+        self.forgetful.tokens(&forgetful, words);
+        for &token in self.closing.iter().filter(|_| forgetful != *at) {
+            let bytes = self.tokens.bytes(token);
+            let legal = bytes.iter().try_fold(at.clone(), |at, &byte| self.rule.step(&at, byte)).is_some();
+            let (word, bit) = (&mut words[token.index() / 32], 1 << (token.index() % 32));
+            *word = if legal { *word | bit } else { *word & !bit };
+        }
     }
 
     fn nbytes(&self) -> usize {
-        self.0.nbytes()
+        self.forgetful.nbytes()
     }
 
     fn limit(&self, bytes: usize) {
-        self.0.limit(bytes);
+        self.forgetful.limit(bytes);
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
-use crate::values::{Reader, ShapeId, Shapes};
+use crate::values::{ArgsState, Reader, ShapeId, Shapes};
 use markers::{Markers, Seen};
 use names::Names;
 use space::Space;
@@ -213,6 +213,23 @@ impl Machine {
     pub(crate) fn in_string(&self, state: &mut State, bytes: &[u8], listener: &mut impl Listener) -> usize {
         let At::Arguments(form, args) = &mut state.at else { return 0 };
         self.forms[usize::from(*form)].reader.run(args, bytes, listener)
+    }
+
+    /// See [`Reader::forget_names`].
+    pub(crate) fn forget_names(&self, state: &mut State) {
+        let forget = |form: u16, args: &mut ArgsState| {
+            self.forms[usize::from(form)].reader.forget_names(&self.shapes, args);
+        };
+        match &mut state.at {
+            At::Arguments(form, args) => forget(*form, args),
+            At::Unnamed(form, all) => all.iter_mut().for_each(|(_, args)| forget(*form, args)),
+            At::Free(..) | At::Threads(..) => {}
+        }
+    }
+
+    /// What elements that close begin with, in each way to write a call: see [`Reader::closing`].
+    pub(crate) fn closings(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.forms.iter().filter_map(|form| form.reader.closing())
     }
 
     fn entries(&self, state: &State, region: Region) -> &Entries {

@@ -64,15 +64,6 @@ impl State {
         matches!(self.at, At::Threads(Home::Tail, _))
     }
 
-    /// See [`ArgsState::forget_names`].
-    pub(crate) fn forget_names(&mut self) {
-        match &mut self.at {
-            At::Arguments(_, arguments) => arguments.forget_names(),
-            At::Unnamed(_, all) => all.iter_mut().for_each(|(_, arguments)| arguments.forget_names()),
-            At::Free(..) | At::Threads(..) => {}
-        }
-    }
-
     /// Where text goes that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {

@@ -49,8 +49,10 @@ struct Call {
     begun: bool,
     id: String,
     json: JsonOut<Arc<Shapes>>,
-    /// How much of its JSON was said.
+    /// How much of its JSON was said, or is white space before it.
     said: usize,
+    /// Whether that is more than white space.
+    any: bool,
     /// All of it, as long as it has no name: it may be text.
     raw: Vec<u8>,
 }
@@ -120,10 +122,14 @@ impl Builder {
             return;
         }
         let text = call.json.text();
-        // Blanks before the arguments are none of them.
-        call.said = call.said.max(text.len() - text.trim_ascii_start().len());
-        let text = text[call.said..].to_owned();
-        call.said = call.json.text().len();
+        let mut rest = &text[call.said..];
+        call.said = text.len();
+        if !call.any {
+            // Blanks before the arguments are none of them.
+            rest = rest.trim_ascii_start();
+            call.any = !rest.is_empty();
+        }
+        let text = rest.to_owned();
         let index = call.index;
         if !text.is_empty() {
             self.say(Event::Arguments { index, text });
@@ -315,7 +321,7 @@ impl Listener for Builder {
         self.content.after_marker();
         let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
         let index = self.message.tool_calls.len();
-        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, raw: Vec::new() });
+        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, any: false, raw: Vec::new() });
         match (captured.name, &mut self.call) {
             (Some(name), _) => self.begin(name, id),
             (None, Some(call)) => call.raw.clone_from(&self.held),

@@ -5,6 +5,7 @@ use super::message::{Event, Message, ReasoningFormat};
 use crate::machine::{Listener, Machine, Outcome, Region, State, ToolChoice};
 use crate::tools::Tools;
 use std::sync::Arc;
+use trie_core::work::{Over, spend};
 
 /// Reads a reply as it comes, in portions of any size.
 ///
@@ -33,6 +34,9 @@ pub struct ParserOptions {
     /// Whether the content is JSON: a code fence around it is left out.
     pub json_content: bool,
 }
+
+/// Bytes between two looks at whether the work is over.
+const PORTION: usize = 1 << 13;
 
 impl Parser {
     /// A parser after the end of a prompt; so much of that end stands before every reply, and ends with a marker of
@@ -75,6 +79,19 @@ impl Parser {
         let prelude = self.builder.prelude;
         // A machine that is not strict goes on with every byte.
         let _ = self.machine.step(&mut self.state, byte, prelude, &mut self.builder);
+    }
+
+    /// [`Parser::push`] for a part of any length, which ends where the [work](trie_core::work) of this thread does.
+    ///
+    /// # Errors
+    /// Why it ended. Some of the part is read then and the rest is lost: such a parser is of no more use.
+    pub fn push_long(&mut self, bytes: &[u8]) -> Result<Vec<Event>, Over> {
+        let mut events = Vec::new();
+        for portion in bytes.chunks(PORTION) {
+            spend(portion.len())?;
+            events.extend(self.push(portion));
+        }
+        Ok(events)
     }
 
     /// Reads more of the reply: what became certain with it.

@@ -5,6 +5,8 @@
 pub(super) struct TextOut {
     /// What is not certain yet: white space that text may or may not follow, and the beginning of a character.
     kept: Vec<u8>,
+    /// How much of that ends with a byte that is not white space: only new bytes are looked at.
+    firm: usize,
     any: bool,
     /// Whether a code fence around all of it is left out.
     fence: Fence,
@@ -19,6 +21,8 @@ enum Fence {
     None,
     /// It may come.
     Wanted,
+    /// It came, and the end of its line did not.
+    Begun,
     /// It was opened; it may be closed.
     Open,
 }
@@ -37,23 +41,70 @@ impl TextOut {
     pub(super) fn after_marker(&mut self) {
         self.trimmed = true;
         if !self.any {
-            self.kept.clear();
+            self.clear();
+            if self.fence == Fence::Begun {
+                self.fence = Fence::Wanted;
+            }
         }
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        self.firm = 0;
     }
 
     /// Adds text; what became certain goes to the end of `out`.
     pub(super) fn push(&mut self, text: &[u8], out: &mut String) {
+        let from = self.kept.len();
         self.kept.extend_from_slice(text);
-        let end = self.kept.iter().rposition(|&byte| !self.is_kept(byte)).map_or(0, |last| last + 1);
-        if end == 0 {
-            return;
+        if self.fence == Fence::Begun {
+            return self.open(from, out);
         }
-        self.flush(end, out);
+        self.look_from(from);
+        if self.firm > 0 {
+            self.flush(self.firm, out);
+        }
+    }
+
+    /// Looks for text in what is kept from there on.
+    fn look_from(&mut self, from: usize) {
+        let last = self.kept[from..].iter().rposition(|&byte| !self.is_kept(byte));
+        self.firm = last.map_or(self.firm, |last| from + last + 1);
+    }
+
+    /// A fence begins if what is kept is the beginning of one: whether it does.
+    fn begin_fence(&mut self, out: &mut String) -> bool {
+        let text = self.kept.trim_ascii_start();
+        if self.fence != Fence::Wanted || self.any || !text.starts_with(b"```") {
+            return false;
+        }
+        self.fence = Fence::Begun;
+        self.open(self.kept.len() - text.len(), out);
+        true
+    }
+
+    /// The line of a fence ends, if it does in what is kept from there on.
+    fn open(&mut self, from: usize, out: &mut String) {
+        let Some(line) = memchr::memchr(b'\n', &self.kept[from..]) else { return };
+        self.kept.drain(..=from + line);
+        (self.fence, self.firm) = (Fence::Open, 0);
+        self.look_from(0);
+        if self.firm > 0 {
+            self.flush(self.firm, out);
+        }
     }
 
     /// The text is over; `cut` if a marker follows it, whose white space it is. What of a character is there becomes
     /// U+FFFD, but where more of it may come: that is `partial`.
     pub(super) fn finish(&mut self, cut: bool, partial: bool, out: &mut String) {
+        self.begin_fence(out);
+        if self.fence == Fence::Begun {
+            if partial {
+                return self.clear();
+            }
+            // Without an end its line is text.
+            self.fence = Fence::None;
+        }
         if self.fence == Fence::Open {
             while self.kept.last().is_some_and(|&byte| self.is_kept(byte)) {
                 self.kept.pop();
@@ -66,7 +117,7 @@ impl TextOut {
         if !self.kept.is_empty() && !partial {
             out.push('\u{FFFD}');
         }
-        self.kept.clear();
+        self.clear();
     }
 
     fn is_kept(&self, byte: u8) -> bool {
@@ -75,15 +126,10 @@ impl TextOut {
 
     /// What is kept up to there goes out, but for the beginning of a character.
     fn flush(&mut self, end: usize, out: &mut String) {
-        if self.fence == Fence::Wanted && !self.any {
-            let text = self.kept.trim_ascii_start();
-            if text.starts_with(b"```") {
-                let Some(line) = memchr::memchr(b'\n', text) else { return };
-                let cut = self.kept.len() - text.len() + line + 1;
-                self.kept.drain(..cut);
-                self.fence = Fence::Open;
-                return self.push(&[], out);
-            }
+        if self.begin_fence(out) {
+            return;
+        }
+        if self.fence == Fence::Wanted {
             self.fence = Fence::None;
         }
         let mut kept = std::mem::take(&mut self.kept);
@@ -120,6 +166,7 @@ impl TextOut {
             rest = &[];
         }
         self.kept = rest.to_vec();
+        self.firm = self.kept.len();
         self.kept.extend(tail);
     }
 }
@@ -166,6 +213,19 @@ mod tests {
         text.push(b"a\xE2\x82", &mut out);
         text.finish(false, true, &mut out);
         assert_eq!(out, "a");
+    }
+
+    #[test]
+    fn a_fence_whose_line_does_not_end_is_text() {
+        for parts in [&[&b"```js on"[..]][..], &[b"``", b"`js", b" on"]] {
+            assert_eq!(all(TextOut::without_fence(), parts, false), "```js on");
+        }
+        assert_eq!(all(TextOut::without_fence(), &[b"```"], false), "```");
+        assert_eq!(all(TextOut::without_fence(), &[b"```\n\n"], false), "");
+        let (mut text, mut out) = (TextOut::without_fence(), String::new());
+        text.push(b"```js", &mut out);
+        text.finish(false, true, &mut out);
+        assert_eq!(out, "");
     }
 
     #[test]

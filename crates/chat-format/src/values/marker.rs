@@ -104,10 +104,10 @@ pub(crate) struct Finder {
 
 #[derive(Debug, Clone, Default)]
 struct Node {
-    next: Vec<(u8, u16)>,
+    next: Vec<(u8, u32)>,
     /// The longest end of what was read that begins a text too.
-    back: u16,
-    depth: u16,
+    back: u32,
+    depth: u32,
     /// A text that goes on from here, and whether it is whole.
     text: u8,
     whole: bool,
@@ -116,7 +116,7 @@ struct Node {
 /// Where in a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Search {
-    node: u16,
+    node: u32,
     control: Control,
 }
 
@@ -151,27 +151,34 @@ impl Finder {
         for (number, text) in texts.iter().enumerate() {
             let mut at = 0;
             for (depth, &byte) in text.iter().enumerate() {
-                let known = nodes[at].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| usize::from(*node));
+                let known = nodes[at].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node as usize);
                 at = known.unwrap_or_else(|| {
                     let node = nodes.len();
-                    nodes.push(Node { depth: depth as u16 + 1, text: number as u8, ..Node::default() });
-                    nodes[at].next.push((byte, node as u16));
+                    nodes.push(Node { depth: depth as u32 + 1, text: number as u8, ..Node::default() });
+                    nodes[at].next.push((byte, node as u32));
                     node
                 });
             }
             (nodes[at].whole, nodes[at].text) = (true, number as u8);
         }
         let mut finder = Self { texts, nodes };
-        for at in 1..finder.nodes.len() {
-            finder.nodes[at].back = finder.back(at);
-        }
+        finder.link();
         finder
     }
 
-    fn back(&self, at: usize) -> u16 {
-        let held = self.held(Search { node: at as u16, control: Control::No });
-        let walk = |part: &[u8]| part.iter().try_fold(0, |node, &byte| self.child(node, byte));
-        (1..held.len()).find_map(|from| walk(&held[from..])).unwrap_or(0)
+    /// Finds the way back of each node, those of shorter texts first: each follows from that of the node before it.
+    fn link(&mut self) {
+        let mut queue = vec![0];
+        let mut done = 0;
+        while let Some(&at) = queue.get(done) {
+            done += 1;
+            for (byte, node) in self.nodes[at as usize].next.clone() {
+                let ways = std::iter::successors(Some(at), |&way| (way != 0).then(|| self.nodes[way as usize].back));
+                let back = ways.skip(1).find_map(|way| self.child(way, byte));
+                self.nodes[node as usize].back = back.unwrap_or(0);
+                queue.push(node);
+            }
+        }
     }
 
     /// Whether one of the texts begins with this byte.
@@ -180,20 +187,20 @@ impl Finder {
         self.nodes[0].next.iter().any(|(on, _)| *on == byte)
     }
 
-    fn child(&self, node: u16, byte: u8) -> Option<u16> {
-        self.nodes[usize::from(node)].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node)
+    fn child(&self, node: u32, byte: u8) -> Option<u32> {
+        self.nodes[node as usize].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node)
     }
 
     /// What is held back.
     pub(crate) fn held(&self, search: Search) -> &[u8] {
-        let node = &self.nodes[usize::from(search.node)];
-        &self.texts[usize::from(node.text)][..usize::from(node.depth)]
+        let node = &self.nodes[search.node as usize];
+        &self.texts[usize::from(node.text)][..node.depth as usize]
     }
 
     /// The lengths of shorter ends of what is held that begin a text too.
     pub(crate) fn shorter(&self, search: Search) -> impl Iterator<Item = usize> {
-        let back = |node: &u16| Some(self.nodes[usize::from(*node)].back).filter(|back| *back != 0);
-        std::iter::successors(back(&search.node), back).map(|node| usize::from(self.nodes[usize::from(node)].depth))
+        let back = |node: &u32| Some(self.nodes[*node as usize].back).filter(|back| *back != 0);
+        std::iter::successors(back(&search.node), back).map(|node| self.nodes[node as usize].depth as usize)
     }
 
     /// The text that is looked for.
@@ -215,25 +222,25 @@ impl Finder {
         let mut node = search.node;
         loop {
             if let Some(next) = self.child(node, byte) {
-                let flushed = self.nodes[usize::from(search.node)].depth - self.nodes[usize::from(node)].depth;
-                let here = &self.nodes[usize::from(next)];
+                let flushed = self.nodes[search.node as usize].depth - self.nodes[node as usize].depth;
+                let here = &self.nodes[next as usize];
                 let control = if search.control == Control::No { Control::No } else { Control::Began };
                 let found = if here.whole {
                     Finds::Found(usize::from(here.text))
                 } else {
                     Finds::Held(Search { node: next, control })
                 };
-                return (usize::from(flushed), found);
+                return (flushed as usize, found);
             }
             if matches!(search.control, Control::Began | Control::Again) {
                 return (0, Finds::Dead);
             }
             if node == 0 {
                 let dead = search.control != Control::No;
-                let flushed = self.nodes[usize::from(search.node)].depth;
-                return (usize::from(flushed), if dead { Finds::Dead } else { Finds::Text });
+                let flushed = self.nodes[search.node as usize].depth;
+                return (flushed as usize, if dead { Finds::Dead } else { Finds::Text });
             }
-            node = self.nodes[usize::from(node)].back;
+            node = self.nodes[node as usize].back;
         }
     }
 }
@@ -254,6 +261,20 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ways_back_are_the_longest_ends_that_begin_a_text() {
+        let finder = Finder::new([b"abcabd".to_vec(), b"bcab".to_vec(), b"abab".to_vec(), b"aaaa".to_vec()]);
+        for (at, node) in (0_u32..).zip(&finder.nodes).skip(1) {
+            let held = finder.held(Search { node: at, control: Control::No });
+            let begins = |end: &&[u8]| finder.texts.iter().any(|text| text.starts_with(end));
+            let longest = (1..held.len()).map(|from| &held[from..]).find(begins).unwrap_or_default();
+            assert_eq!(finder.held(Search { node: node.back, control: Control::No }), longest, "{held:?}");
+        }
+        // Long ones are linked in linear time, and have more nodes than 16 bits count.
+        let long = Finder::new([[b"a".repeat(100_000), b">".to_vec()].concat()]);
+        assert_eq!(long.nodes.len(), 100_002);
+    }
 
     #[test]
     fn what_a_control_token_begins_goes_on() {

@@ -176,13 +176,25 @@ fn strict_json_text(
     step
 }
 
-impl ArgsState {
-    /// Keeps no names of keys that are being written, and may come again then: for walks over a vocabulary, in which
-    /// no token has two keys of any name as a whole.
-    pub(crate) fn forget_names(&mut self) {
-        if let Some(strict) = &mut self.strict {
-            strict.hold.forget_names();
-            strict.raw.iter_mut().for_each(|raw| raw.forget_names());
+impl Reader {
+    /// Keeps no names of keys that are being written, and may come again then, and none of elements: for walks over a
+    /// vocabulary, in which no token has two keys of any name as a whole. What closes an element has to be judged
+    /// otherwise, see [`Reader::closing`].
+    pub(crate) fn forget_names(&self, shapes: &Shapes, state: &mut ArgsState) {
+        let ArgsState { at, strict, .. } = state;
+        let Some(strict) = strict else { return };
+        if let (Kind::Elements(elements), At::Elements(at)) = (&self.kind, at) {
+            elements.forget_names(at, &mut Guard { shapes, strict: Some(strict), syntax: &self.both });
+        }
+        strict.hold.forget_names();
+        strict.raw.iter_mut().for_each(|raw| raw.forget_names());
+    }
+
+    /// What elements that close begin with, before their names.
+    pub(crate) fn closing(&self) -> Option<Vec<u8>> {
+        match &self.kind {
+            Kind::Elements(elements) => Some(elements.closing()),
+            _ => None,
         }
     }
 }

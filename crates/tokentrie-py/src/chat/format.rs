@@ -118,11 +118,11 @@ impl ChatFormat {
     /// As `parse`.
     pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: &ParserOptions, partial: bool) -> Result<Message> {
         let (py, text) = (text.py(), text_bytes("text", text)?);
-        released(py, || {
+        asked(py, Limits::NONE, || {
             let mut parser = self.core.parser(options)?;
-            parser.push(&text);
+            parser.push_long(&text).map_err(|over| Class::Base.error(over.to_string()))?;
             Ok(parser.finish(partial).1.into())
-        })
+        })?
     }
 
     /// What was made for a vocabulary before is kept.

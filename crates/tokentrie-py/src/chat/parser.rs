@@ -1,11 +1,12 @@
 //! A reply that is read as it comes.
 
 use crate::chat::message::{ChatEvent, Message};
-use crate::convert::gil::{locked, released};
+use crate::convert::gil::{asked, locked, released};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Result};
 use pyo3::prelude::*;
 use std::sync::Mutex;
+use trie_core::work::Limits;
 
 /// Reads a reply as it comes, in parts of any size; from `ChatFormat.parser`.
 ///
@@ -47,7 +48,7 @@ impl ChatParser {
     ///     list[ChatEvent]: what became certain with it.
     ///
     /// Raises:
-    ///     OptionError: the reply is finished.
+    ///     OptionError: the reply is finished, as it is after a push that Ctrl-C ended.
     ///     TypeError: it is neither str nor bytes.
     ///
     /// Example:
@@ -59,7 +60,13 @@ impl ChatParser {
         let Reading::On(parser) = &mut *reading else {
             return Err(Class::Option.error("the reply is finished: make a new parser for the next one"));
         };
-        Ok(released(py, || ChatEvent::merged(parser.push(&bytes))))
+        let read = asked(py, Limits::NONE, || parser.push_long(&bytes))
+            .and_then(|read| read.map(ChatEvent::merged).map_err(|over| Class::Base.error(over.to_string())));
+        if read.is_err() {
+            // What was read of the part is unknown to the caller: nothing can follow it.
+            *reading = Reading::Over(Box::new((parser.message().clone().into(), Vec::new())));
+        }
+        read
     }
 
     /// Says that the reply is over. May be repeated.

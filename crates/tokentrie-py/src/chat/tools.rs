@@ -12,6 +12,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use serde_json::Value;
 use std::sync::Arc;
 use tokentrie::chat::{known_tools, wrapped_tool};
+use trie_core::work::{Limits, Work};
 
 /// The tools that a model may call, prepared once.
 ///
@@ -113,11 +114,15 @@ impl Tools {
             return Err(PyTypeError::new_err(message).into());
         }
         let (mut definitions, mut given) = (Vec::new(), Vec::new());
-        for (number, tool) in tools.try_iter()?.enumerate() {
-            let tool = tool?;
-            definitions.push(one(number, &tool)?);
-            given.push(tool.unbind());
-        }
+        // Ctrl-C ends the reading of long ones.
+        Work::asking(Limits::NONE).run(|| {
+            for (number, tool) in tools.try_iter()?.enumerate() {
+                let tool = tool?;
+                definitions.push(one(number, &tool)?);
+                given.push(tool.unbind());
+            }
+            Ok::<(), Error>(())
+        })?;
         let definitions = Value::Array(definitions);
         Ok(Self { core: known_tools(&definitions)?, definitions: Arc::new(definitions), given })
     }

@@ -5,7 +5,7 @@ use super::{TokenKind, Vocab, VocabError};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use std::sync::Arc;
 use trie_core::TokenId;
-use trie_core::work::{Work, apart, look};
+use trie_core::work::{Over, Work, apart, look};
 
 /// Texts in one call: a tokenizer may keep more of each than its tokens, and is asked to end between two calls only.
 const BATCH: usize = 1 << 13;
@@ -32,10 +32,15 @@ impl Vocab {
             // A long text takes seconds, in which no tokenizer can be asked to end.
             Some(own) if text.len() > LONG && Work::current().is_some() => {
                 let (own, text) = (Arc::clone(own), text.to_owned());
-                apart(move || own.tokenize(&text, add_special, parse_special))??
+                apart(move || own.tokenize(&text, add_special, parse_special))?
             }
-            _ => tokenizer.tokenize(text, add_special, parse_special)?,
+            _ => tokenizer.tokenize(text, add_special, parse_special),
         };
+        // A tokenizer may look itself whether the work is over.
+        let tokens = tokens.map_err(|error| match error.downcast::<Over>() {
+            Ok(over) => VocabError::Over(*over),
+            Err(error) => VocabError::Tokenizer(error),
+        })?;
         self.check(tokenizer, text, &tokens, add_special || parse_special)?;
         Ok(tokens)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -171,6 +171,17 @@ def prompt_of(
     return [*map(int, prompt)]
 
 
+def contents(messages: list[dict[str, Any]]) -> Iterator[str]:
+    """The texts of the contents of messages; what has another shape is refused where it is read."""
+    for message in messages:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        for part in parts:
+            text = part.get("text") if isinstance(part, dict) else part
+            if isinstance(text, str):
+                yield text
+
+
 def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """A request as the library takes it.
 
@@ -179,6 +190,8 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """
     if said.top_logprobs is not None and not said.logprobs:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
+    served = models.named(said.model)
+    served.check_room(contents(said.messages), "messages", len(said.messages))
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
     held: Constraint | None = said.held(store)
@@ -195,7 +208,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     options["continue_final_message"] = "auto" if said.continue_final_message else None
     options["probabilities"] = said.return_details
     options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
-    return Asked(models.named(said.model), said.messages, tools, choice, options, said)
+    return Asked(served, said.messages, tools, choice, options, said)
 
 
 async def answer(request: Request, models: Models, store: Store, said: ChatRequest) -> Response:

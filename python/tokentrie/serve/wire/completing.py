@@ -156,6 +156,8 @@ def asked(models: Models, store: Store, said: CompletionRequest) -> Asked:
     if len(prompts) * (said.n or 1) > MOST_CHOICES * 8:
         raise WireError(f"prompt: at most {MOST_CHOICES * 8} answers a request", param="prompt")
     served = models.named(said.model)
+    for prompt in prompts:
+        served.check_room([prompt] if isinstance(prompt, str) else [], "prompt")
     return Asked(served, prompts, said.n or 1, said.held(store), known, said)
 
 

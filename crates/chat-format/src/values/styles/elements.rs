@@ -32,6 +32,8 @@ pub(crate) struct Elements {
     has_after: bool,
     /// Whether all values end by themselves: they are JSON.
     quoted: bool,
+    /// What ends a value whose name was forgotten: a text that nothing spells, as far as it is the same for all names.
+    unknown_end: Ending,
 }
 
 const KEY: usize = 0;
@@ -47,7 +49,8 @@ pub(crate) struct ElementsAt {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Level {
-    name: Arc<[u8]>,
+    /// `None` where it was forgotten.
+    name: Option<Arc<[u8]>>,
     shape: ShapeId,
     kind: Kind,
     /// How many children it has, as far as that matters: whether there are any; of a list, which item has which shape.
@@ -68,10 +71,10 @@ enum Kind {
 enum At {
     /// Between elements, or before the first.
     Around(Chosen),
-    /// In the name of an element that opens.
-    Name(Vec<u8>, Track, Utf8),
+    /// In the name of an element that opens; `None` where it was forgotten.
+    Name(Option<Vec<u8>>, Track, Utf8),
     /// In the name of one that closes: so much of it.
-    Close(u16),
+    Close(u32),
     /// In a value that is text.
     Value(Slot, Ending),
     /// In a value that ends by itself.
@@ -107,7 +110,9 @@ impl Elements {
         let open = format!("{}<", mark.trim()).into_bytes();
         let close = format!("{}</", mark.trim()).into_bytes();
         let after = after.trim();
+        let unknown_end = Ending(Arc::new(Finder::new([[&close[..], &[CONTROL]].concat()])));
         Self {
+            unknown_end,
             top: Choices::new([open.clone(), after.as_bytes().to_vec()]),
             inner: Choices::new([open.clone(), close]),
             open,
@@ -117,7 +122,7 @@ impl Elements {
     }
 
     pub(crate) fn begin(shape: ShapeId) -> ElementsAt {
-        let top = Level { name: Arc::from(&b""[..]), shape, kind: Kind::Object, children: 0 };
+        let top = Level { name: Some(Arc::from(&b""[..])), shape, kind: Kind::Object, children: 0 };
         ElementsAt { open: vec![top], at: At::Around(Chosen::default()), blanks: Blanks::default() }
     }
 
@@ -149,12 +154,12 @@ impl Elements {
             &mut At::Around(chosen) => self.around(state, chosen, byte, guard, out),
             At::Name(..) => self.name(state, byte, guard, out),
             &mut At::Close(read) => {
-                let Some(level) = state.open.last() else { return Step::Dead };
-                let (name, read) = (&level.name, usize::from(read));
+                let Some(Level { name: Some(name), .. }) = state.open.last() else { return Step::Dead };
+                let read = read as usize;
                 if read == name.len() && byte == b'>' {
                     return close(state, guard, out);
                 }
-                if name.get(read) == Some(&byte) { go(state, At::Close(read as u16 + 1)) } else { Step::Dead }
+                if name.get(read) == Some(&byte) { go(state, At::Close(read as u32 + 1)) } else { Step::Dead }
             }
         }
     }
@@ -207,8 +212,8 @@ impl Elements {
             }
             // No elements inside: what was read is the value.
             Chooses::No if level.kind == Kind::Open => {
-                let (shape, name) = (level.shape, Arc::clone(&level.name));
-                let step = self.value(state, shape, &name, guard, out);
+                let (shape, name) = (level.shape, level.name.clone());
+                let step = self.value(state, shape, name.as_deref(), guard, out);
                 let read = &self.open[..chosen.len().min(self.open.len())];
                 let again = |step: Step, byte: u8| {
                     if step == Step::Inside { self.step(state, byte, guard, out) } else { step }
@@ -231,30 +236,31 @@ impl Elements {
             }
             *utf8 = next.unwrap_or_default();
             *track = track.step(guard.shapes, byte);
-            name.push(byte);
+            if let Some(name) = name {
+                name.push(byte);
+            }
             let fits = !strict
-                || match level.kind {
-                    Kind::List => ITEM.starts_with(name),
-                    Kind::Object => guard.on(Event::Text(byte)),
-                    Kind::Over => false,
-                    Kind::Open => (ITEM.starts_with(name) && may_be_list(level, guard)) || may_be_object(name, guard),
+                || match (level.kind, name) {
+                    (Kind::List, Some(name)) => ITEM.starts_with(name),
+                    (Kind::Object, _) => guard.on(Event::Text(byte)),
+                    (Kind::Open, Some(name)) => {
+                        (ITEM.starts_with(name) && may_be_list(level, guard)) || may_be_object(name, guard)
+                    }
+                    (Kind::Over | Kind::List | Kind::Open, _) => false,
                 };
             return if fits { Step::Inside } else { Step::Dead };
         }
-        if strict && name.is_empty() {
+        if strict && name.as_ref().is_some_and(Vec::is_empty) {
             return Step::Dead;
         }
-        let name: Arc<[u8]> = std::mem::take(name).into();
+        let name: Option<Arc<[u8]>> = name.take().map(Into::into);
         let track = *track;
         if level.kind == Kind::Open {
-            level.kind = kind_of(level, &name, guard);
+            let name = name.as_deref().unwrap_or_default();
+            level.kind = kind_of(level, name, guard);
             let fits = match level.kind {
                 Kind::List => guard.on(Event::ArrayOpen) && guard.first_item(),
-                _ => {
-                    guard.on(Event::ObjectOpen)
-                        && guard.on(Event::TextOpen)
-                        && name.iter().all(|&byte| guard.on(Event::Text(byte)))
-                }
+                _ => opens_object(name, guard),
             };
             if !fits {
                 return Step::Dead;
@@ -262,7 +268,7 @@ impl Elements {
         }
         let first = level.children == 0;
         let shape = if level.kind == Kind::List {
-            if strict && *name != *ITEM {
+            if strict && name.as_deref() != Some(ITEM) {
                 return Step::Dead;
             }
             out.json(if first { b"[" } else { b"," });
@@ -274,31 +280,80 @@ impl Elements {
                 return Step::Dead;
             }
             out.json(if first { b"{\"" } else { b",\"" });
-            write(&name, out);
+            write(name.as_deref().unwrap_or_default(), out);
             out.json(b"\":");
             level.children = 1;
             track.shape(guard.shapes)
         };
         let nested = !self.quoted && guard.shapes.types(shape).meets(Types::OBJECT.or(Types::ARRAY));
-        state.open.push(Level { name: Arc::clone(&name), shape, kind: Kind::Open, children: 0 });
-        if nested { go(state, At::Around(Chosen::default())) } else { self.value(state, shape, &name, guard, out) }
+        state.open.push(Level { name: name.clone(), shape, kind: Kind::Open, children: 0 });
+        if nested {
+            go(state, At::Around(Chosen::default()))
+        } else {
+            self.value(state, shape, name.as_deref(), guard, out)
+        }
     }
 
     fn value(
         &self,
         state: &mut ElementsAt,
         shape: ShapeId,
-        name: &[u8],
+        name: Option<&[u8]>,
         guard: &mut Guard,
         out: &mut impl Out,
     ) -> Step {
         if self.quoted {
             return go(state, At::Quoted(Literal::new()));
         }
-        let closing = [&self.open[..], b"/", name, b">"].concat();
+        let ending = name.map_or_else(
+            || self.unknown_end.clone(),
+            |name| Ending(Arc::new(Finder::new([[&self.open[..], b"/", name, b">"].concat()]))),
+        );
         let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
-        go(state, At::Value(slot, Ending(Arc::new(Finder::new([closing])))))
+        go(state, At::Value(slot, ending))
     }
+
+    /// What an element that closes begins with, before its name.
+    pub(crate) fn closing(&self) -> Vec<u8> {
+        [&self.open[..], b"/"].concat()
+    }
+
+    /// Keeps no names: neither that of the element that opens, nor those of elements that are open, unless a text is
+    /// begun that may close the innermost. A text in which an element closes must not be judged then.
+    pub(crate) fn forget_names(&self, state: &mut ElementsAt, guard: &mut Guard) {
+        let ElementsAt { open, at, .. } = state;
+        if let At::Name(name, ..) = at
+            && let Some(level) = open.last_mut()
+            && let Some(known) = name
+        {
+            match level.kind {
+                Kind::Object if !known.is_empty() => *name = None,
+                // What names no item names the first key of an object.
+                Kind::Open if !ITEM.starts_with(known) && opens_object(known, guard) => {
+                    (level.kind, *name) = (Kind::Object, None);
+                }
+                _ => {}
+            }
+        }
+        let is_closing = match at {
+            At::Close(_) => true,
+            At::Around(chosen) => chosen.len() >= self.open.len(),
+            At::Value(slot, ending) => slot.held(&ending.0) >= self.open.len(),
+            At::Name(..) | At::Quoted(_) => false,
+        };
+        let kept = open.len() - usize::from(is_closing);
+        open.iter_mut().take(kept).for_each(|level| level.name = None);
+        if let At::Value(_, ending) = at
+            && !is_closing
+        {
+            *ending = self.unknown_end.clone();
+        }
+    }
+}
+
+/// The first key of an object comes, but for its end.
+fn opens_object(name: &[u8], guard: &mut Guard) -> bool {
+    guard.on(Event::ObjectOpen) && guard.on(Event::TextOpen) && name.iter().all(|&byte| guard.on(Event::Text(byte)))
 }
 
 /// An element opens here.
@@ -315,7 +370,7 @@ fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
         return Step::Dead;
     }
     let track = Track::new(guard.shapes, level.shape);
-    go(state, At::Name(Vec::new(), track, Utf8::WHOLE))
+    go(state, At::Name(Some(Vec::new()), track, Utf8::WHOLE))
 }
 
 /// Whether an element may open here.

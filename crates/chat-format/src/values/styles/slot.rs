@@ -41,6 +41,11 @@ impl Slot {
         guard.value(text, types).then_some(slot)
     }
 
+    /// Bytes that are held back, as they may begin the end.
+    pub(crate) fn held(self, finder: &Finder) -> usize {
+        finder.held(self.search).len()
+    }
+
     /// Reads a byte. `newline`: whether one may stand before the end without being part of the value.
     #[inline]
     pub(crate) fn step(

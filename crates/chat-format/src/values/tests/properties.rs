@@ -247,7 +247,7 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
     // Keys of any name differ by what is written of them, and lead on alike.
     let known = |state: &ArgsState| {
         let mut state = state.clone();
-        state.forget_names();
+        reader.forget_names(shapes, &mut state);
         state
     };
     let (mut seen, mut states) = (HashSet::from([known(&state)]), vec![(state, text.clone())]);

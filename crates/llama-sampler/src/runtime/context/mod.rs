@@ -10,6 +10,7 @@ mod preconditions;
 mod prefix;
 mod sequences;
 mod set_threads;
+mod special_tokens;
 mod thread_choice;
 mod threads;
 mod tokenizer;
