@@ -71,7 +71,7 @@ impl LiveSet {
     /// What was given to come or to go: a Trie, texts, or token sequences.
     fn values(&self, py: Python<'_>, given: &Bound<'_, PyAny>, at: &PatchedTrie) -> Result<Vec<Value>> {
         if let Ok(trie) = given.cast::<Trie>() {
-            let trie = trie.get().core();
+            let trie = trie.get().whole(py)?;
             at.base().check_alike("a change", trie)?;
             return Ok(trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect());
         }

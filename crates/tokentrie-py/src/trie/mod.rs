@@ -80,6 +80,15 @@ impl Trie {
     pub(crate) fn core(&self) -> &trie_core::Trie {
         &self.0
     }
+
+    /// The trie, for calls that look at all of it: a file that nobody verified is read whole the first time.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn whole(&self, py: Python<'_>) -> Result<&trie_core::Trie> {
+        released(py, || self.0.verified())?;
+        Ok(&self.0)
+    }
 }
 
 pub(crate) fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {
@@ -363,8 +372,9 @@ impl Trie {
     ///     path: the file.
     ///     vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was
     ///         saved for.
-    ///     verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no
-    ///         crash.
+    ///     verify: read all of it and check every checksum and array. Without it, calls that look at the whole set
+    ///         (set operations, exports, drawings, `save`, `sample`, `filter`) do so when they are first made, and
+    ///         raise TrieError for damage; walks, which read what they pass alone, then follow a wrong set.
     ///
     /// Returns:
     ///     Trie.

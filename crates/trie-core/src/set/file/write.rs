@@ -18,8 +18,8 @@ impl Trie {
     /// open keep it. `O(bytes)`.
     ///
     /// # Errors
-    /// What the operating system says, or a vocabulary without some of the tokens. The old file is as it was, and the
-    /// temporary one is gone.
+    /// What the operating system says, a vocabulary without some of the tokens, or a set from a damaged file. The old
+    /// file is as it was, and the temporary one is gone.
     pub fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
         let path = path.as_ref();
         let (header, parts) = self.image(vocabulary).map_err(|problem| problem.at(path))?;
@@ -29,7 +29,8 @@ impl Trie {
     /// The bytes of [`Trie::save`], somewhere else.
     ///
     /// # Errors
-    /// What `out` says, or a vocabulary without some of the tokens ([`io::ErrorKind::InvalidInput`]).
+    /// What `out` says, or a vocabulary without some of the tokens or a set from a damaged file
+    /// ([`io::ErrorKind::InvalidInput`]).
     pub fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
         let image = self.image(vocabulary);
         let (header, parts) = image.map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
@@ -40,6 +41,8 @@ impl Trie {
         if cfg!(target_endian = "big") {
             return Err(FileProblem::ByteOrder);
         }
+        // Damage would get checksums that are right.
+        self.verified()?;
         let store = self.store();
         vocabulary.map_or(Ok(()), |vocabulary| vocabulary.check(store.max_token))?;
         let mut parts: Parts<'_> = vec![
