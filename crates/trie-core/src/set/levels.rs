@@ -116,6 +116,6 @@ mod tests {
         // Mapped, and not verified.
         let file = tempfile::NamedTempFile::new().unwrap();
         trie.save(file.path(), None).unwrap();
-        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels(), Ok(expected));
+        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels().unwrap(), expected);
     }
 }
