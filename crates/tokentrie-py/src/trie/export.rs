@@ -159,7 +159,7 @@ impl Trie {
         if let Some(origin) = self.origin().filter(|origin| released(py, || origin.is_there())) {
             return Ok((py.get_type::<Self>().getattr("_reopen")?, origin.arguments(py)?));
         }
-        if self.core().is_weighted() {
+        if self.core().is_weighted() || self.core().fingerprint().is_some() {
             let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
             return Ok((py.get_type::<Self>().getattr("from_bytes")?, arguments));
         }

@@ -128,6 +128,7 @@ impl LiveSet {
     #[new]
     #[pyo3(signature = (trie, vocab=None))]
     fn new(trie: &Bound<'_, Trie>, vocab: Option<Py<Vocab>>) -> Result<Self> {
+        vocab.as_ref().map_or(Ok(()), |vocab| vocab.get().core().check_set(trie.get().core()))?;
         Ok(Self { now: Mutex::new(PatchedTrie::new(trie.get().core().clone())?), vocab })
     }
 

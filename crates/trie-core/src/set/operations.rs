@@ -68,10 +68,16 @@ pub enum SetError {
         other: Vec<TokenId>,
     },
     /// The same ids mean other tokens.
-    #[error("{what} of sets that were saved for two vocabularies: their fingerprints differ")]
+    #[error(
+        "{what} of sets that were made for two vocabularies, of {one} and of {other} tokens: their ids mean other texts"
+    )]
     OtherVocabulary {
         /// What it would have been.
         what: &'static str,
+        /// Tokens of the vocabulary of the first.
+        one: usize,
+        /// Of that of the second.
+        other: usize,
     },
     /// A set from a file that nobody verified, which is damaged.
     #[error(transparent)]
@@ -152,7 +158,9 @@ impl Trie {
                 builder.push(name.as_deref(), tokens);
             }
         }
-        self.like(builder, operation.what()).map(|made| made.weighed_as(&[self, other]))
+        let vocabulary = self.vocabulary().or(other.vocabulary());
+        let made = self.like(builder, operation.what())?.weighed_as(&[self, other]);
+        Ok(made.with_vocabulary(vocabulary))
     }
 
     /// That leaves of both can stand in one set, which `what` names.
@@ -160,10 +168,10 @@ impl Trie {
     /// # Errors
     /// They were saved for two vocabularies, begin at different positions of a prompt, or end with different tokens.
     pub fn check_alike(&self, what: &'static str, other: &Self) -> Result<(), SetError> {
-        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
-            && one != other
+        if let (Some(one), Some(other)) = (self.vocabulary(), other.vocabulary())
+            && one.fingerprint != other.fingerprint
         {
-            return Err(SetError::OtherVocabulary { what });
+            return Err(SetError::OtherVocabulary { what, one: one.size, other: other.size });
         }
         if self.heal_bytes() != other.heal_bytes() {
             let (one, other) = (self.heal_bytes(), other.heal_bytes());
