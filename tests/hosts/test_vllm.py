@@ -435,6 +435,11 @@ def test_what_is_found_leaves_the_work_to_what_is_named() -> None:
         found.update_state(builder.get_and_reset(1))
         assert (not found.apply(torch.zeros(1, N_VOCAB)).isfinite().all()) == works
         assert found.is_argmax_invariant() != works
+    idle = adapter.InstalledProcessor(served(v2=True, named=[NAME]), SimpleNamespace())
+    assert isinstance(idle, v2.LogitsProcessor)
+    assert idle.add_request(0, params(tokentrie="colours")) is False
+    logits = torch.zeros(1, N_VOCAB)
+    assert idle.apply(logits, None) is logits
 
 
 def test_requests_that_a_server_cannot_hold(monkeypatch: pytest.MonkeyPatch, sets: Path) -> None:
