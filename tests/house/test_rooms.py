@@ -79,7 +79,7 @@ LONG = {
     "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
     "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),
-    "python/tokentrie/integrations/torch.py": (490, "the arrays of a trie and each operation on them"),
+    "python/tokentrie/integrations/torch.py": (495, "the arrays of a trie and each operation on them"),
 }
 LONG |= {
     f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")
