@@ -11,8 +11,8 @@ use std::path::Path;
 type Parts<'a> = Vec<(Kind, &'a [u8])>;
 
 impl Trie {
-    /// Saves the trie as a `.ttrie` file; with `vocabulary`, or where the trie was made for one, the file knows what its
-    /// ids belong to.
+    /// Saves the trie as a `.ttrie` file; with `vocabulary`, or where the trie was made for one, the file knows what
+    /// its ids belong to.
     ///
     /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the
     /// same folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file
