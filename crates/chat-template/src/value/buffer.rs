@@ -56,7 +56,7 @@ impl Buffer {
         let bytes = times.saturating_mul(character.len_utf8());
         spend_bytes(bytes)?;
         self.hold(bytes)?;
-        self.text.push_foreign(&String::from_iter(std::iter::repeat_n(character, times)));
+        self.text.push_foreign(&std::iter::repeat_n(character, times).collect::<String>());
         Ok(())
     }
 

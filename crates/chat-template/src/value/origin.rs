@@ -85,7 +85,7 @@ impl TracedText {
 
     /// Returns whether the template wrote all of it.
     pub fn is_own(&self) -> bool {
-        self.text.is_empty() || *self.own() == [0..self.text.len()]
+        self.text.is_empty() || matches!(self.own(), [whole] if *whole == (0..self.text.len()))
     }
 
     /// Returns whether it begins with this text, and the template wrote that.

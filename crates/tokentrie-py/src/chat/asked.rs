@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tokentrie::chat::{ChatRequest, ReplyOptions, only_span};
-use tokentrie::run::{Call, CallOptions, Receipt, Stops};
+use tokentrie::run::{Call, CallOptions, Stops};
 use tokentrie::spec::Over;
 use trie_core::work::Limits;
 use trie_core::{LogitBias, SamplerOptions};

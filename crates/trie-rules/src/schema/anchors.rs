@@ -30,15 +30,15 @@ pub(super) struct Anchors<'a>(HashMap<&'a str, (&'a Value, usize)>);
 
 impl<'a> Anchors<'a> {
     pub(super) fn of(schema: &'a Value) -> Self {
-        let mut named = HashMap::new();
+        let mut parts = HashMap::new();
         for part in all(schema) {
             let names: HashSet<&str> =
                 ANCHORS.iter().filter_map(|key| part.get(*key).and_then(Value::as_str)).collect();
             for name in names {
-                named.entry(name).or_insert((part, 0_usize)).1 += 1;
+                parts.entry(name).or_insert((part, 0_usize)).1 += 1;
             }
         }
-        Self(named)
+        Self(parts)
     }
 
     /// How many parts have this name.

@@ -62,7 +62,7 @@ fn in_fewer_words(schema: &Value, own: Own) -> Result<SpelledOut<'static>, TooLa
     let too_large = |at: &str, keyword: &str, over: Option<Over>| {
         let (at, mut keyword) = places::place_of(schema, at, keyword);
         if schema.pointer(&at).is_none_or(|part| part.get(&keyword).is_none()) {
-            keyword = WHOLE.to_owned();
+            WHOLE.clone_into(&mut keyword);
         }
         TooLarge { at, keyword, most, over }
     };
@@ -84,12 +84,12 @@ fn in_fewer_words(schema: &Value, own: Own) -> Result<SpelledOut<'static>, TooLa
         Unheld { at, keyword }
     };
     let unheld: BTreeSet<Unheld> = front.unheld.into_iter().map(named).collect();
-    let noted = |(at, format): (String, String)| {
+    let format_note = |(at, format): (String, String)| {
         let (at, _) = places::place_of(schema, &at, "format");
         let place = if at.is_empty() { at } else { format!("at {at}: ") };
         format!("{place}no format is named {format:?}: it says nothing")
     };
-    let notes = front.notes.into_iter().map(noted).collect();
+    let notes = front.notes.into_iter().map(format_note).collect();
     Ok(SpelledOut { schema: Cow::Owned(spelled), unheld: unheld.into_iter().collect(), notes })
 }
 

@@ -163,7 +163,7 @@ impl JsonSchema {
                         keywords: here.map(|one| one.keyword.clone()).collect(),
                     });
                 }
-                _ => match measured(given, &fewer).and_then(|()| Ok(compile(fewer.into_owned(), options)))? {
+                _ => match measured(given, &fewer).map(|()| compile(fewer.into_owned(), options))? {
                     Ok(mut compiled) => {
                         unheld.append(&mut dropped);
                         for one in &mut unheld {

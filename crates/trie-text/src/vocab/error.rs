@@ -93,6 +93,12 @@ pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<()
     }
 }
 
+/// How many tokens a vocabulary has, and the beginning of what it is known by.
+fn shown(size: usize, fingerprint: &str) -> String {
+    let known: String = fingerprint.chars().take(8).collect();
+    if size == 0 { format!("{known}…") } else { format!("{known}… of {size} tokens") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,10 +120,4 @@ mod tests {
         let message = inside_vocabulary(&ids([0, 5]), 5).unwrap_err().to_string();
         assert_eq!(message, "token id 5 at position 1 is outside the vocabulary of 5 tokens");
     }
-}
-
-/// How many tokens a vocabulary has, and the beginning of what it is known by.
-fn shown(size: usize, fingerprint: &str) -> String {
-    let known: String = fingerprint.chars().take(8).collect();
-    if size == 0 { format!("{known}…") } else { format!("{known}… of {size} tokens") }
 }

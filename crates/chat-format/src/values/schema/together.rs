@@ -9,6 +9,9 @@ use std::collections::HashSet;
 use trie_core::work::spend;
 use trie_rules::schema::weight;
 
+/// Keywords whose schemas hold of the same value; the last one lists them.
+const APPLIED: [&str; 4] = ["$ref", "$dynamicRef", "$recursiveRef", "allOf"];
+
 impl<'a> Compiler<'a> {
     /// A schema with `allOf`, or with a `$ref` beside other keywords.
     pub(super) fn together(&mut self, map: &Map<String, Value>, place: &Place) -> Result<ShapeId, ShapeError> {
@@ -56,7 +59,6 @@ impl<'a> Compiler<'a> {
         if place.depth > MOST_DEPTH {
             return Err(place.error(&format!("schemas stand in each other deeper than {MOST_DEPTH}: flatten them")));
         }
-        const APPLIED: [&str; 4] = ["$ref", "$dynamicRef", "$recursiveRef", "allOf"];
         let own = || map.iter().filter(|(key, _)| !APPLIED.contains(&key.as_str()));
         self.charge(1 + own().map(|(_, value)| weight(value)).sum::<usize>(), place)?;
         let mut whole = Value::Object(own().map(|(key, value)| (key.clone(), value.clone())).collect());
