@@ -1,5 +1,6 @@
 //! Formats of chats: read from templates, held, and read back. One binary, because each is linked anew.
 
+mod after_calls;
 mod analyses;
 mod before_content;
 mod cases;

@@ -114,7 +114,7 @@ impl Analysis {
         let (messages, tools) = self.tell(messages, tools);
         let options = with_usual_variables(options.clone(), tools.as_ref());
         let messages = Data::from(&Value::Array(self.shaped_all(&messages)));
-        rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)
+        rendered(template, &messages, tools.as_ref(), &options)
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
@@ -148,12 +148,11 @@ impl Analysis {
         let (messages, tools) = self.tell(messages, tools);
         let (messages, tools) = (&messages[..], tools.as_ref());
         let usual = with_usual_variables(options.render.clone(), tools);
-        let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {
             let data = Data::from(&Value::Array(messages.to_vec()));
             let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            rendered(template, &data, tools.as_ref(), &render)
+            rendered(template, &data, tools, &render)
         };
         let shaped = self.shaped_all(messages);
         let last = messages.last().filter(|last| last["role"] == "assistant");
@@ -176,20 +175,27 @@ impl Analysis {
             Continued::Auto => content.is_empty() && !reasoning.is_empty(),
             _ => false,
         };
-        let rendered = self.rendered_last(template, before, last, tools.as_ref(), options);
+        let rendered = self.rendered_last(template, before, last, tools, options);
         prompt.push_str(&self.begun(rendered, &header, reasoning, content, only_reasoning));
         Ok((prompt, begins))
     }
 }
 
-/// The text; some templates want a list of tools also where there are none.
+/// The text; some templates want a list of tools also where there are none, or fields of tools that are optional.
 fn rendered(
     template: &ChatTemplate,
     messages: &Data,
-    tools: Option<&Data>,
+    given: Option<&Value>,
     options: &RenderOptions,
 ) -> Result<String, TemplateError> {
-    match template.render_growing(messages, tools, options) {
+    let tools = given.map(Data::from);
+    match template.render_growing(messages, tools.as_ref(), options) {
+        Err(TemplateError::Undefined { line, reason }) if given.is_some() => {
+            with_fields(template, messages, given, options).ok_or(TemplateError::Undefined { line, reason })
+        }
+        Err(TemplateError::Value { line, reason }) if given.is_some() => {
+            with_fields(template, messages, given, options).ok_or(TemplateError::Value { line, reason })
+        }
         Err(TemplateError::Value { line, reason }) if tools.is_none() => {
             let none = Data::List(Vec::new());
             let refused = |_| TemplateError::Value { line, reason };
@@ -197,6 +203,17 @@ fn rendered(
         }
         done => done,
     }
+}
+
+/// The text where optional fields of tools are there, if the template takes it.
+fn with_fields(
+    template: &ChatTemplate,
+    messages: &Data,
+    tools: Option<&Value>,
+    options: &RenderOptions,
+) -> Option<String> {
+    let filled = super::tool_fields::filled(tools?);
+    template.render_growing(messages, Some(&Data::from(&filled)), options).ok()
 }
 
 /// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.
@@ -235,7 +252,7 @@ impl Analysis {
         template: &ChatTemplate,
         before: &[Value],
         last: &Value,
-        tools: Option<&Data>,
+        tools: Option<&Value>,
         options: &PromptOptions,
     ) -> Option<(String, Needles)> {
         let needles = Needles::absent_from(&format!("{}{}", template.text(), Value::Array(before.to_vec())));

@@ -90,7 +90,7 @@ impl Analysis {
 
     /// Messages and tools as the template is given them: with tools in the system message where they are told there.
     pub(super) fn tell(&self, messages: &[Value], tools: Option<&Value>) -> (Vec<Value>, Option<Value>) {
-        let tools = tools.map(shaped::wrapped);
+        let tools = tools.map(shaped::wrapped).map(super::tool_fields::without_nulls);
         let mut messages = messages.to_vec();
         if self.told.is_some() && self.tools_in != ToolsIn::Template {
             messages = with_results_of_users(messages);
