@@ -5,6 +5,7 @@ mod analyses;
 mod before_content;
 mod cases;
 mod checked;
+mod closing_tags;
 mod dialects;
 mod everybody;
 mod held;
