@@ -120,6 +120,35 @@ class TestHeld:
         cut = chat(model, ASK, constraint=Regex("[a-z]{50}"), max_tokens=3)
         assert (cut.finish, cut.parsed, cut.invalid) == ("length", None, None)
 
+    @pytest.mark.parametrize("seed", range(4))
+    def test_a_value_that_is_whole_at_the_limit_is_whole(self, model: Model, seed: int) -> None:
+        draw = Sampling.sampled(temperature=1.0, seed=seed)
+        choices: list[Any] = [["yes", "no"], ["a red one", "a blue one"], Regex("[a-f]{5}"), {"enum": [True, "x y"]}]
+        for given in choices:
+            constraint = JsonSchema(given) if isinstance(given, dict) else given
+            whole = chat(model, ASK, constraint=constraint, sampling=draw, enable_thinking=False)
+            assert whole.stats is not None
+            # All but the token that ends the turn.
+            limit = whole.stats.tokens - 1
+            at_limit = chat(
+                model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=max(limit, 1)
+            )
+            assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "stop", whole.parsed)
+            if limit > 1:
+                cut = chat(model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=limit - 1)
+                assert (cut.finish, cut.parsed) == ("length", None)
+
+    def test_nothing_stands_before_content_where_the_prompt_closed_the_thought(self, model: Model) -> None:
+        rule = JsonSchema({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
+        for seed in range(6):
+            draw = Sampling.sampled(temperature=1.5, seed=seed)
+            message = chat(model, ASK, constraint=rule, sampling=draw, enable_thinking=False, max_tokens=120)
+            assert message.stats is not None
+            assert message.stats.reasoning_tokens == 0
+            assert message.reasoning == ""
+            if message.finish == "stop":
+                assert message.stats.tokens <= len(message.content.encode()) + 2
+
     def test_response_format(self, model: Model) -> None:
         schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
         schema["additionalProperties"] = False

@@ -223,11 +223,16 @@ impl ChatRequest {
             let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
             rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
         } else {
-            let rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
+            let mut rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
+            let must_call = matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
+            if must_call && !vocab.end_of_generation().is_empty() {
+                // After the calls nothing but the end may come.
+                rules = rules.with_end_tokens(vocab.end_of_generation())?.with_after(After::Stop)?;
+            }
             rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);
-        let parser = self.reply.parser(format.format(), &prompt)?;
+        let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
             let (template, definitions) = (format.format().template(), self.definitions.as_deref());
             let known = fingerprint(template, definitions, self.tools_in, budget, &prompt, &self.reply);
