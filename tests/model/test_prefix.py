@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -82,6 +84,106 @@ def test_calls_of_an_engine_wait_and_go_on(saved: Path, tmp_path: Path) -> None:
             held = model.load_prefix(tmp_path / f"{number}.prefix")
             out = model.generate(PROMPT, FOLDERS)
             assert (out.value, out.stats.prompt_tokens_reused) == (expected, held)
+
+
+LETTERS = [
+    BEGINNING + text + " The folder is "
+    for text in ("A bill of the power company.", "Ann asks how I am.", "The boss wants numbers.", "")
+]
+BEGINNINGS = [
+    BEGINNING,
+    BEGINNING[:60],
+    BEGINNING + "A letter",
+    LETTERS[1],
+    "Something else that is not about letters.",
+]
+"""Some begin others, one has nothing in common with them."""
+
+
+@pytest.mark.parametrize("precise", [True, False])
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_a_saved_file_holds_what_a_fresh_one_does(slots: int, precise: bool, tmp_path: Path) -> None:
+    # How many tokens are decoded at once moves the last bits; a cache that lacks some moves logits by whole numbers.
+    tolerance = 5e-3 if precise else 0.3
+    files = [tmp_path / f"fresh-{number}.prefix" for number in range(len(BEGINNINGS))]
+    rows, choices = [], []
+    with Model(n_ctx=512, precise=precise) as fresh:
+        for path, beginning in zip(files, BEGINNINGS, strict=True):
+            fresh.clear()
+            fresh.save_prefix(path, beginning)
+        for letter in LETTERS:
+            fresh.clear()
+            rows.append(fresh.logits(letter))
+            choices.append(fresh.choose(letter, FOLDERS).probabilities)
+
+    def check(model: Model, number: int) -> None:
+        assert np.allclose(model.logits(LETTERS[number]), rows[number], atol=tolerance)
+        assert np.allclose(model.choose(LETTERS[number], FOLDERS).probabilities, choices[number], atol=tolerance / 5)
+
+    for seed in range(cases(30)):
+        draw, done = random.Random(seed), []
+        with Model(n_ctx=512, precise=precise, slots=slots) as model, Model(n_ctx=512, precise=precise) as other:
+            for step in range(12):
+                kind = draw.choice(["load", "load", "save", "save", "generate", "choose", "clear"])
+                number = draw.randrange(len(BEGINNINGS) if kind in ("load", "save") else len(LETTERS))
+                done.append((kind, number))
+                if kind == "load":
+                    model.load_prefix(files[number])
+                elif kind == "generate":
+                    model.generate(LETTERS[number], FOLDERS)
+                elif kind == "choose":
+                    check(model, number)
+                elif kind == "clear":
+                    model.clear()
+                else:
+                    path = tmp_path / f"{seed}-{step}.prefix"
+                    model.save_prefix(path, BEGINNINGS[number])
+                    assert path.stat().st_size == files[number].stat().st_size, done
+                    assert other.load_prefix(path) == len(
+                        model.vocab.tokenize(BEGINNINGS[number], add_special=True, parse_special=True)
+                    )
+                    check(other, draw.randrange(len(LETTERS)))
+
+
+def test_a_file_that_holds_less_than_it_says_is_refused(saved: Path, tmp_path: Path) -> None:
+    head, short = 16 + 32, tmp_path / "short.prefix"
+    with Model(n_ctx=512, precise=True) as model:
+        model.save_prefix(short, BEGINNING[:60])
+
+    def parts(path: Path) -> tuple[bytes, list[int], bytes, bytes]:
+        body = path.read_bytes()[head:]
+        precise, first, last, tokens, state = struct.unpack_from("<IIIIQ", body, 68)
+        names = body[92 : 92 + 4 * tokens]
+        assert len(body) == 92 + 4 * tokens + state
+        return body[:68], [precise, first, last], names, body[92 + 4 * tokens :]
+
+    before, figures, names, state = parts(saved)
+    _, of_short, short_names, short_state = parts(short)
+    assert (figures[1], figures[2]) == (0, len(names) // 4 - 1)
+    assert (of_short[1], of_short[2]) == (0, len(short_names) // 4 - 1)
+    lies = [
+        (figures, names, short_state),  # as version 1 could be
+        (of_short, short_names, state),
+        (of_short, names, short_state),
+        (figures, short_names, state),
+        ([1, 1, figures[2]], names, state),
+        ([1, 0, figures[2] - 1], names, state),
+        ([1, 0, 2**32 - 1], names, state),
+        ([1, figures[2] + 1, figures[2]], names, state),
+        (figures, names, state[: len(state) // 2]),
+        (figures, names, b""),
+    ]
+    path = tmp_path / "lies.prefix"
+    for slots in (1, 2):
+        with Model(n_ctx=512, precise=True, slots=slots) as model:
+            expected = model.logits(PROMPT)
+            for lie, of_tokens, of_state in lies:
+                size = struct.pack("<IIIIQ", *lie, len(of_tokens) // 4, len(of_state))
+                body = before + size + of_tokens + of_state
+                path.write_bytes(b"tokentrie-prefix" + hashlib.sha256(body).digest() + body)
+                with pytest.raises(ModelError, match=r"position|does not take it"):
+                    model.load_prefix(path)
+                assert np.allclose(model.logits(PROMPT), expected, atol=0.05)
 
 
 def test_a_prefix_that_is_longer_or_other_than_a_prompt(saved: Path) -> None:

@@ -10,6 +10,7 @@ import pickle
 import random
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -193,6 +194,74 @@ def test_tokens_and_masks_of_a_resealed_receipt_are_those_of_the_constraint(mode
             tried += 1
             with pytest.raises(ReceiptError, match=r"steps\[\d+\]"):
                 verify_receipt(other, constraint, vocab=model.vocab, key=key)
+
+
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**64, -(2**64), 10**400, 1.5, -0.0, 1e308,
+    float("nan"), float("inf"), "", "x", "\ud800", "\0" * 100, "00" * 32, [], [[]], [0], [-1], [2**40], [True], ["x"],
+    [None], {}, {"a": 1}, [{}], b"x", object(), {1, 2}, (1, 2), [1] * 3000,
+]  # fmt: skip
+
+
+def places(of: Any) -> Iterator[tuple[Any, Any]]:
+    """Every list or dict inside, with each of its keys."""
+    for key, value in of.items() if isinstance(of, dict) else enumerate(of):
+        yield of, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+def test_a_forged_field_of_any_kind_is_a_receipt_error(model: Model) -> None:
+    draw, tried = random.Random(3), 0
+    while tried < cases(6000):
+        receipt, constraint, key = made(draw, model)
+        for _ in range(20):
+            other = copy.deepcopy(receipt)
+            for _ in range(draw.choice([1, 1, 2])):
+                inside, at = draw.choice(list(places(other)))
+                if draw.random() < 0.15:
+                    del inside[at]
+                else:
+                    inside[at] = draw.choice(ODD)
+            with suppress(Exception):
+                other["seal"] = sealed(other, key)
+            if other == receipt:
+                continue
+            tried += 1
+            # What the seal alone says may be any: without a key, shares are the word of who seals.
+            with suppress(ReceiptError):
+                verify_receipt(other, constraint, vocab=model.vocab, key=key)
+    for text in ("\ud800", "", "{", "null", "[]", "1", "{}", b"\xff", '{"receipt": 1e999}', {1: object()}):
+        with pytest.raises(ReceiptError, match="no receipt"):
+            verify_receipt(text, None, vocab=model.vocab)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ends_that_no_generation_has_are_refused(model: Model, name: str) -> None:
+    """With a seal that fits: the option that would have been refused is no receipt either."""
+    constraint = constraints(model)[name]
+    receipt = model.generate("A: ", constraint, receipt=True, max_tokens=12).receipt
+    assert receipt is not None
+    for end_tokens, free in (
+        ([], False),
+        ([5], False),
+        ([2**31 - 1], False),
+        (None, True),
+        ([5], True),
+        ([5] * 99, True),
+    ):
+        other = receipt | {"end_tokens": end_tokens, "free": free}
+        other["seal"] = sealed(other, None)
+        if name == "free" and end_tokens is None:
+            verify_receipt(other, constraint, vocab=model.vocab)  # nothing follows free text but free text
+            continue
+        with suppress(ReceiptError):
+            verify_receipt(other, constraint, vocab=model.vocab)
+    if name == "free":
+        other = receipt | {"end_tokens": [5], "free": False}
+        other["seal"] = sealed(other, None)
+        with pytest.raises(ReceiptError):
+            verify_receipt(other, constraint, vocab=model.vocab)
 
 
 def test_shares_and_masks_are_those_of_the_rows(model: Model) -> None:

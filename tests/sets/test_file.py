@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
+import re
 import signal
 import struct
 import subprocess
@@ -20,7 +22,7 @@ import pytest
 import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import Model, Sampler, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieError, Vocab, VocabularyError
 from tokentrie.cli import main
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=20)
@@ -406,3 +408,101 @@ def test_a_set_for_another_vocabulary_is_refused_wherever_it_is_used(tmp_path: P
         with pytest.raises(tokentrie.VocabularyError, match="vocabular"):
             use()
     assert len(trie | Trie.from_sequences([[99]])) == 3
+
+
+def of_strings(vocab: Vocab, folder: Path, **options: Any) -> Trie:
+    return Trie.from_strings(vocab, ["a", "ab", "ba"], **options)
+
+
+def saved_and_opened(vocab: Vocab, folder: Path) -> Trie:
+    of_strings(vocab, folder).save(path := folder / "plain.ttrie")
+    return Trie.open(path)
+
+
+def streamed(vocab: Vocab, folder: Path) -> Trie:
+    return Trie.from_strings(vocab, iter(["a", "ab"]), path=folder / "streamed.ttrie")
+
+
+KINDS: dict[str, Callable[[Vocab, Path], Any]] = {
+    "strings": of_strings,
+    "all tokenizations": lambda vocab, folder: of_strings(vocab, folder, tokenization="all"),
+    "open end": lambda vocab, folder: of_strings(vocab, folder, open_end=True),
+    "stream": lambda vocab, folder: Trie.from_strings(vocab, iter(["a", "ab"])),
+    "streamed into a file": streamed,
+    "sequences": lambda vocab, folder: Trie.from_sequences([[97], [98, 97]], ["x", "y"], vocab),
+    "table": lambda vocab, folder: Trie.from_sequences(np.array([[97, 98], [98, 97]]), vocab=vocab),
+    "saved without a vocabulary": saved_and_opened,
+    "bytes": lambda vocab, folder: Trie.from_bytes(of_strings(vocab, folder).to_bytes()),
+    "pickled": lambda vocab, folder: pickle.loads(pickle.dumps(of_strings(vocab, folder))),
+    "pickled with ends": lambda vocab, folder: pickle.loads(
+        pickle.dumps(of_strings(vocab, folder).with_end_tokens([5]))
+    ),
+    "union": lambda vocab, folder: Trie.from_sequences([[99]], ["c"]) | of_strings(vocab, folder),
+    "selected": lambda vocab, folder: of_strings(vocab, folder).filter([True, False, True]),
+    "sampled": lambda vocab, folder: of_strings(vocab, folder).sample(2, seed=1),
+    "filtered": lambda vocab, folder: of_strings(vocab, folder).filtered(deny=[0]),
+    "of filtered": lambda vocab, folder: of_strings(vocab, folder).filtered(deny=[0]).to_trie(),
+    "live": lambda vocab, folder: tokentrie.LiveSet(of_strings(vocab, folder), vocab),
+    "of live": lambda vocab, folder: tokentrie.LiveSet(of_strings(vocab, folder), vocab).to_trie(),
+    "gated": lambda vocab, folder: tokentrie.ThinkGate([5], [6], then=of_strings(vocab, folder)),
+}
+OF_MODELS: dict[str, Callable[[tokentrie.Model, Any], Any]] = {
+    "generate": lambda model, given: model.generate("x", given, max_tokens=30),
+    "no skip": lambda model, given: model.generate("x", given, skip_ahead=False, max_tokens=30),
+    "choose": lambda model, given: model.choose("x", given),
+    "choose many": lambda model, given: list(model.choose_many(["x"], given)),
+    "sampler": lambda model, given: OF_VOCABULARIES["sampler"](model.vocab, given),
+    "after": lambda model, given: model.generate("x", tokentrie.Sequence(given, tokentrie.Integer(0, 9))),
+}
+OF_VOCABULARIES: dict[str, Callable[[Vocab, Any], Any]] = {
+    "sampler": lambda vocab, given: tokentrie.Sampler(vocab, given),
+    "batch": lambda vocab, given: tokentrie.Batch(given, 2, vocab=vocab),
+    "live": lambda vocab, given: tokentrie.LiveSet(given, vocab),
+    "choose": lambda vocab, given: tokentrie.choose(
+        lambda rows: np.zeros((len(rows), len(vocab)), np.float32), given, vocab=vocab
+    ),
+}
+
+
+def told(use: Callable[[], Any]) -> str:
+    """What is refused, as a class and a sentence."""
+    try:
+        use()
+    except (TypeError, TokenTrieError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_made_for_one_vocabulary_is_refused_with_another(kind: str, tmp_path: Path) -> None:
+    refused = r"VocabularyError: .*another vocabulary, \w{8}… of \d+ tokens, .* of \d+ tokens"
+    with tokentrie.Model(n_threads=1) as model:
+        # As many tokens, which mean other texts.
+        other = Vocab.from_tokens([model.vocab[(token + 7) % len(model.vocab)] for token in range(len(model.vocab))])
+        foreign, tried = KINDS[kind](model.vocab, tmp_path), 0
+        tokentrie.Sampler(len(model.vocab), foreign)
+        for name, use in OF_VOCABULARIES.items():
+            if not told(lambda use=use: use(model.vocab, foreign)):
+                assert re.search(refused, told(lambda use=use: use(other, foreign))), name
+                tried += 1
+        assert tried > 0
+        # A vocabulary without a tokenizer cannot make all of them.
+        made: list[Any] = []
+        told(lambda: made.append(KINDS[kind](other, tmp_path)))
+        for own in made:
+            for name, use in OF_MODELS.items():
+                if not told(lambda use=use: use(model, foreign)):
+                    assert re.search(refused, told(lambda use=use, own=own: use(model, own))), name
+
+
+def test_bare_ids_are_of_any_vocabulary() -> None:
+    trie = Trie.from_sequences([[1], [2, 3]], vocab=10)
+    assert trie.fingerprint is None
+    for pieces in ([b"a", b"b", b"c", b"d"], [b"x", b"y", b"z", b"w", b"v"]):
+        tokentrie.Sampler(Vocab.from_tokens(pieces), trie)
+    vocab, other = Vocab.from_tokens([b"a", b"b"]), Vocab.from_tokens([b"b", b"a"])
+    trie = Trie.from_strings(vocab, ["ab"], tokenization="all")
+    assert trie == Trie.from_bytes(trie.to_bytes())
+    with pytest.raises(VocabularyError, match="another vocabulary"):
+        trie.to_bytes(other)

@@ -13,7 +13,7 @@ use trie_core::work;
 /// Args:
 ///     bytes: of what is made and of the memory in which it is made, about; 0 to 2**62.
 ///     steps: turns of loops, each of some ten to some hundred nanoseconds; 0 to 2**62.
-///     seconds: wall-clock time; from 0 up.
+///     seconds: processor time, of all threads that work for it together; from 0 up.
 ///
 /// Raises:
 ///     OptionError: a number is out of range.

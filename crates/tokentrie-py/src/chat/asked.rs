@@ -9,9 +9,8 @@ use crate::convert::words::unsigned;
 use crate::errors::{Error, Result};
 use crate::rule::of_user::UserRule;
 use crate::spec::payloads::Cache;
-use crate::spec::receipt::{data, key_of, read_once};
+use crate::spec::receipt::{data, key_of, read_once, read_receipt};
 use crate::spec::{Around, as_object};
-use crate::trie::payload::with_text;
 use crate::vocab::Vocab;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -131,7 +130,7 @@ impl ChatFormat {
         template_variables: Option<&Bound<'py, PyDict>>,
     ) -> Result<()> {
         let key = key_of(key)?;
-        let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
+        let receipt = read_receipt(receipt)?;
         let Some(vocab) = vocab.cloned().or_else(|| self.vocab(py)) else {
             let message = "vocab is not given, and the format knows none: give the model's, such as Model.vocab";
             return Err(PyTypeError::new_err(message).into());

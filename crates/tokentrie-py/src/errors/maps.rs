@@ -73,6 +73,7 @@ impl From<SetError> for Error {
     fn from(error: SetError) -> Self {
         match error {
             SetError::Build(error) => error.into(),
+            SetError::Damaged(problem) => problem.into(),
             SetError::OtherVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
             SetError::Empty { .. }
             | SetError::HalfNamed { .. }
@@ -80,6 +81,13 @@ impl From<SetError> for Error {
             | SetError::Healed { .. }
             | SetError::EndTokens { .. } => Class::Trie.error(error.to_string()),
         }
+    }
+}
+
+/// Of a set in memory: what was asked of its file was asked before.
+impl From<FileProblem> for Error {
+    fn from(problem: FileProblem) -> Self {
+        Class::Trie.error(format!("{problem} (Trie.open with verify=True finds it earlier)"))
     }
 }
 

@@ -70,11 +70,22 @@ pub(crate) fn key_of(key: Option<&Bound<'_, PyAny>>) -> Result<Option<Vec<u8>>> 
 
 impl From<ReceiptError> for Error {
     fn from(error: ReceiptError) -> Self {
-        match error {
-            ReceiptError::Generate(error) => error.into(),
-            error => Class::Receipt.error(error.to_string()),
-        }
+        Class::Receipt.error(error.to_string())
     }
+}
+
+/// The receipt of a dict or of JSON text.
+///
+/// # Errors
+/// `ReceiptError` for what is no receipt, `TypeError` for other types.
+pub(crate) fn read_receipt(given: &Bound<'_, PyAny>) -> Result<Receipt> {
+    with_text(given, |text| Ok(Receipt::from_json(text)?)).map_err(|error| match error {
+        Error::Ours(Class::Payload, message) => {
+            let message = message.strip_prefix("payload: ").unwrap_or(&message);
+            Class::Receipt.error(format!("no receipt: {message}"))
+        }
+        other => other,
+    })
 }
 
 /// Checks a receipt of `Model.generate(receipt=True)` without the model.
@@ -107,7 +118,7 @@ pub(crate) fn verify_receipt(
 ) -> Result<()> {
     let py = receipt.py();
     let key = key_of(key)?;
-    let receipt = with_text(receipt, |text| Ok(Receipt::from_json(text)?))?;
+    let receipt = read_receipt(receipt)?;
     let vocab = vocab.get().core();
     let given = constraint.map(|given| read_once(as_object(given)?)).transpose()?;
     receipt.check_seal(data(given.as_ref()).as_ref(), vocab, key.as_deref())?;

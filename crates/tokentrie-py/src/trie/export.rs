@@ -17,8 +17,9 @@ use trie_core::{FileOptions, LeafId, OutlineLimits};
 impl Trie {
     /// list[str] | None: the names of all leaves in order, where names were given.
     #[getter]
-    fn names(&self) -> Option<Vec<Cow<'_, str>>> {
-        (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
+    fn names(&self, py: Python<'_>) -> Result<Option<Vec<Cow<'_, str>>>> {
+        let trie = self.whole(py)?;
+        Ok((0..trie.len() as u32).map(|leaf| trie.name(LeafId::new(leaf))).collect())
     }
 
     /// All token sequences in order as arrays, without names. Cost: one pass over the nodes.
@@ -42,7 +43,7 @@ impl Trie {
     ///     ([2, 5, 6], [0, 1, 3])
     #[pyo3(signature = (*, table=false))]
     fn to_numpy<'py>(&self, py: Python<'py>, table: bool) -> Result<Bound<'py, PyAny>> {
-        let (tokens, offsets) = self.flat(py);
+        let (tokens, offsets) = self.flat(py)?;
         if !table {
             return Ok((tokens, offsets).into_pyobject(py)?.into_any());
         }
@@ -114,9 +115,10 @@ impl Trie {
     #[pyo3(signature = (vocab=None))]
     fn to_bytes<'py>(&self, py: Python<'py>, vocab: Option<VocabArg<'_>>) -> Result<Bound<'py, PyBytes>> {
         let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
+        let trie = self.whole(py)?;
         let bytes = released(py, || {
             let mut bytes = Vec::new();
-            self.core().write_to(&mut bytes, vocabulary).map(|()| bytes)
+            trie.write_to(&mut bytes, vocabulary).map(|()| bytes)
         });
         // Nothing else can go wrong in memory.
         Ok(PyBytes::new(py, &bytes.map_err(|error| Class::Vocabulary.error(error.to_string()))?))
@@ -157,7 +159,7 @@ impl Trie {
         if let Some(origin) = self.origin().filter(|origin| released(py, || origin.is_there())) {
             return Ok((py.get_type::<Self>().getattr("_reopen")?, origin.arguments(py)?));
         }
-        if self.core().is_weighted() {
+        if self.core().is_weighted() || self.core().fingerprint().is_some() {
             let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
             return Ok((py.get_type::<Self>().getattr("from_bytes")?, arguments));
         }
@@ -171,8 +173,8 @@ impl Trie {
             let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
             return Ok((class.getattr("from_bytes")?, arguments));
         }
-        let (tokens, offsets) = self.flat(py);
-        let arguments = (tokens, offsets, self.names(), self.core().heal_bytes()).into_pyobject(py)?;
+        let (tokens, offsets) = self.flat(py)?;
+        let arguments = (tokens, offsets, self.names(py)?, self.core().heal_bytes()).into_pyobject(py)?;
         Ok((class.getattr("from_numpy")?, arguments))
     }
 
@@ -206,7 +208,7 @@ impl Trie {
     ///     'root ::= ("list_files" | "open_file")\n'
     #[pyo3(signature = (vocab=None))]
     fn to_gbnf(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
         released(py, || Ok(rendered::grammar(trie, vocab)?.gbnf()?))
     }
 
@@ -230,7 +232,7 @@ impl Trie {
     ///     'open(?:er)?'
     #[pyo3(signature = (vocab=None))]
     fn to_regex(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
         released(py, || Ok(rendered::grammar(trie, vocab)?.regex()))
     }
 
@@ -257,7 +259,7 @@ impl Trie {
         py: Python<'py>,
         vocab: Option<PyRef<'py, Vocab>>,
     ) -> Result<Bound<'py, PyDict>> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
         let texts = released(py, || rendered::distinct(trie, vocab))?;
         let schema = PyDict::new(py);
         schema.set_item("type", "string")?;
@@ -372,13 +374,13 @@ impl Trie {
         max_children: Option<i64>,
         draw: fn(&trie_core::Trie, Option<&trie_text::Vocab>, OutlineLimits) -> Result<String>,
     ) -> Result<String> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
         let limits = limits(trie, max_depth, max_children)?;
         released(py, || draw(trie, vocab, limits))
     }
 
-    fn flat<'py>(&self, py: Python<'py>) -> Flat<'py> {
-        let trie = self.core();
+    fn flat<'py>(&self, py: Python<'py>) -> Result<Flat<'py>> {
+        let trie = self.whole(py)?;
         let (tokens, offsets) = released(py, || {
             let (mut tokens, mut offsets) = (Vec::new(), Vec::with_capacity(trie.len() + 1));
             offsets.push(0);
@@ -389,7 +391,7 @@ impl Trie {
             }
             (tokens, offsets)
         });
-        (id_array(py, tokens.into_iter()), PyArray1::from_vec(py, offsets))
+        Ok((id_array(py, tokens.into_iter()), PyArray1::from_vec(py, offsets)))
     }
 }
 

@@ -71,7 +71,7 @@ impl LiveSet {
     /// What was given to come or to go: a Trie, texts, or token sequences.
     fn values(&self, py: Python<'_>, given: &Bound<'_, PyAny>, at: &PatchedTrie) -> Result<Vec<Value>> {
         if let Ok(trie) = given.cast::<Trie>() {
-            let trie = trie.get().core();
+            let trie = trie.get().whole(py)?;
             at.base().check_alike("a change", trie)?;
             return Ok(trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect());
         }
@@ -128,6 +128,7 @@ impl LiveSet {
     #[new]
     #[pyo3(signature = (trie, vocab=None))]
     fn new(trie: &Bound<'_, Trie>, vocab: Option<Py<Vocab>>) -> Result<Self> {
+        vocab.as_ref().map_or(Ok(()), |vocab| vocab.get().core().check_set(trie.get().core()))?;
         Ok(Self { now: Mutex::new(PatchedTrie::new(trie.get().core().clone())?), vocab })
     }
 

@@ -80,6 +80,15 @@ impl Trie {
     pub(crate) fn core(&self) -> &trie_core::Trie {
         &self.0
     }
+
+    /// The trie, for calls that look at all of it: a file that nobody verified is read whole the first time.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn whole(&self, py: Python<'_>) -> Result<&trie_core::Trie> {
+        released(py, || self.0.verified())?;
+        Ok(&self.0)
+    }
 }
 
 pub(crate) fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {
@@ -121,10 +130,11 @@ impl Trie {
     #[pyo3(signature = (payload, path=None, *, vocab=None))]
     fn from_payload(payload: &Bound<'_, PyAny>, path: Option<&str>, vocab: Option<VocabArg<'_>>) -> Result<Self> {
         let py = payload.py();
+        let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
         let n_vocab = vocab.as_ref().map(VocabArg::size);
         let read = with_text(payload, |text| Ok(released(py, || Payload::from_json(text, n_vocab))?))?;
         warn_dropped(py, &read.report, n_vocab.unwrap_or_default())?;
-        Ok(Self::new(read.trie(path)?.clone()))
+        Ok(Self::new(read.trie(path)?.clone().with_vocabulary(vocabulary)))
     }
 
     /// Builds a trie from token sequences. Cost: O(n log n).
@@ -173,9 +183,11 @@ impl Trie {
             && let Some(table) = Table::read(sequences)
         {
             table.check_inside(n_vocab.unwrap_or(usize::MAX))?;
-            return Ok(Self::new(apart(py, move || table.build())??));
+            let trie = apart(py, move || table.build())??;
+            return Ok(Self::new(trie.with_vocabulary(vocabulary)));
         }
-        Ok(Self::of_file(stream::sequences(sequences, names, n_vocab, target)?))
+        let (trie, origin) = stream::sequences(sequences, names, n_vocab, target)?;
+        Ok(Self::of_file((trie.with_vocabulary(vocabulary), origin)))
     }
 
     /// Builds a trie from texts; they become the names.
@@ -253,7 +265,7 @@ impl Trie {
         }
         if plain && !(target.is_plain() && values.hasattr("__len__")?) {
             let ((trie, origin), report) = stream::texts(vocab, values, &texts, target)?;
-            return Ok(Self(trie, Some(Report::Texts(report)), origin));
+            return Ok(Self(trie.with_vocabulary(Some(vocab.id())), Some(Report::Texts(report)), origin));
         }
         let values = strings::list(values)?;
         let made = if kind == Tokenization::Canonical {
@@ -363,8 +375,9 @@ impl Trie {
     ///     path: the file.
     ///     vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was
     ///         saved for.
-    ///     verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no
-    ///         crash.
+    ///     verify: read all of it and check every checksum and array. Without it, calls that look at the whole set
+    ///         (set operations, exports, drawings, `save`, `sample`, `filter`) do so when they are first made, and
+    ///         raise TrieError for damage; walks, which read what they pass alone, then follow a wrong set.
     ///
     /// Returns:
     ///     Trie.
@@ -392,8 +405,9 @@ impl Trie {
         self.0.len()
     }
 
-    /// str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie is from a file that
-    /// was saved for one. It is refused with another vocabulary.
+    /// str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie was made for a Vocab or
+    /// is from a file that was saved for one; None for bare ids. It is refused with another vocabulary. Files, pickles
+    /// and set operations keep it.
     #[getter]
     fn fingerprint(&self) -> Option<&str> {
         self.core().fingerprint()

@@ -127,7 +127,7 @@ fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Ve
         inside(trie, vocab)?;
     }
     let mut boxes = Vec::new();
-    for (number, node) in trie.outline(limits).iter().enumerate() {
+    for (number, node) in trie.outline(limits)?.iter().enumerate() {
         boxes.push(Drawn {
             id: format!("n{number}"),
             parent: node.parent,

@@ -141,9 +141,9 @@ impl Trie {
     ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
     ///     >>> a.issubset(b)
     ///     True
-    fn issubset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
-        let (one, other) = (self.core(), other.core());
-        released(py, || one.is_subset(other))
+    fn issubset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
+        let (one, other) = (self.whole(py)?, other.whole(py)?);
+        Ok(released(py, || one.is_subset(other)))
     }
 
     /// Whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
@@ -158,9 +158,9 @@ impl Trie {
     ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
     ///     >>> a.issuperset(b)
     ///     False
-    fn issuperset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
-        let (one, other) = (self.core(), other.core());
-        released(py, || other.is_subset(one))
+    fn issuperset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
+        let (one, other) = (self.whole(py)?, other.whole(py)?);
+        Ok(released(py, || other.is_subset(one)))
     }
 
     /// Whether no leaf is in both. Names do not count.
@@ -177,9 +177,9 @@ impl Trie {
     ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
     ///     >>> a.isdisjoint(b)
     ///     False
-    fn isdisjoint(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
-        let (one, other) = (self.core(), other.core());
-        released(py, || one.is_disjoint(other))
+    fn isdisjoint(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
+        let (one, other) = (self.whole(py)?, other.whole(py)?);
+        Ok(released(py, || one.is_disjoint(other)))
     }
 
     // All comparisons share one slot of the class and must stand in one place.
@@ -187,20 +187,20 @@ impl Trie {
         other.cast::<Self>().is_ok_and(|other| self.core() == other.get().core())
     }
 
-    fn __le__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
+    fn __le__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
         self.issubset(py, other)
     }
 
-    fn __ge__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
+    fn __ge__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
         self.issuperset(py, other)
     }
 
-    fn __lt__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
-        self.core().len() < other.core().len() && self.issubset(py, other)
+    fn __lt__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
+        Ok(self.core().len() < other.core().len() && self.issubset(py, other)?)
     }
 
-    fn __gt__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
-        self.core().len() > other.core().len() && self.issuperset(py, other)
+    fn __gt__(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<bool> {
+        Ok(self.core().len() > other.core().len() && self.issuperset(py, other)?)
     }
 
     /// The leaves that begin with a prefix, in order. A leaf that is the prefix itself comes first.
@@ -307,7 +307,7 @@ impl Trie {
             let leaf = (Leaf::from(leaf),).into_pyobject(keep.py())?;
             Ok(called(keep, &leaf, None)?.is_truthy()?)
         };
-        self.core().leaves().map(ask).collect()
+        self.whole(keep.py())?.leaves().map(ask).collect()
     }
 
     fn mask(&self, keep: &Bound<'_, PyAny>) -> Result<Vec<bool>> {

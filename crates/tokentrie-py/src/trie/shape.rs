@@ -6,16 +6,16 @@ use crate::trie::Trie;
 use crate::trie::export::limits;
 use pyo3::prelude::*;
 use std::borrow::Cow;
-use trie_core::{Level, OutlineNode, TokenId};
+use trie_core::{Level, OutlineNode, SetError, TokenId};
 
 /// Nodes, leaves, choices, most children, steps and forced steps of every depth, the root's first. O(nodes).
 #[pyfunction]
 #[pyo3(name = "_levels")]
-pub(crate) fn levels(py: Python<'_>, trie: PyRef<'_, Trie>) -> Vec<[usize; 6]> {
+pub(crate) fn levels(py: Python<'_>, trie: PyRef<'_, Trie>) -> Result<Vec<[usize; 6]>> {
     let trie = trie.core();
-    let levels = released(py, || trie.levels());
+    let levels = released(py, || trie.levels())?;
     let row = |at: Level| [at.nodes, at.leaves, at.choices, at.most_children, at.steps, at.forced_steps];
-    levels.into_iter().map(row).collect()
+    Ok(levels.into_iter().map(row).collect())
 }
 
 /// Number of the parent, tokens, whether a leaf ends, its name, leaves at and below, hidden branches and their leaves.
@@ -39,5 +39,5 @@ pub(crate) fn outline(
         let run = node.run.into_iter().map(TokenId::as_i32).collect();
         (node.parent, run, node.leaf.is_some(), name, node.leaves, node.hidden_children, node.hidden_leaves)
     };
-    Ok(released(py, || trie.outline(limits).into_iter().map(drawn).collect()))
+    Ok(released(py, || Ok::<_, SetError>(trie.outline(limits)?.into_iter().map(drawn).collect()))?)
 }

@@ -186,8 +186,8 @@ pub enum ReceiptError {
         /// Which token.
         step: usize,
     },
-    /// What the constraint cannot do after this prompt.
-    #[error(transparent)]
+    /// What no generation inside the constraint has, such as another prompt, end or end tokens than it can have.
+    #[error("the receipt says what no generation inside the constraint has: {0}")]
     Generate(#[from] GenerateError),
 }
 

@@ -1,6 +1,7 @@
 //! The shape of a trie, depth by depth.
 
 use crate::set::ids::NodeId;
+use crate::set::operations::SetError;
 use crate::set::trie::{Cursor, Trie};
 
 /// What one depth of a trie looks like. A step leads to a node; it counts once for each leaf at or below that.
@@ -23,20 +24,24 @@ pub struct Level {
 impl Trie {
     /// The root's level and all below it. `O(nodes)`. Of the canonical sequences, where several stand for one leaf.
     ///
+    /// # Errors
+    /// A damaged file that nobody verified.
+    ///
     /// ```
     /// use trie_core::{TokenId, Trie};
     /// let mut builder = Trie::builder();
     /// for row in [[1, 2], [1, 3]] {
     ///     builder.push(None, &row.map(|id| TokenId::new(id).unwrap()));
     /// }
-    /// let levels = builder.build()?.levels();
+    /// let levels = builder.build()?.levels()?;
     /// let shape: Vec<_> = levels.iter().map(|level| (level.nodes, level.choices)).collect();
     /// assert_eq!(shape, [(1, 0), (1, 1), (2, 0)]);
-    /// # Ok::<(), trie_core::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn levels(&self) -> Vec<Level> {
+    pub fn levels(&self) -> Result<Vec<Level>, SetError> {
+        self.verified()?;
         if !self.is_tree() {
-            return self.canonical().map_or_else(|_| Vec::new(), |tree| tree.levels());
+            return self.canonical()?.levels();
         }
         let children = |node: usize| {
             let (first, tokens) = self.store().family(NodeId(node as u32));
@@ -47,7 +52,7 @@ impl Trie {
             let deeper = depth[node] + 1;
             depth[children(node)].fill(deeper);
         }
-        // Of a file that nobody verified, whether a leaf ends depends on the depth too.
+        // Of a file that may change, whether a leaf ends depends on the depth too.
         let ends = |node: usize| self.is_terminal(Cursor::at(NodeId(node as u32), depth[node]));
         // Children are numbered after their parents: backwards, what is below a node is known before it is asked for.
         let mut below = vec![0usize; self.nodes()];
@@ -75,7 +80,7 @@ impl Trie {
             next.steps = next.steps.saturating_add(steps);
             next.forced_steps = next.forced_steps.saturating_add(if choice { 0 } else { steps });
         }
-        levels
+        Ok(levels)
     }
 }
 
@@ -91,7 +96,7 @@ mod tests {
             builder.push(None, &tokens.iter().filter_map(|&id| TokenId::new(id)).collect::<Vec<_>>());
         }
         let trie = builder.build().unwrap();
-        let levels = trie.levels();
+        let levels = trie.levels().unwrap();
         let level = |nodes, leaves, choices, most_children, steps, forced_steps| Level {
             nodes,
             leaves,
@@ -111,6 +116,6 @@ mod tests {
         // Mapped, and not verified.
         let file = tempfile::NamedTempFile::new().unwrap();
         trie.save(file.path(), None).unwrap();
-        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels(), expected);
+        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels().unwrap(), expected);
     }
 }

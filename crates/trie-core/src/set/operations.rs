@@ -4,6 +4,7 @@
 //! both, nothing is hashed. Only token sequences decide what is equal.
 
 use crate::set::builder::{BuildError, TrieBuilder};
+use crate::set::file::FileProblem;
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::{Cursor, Trie};
 use std::borrow::Cow;
@@ -67,11 +68,20 @@ pub enum SetError {
         other: Vec<TokenId>,
     },
     /// The same ids mean other tokens.
-    #[error("{what} of sets that were saved for two vocabularies: their fingerprints differ")]
+    #[error(
+        "{what} of sets that were made for two vocabularies, of {one} and of {other} tokens: their ids mean other texts"
+    )]
     OtherVocabulary {
         /// What it would have been.
         what: &'static str,
+        /// Tokens of the vocabulary of the first.
+        one: usize,
+        /// Of that of the second.
+        other: usize,
     },
+    /// A set from a file that nobody verified, which is damaged.
+    #[error(transparent)]
+    Damaged(#[from] FileProblem),
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -125,7 +135,7 @@ impl Trie {
     ///
     /// # Errors
     /// An empty result; a union or symmetric difference of a side with names and one without; a side that
-    /// is no tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
+    /// is no tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
             return Err(SetError::NotATree { what: operation.what() });
@@ -134,6 +144,7 @@ impl Trie {
             return Err(SetError::HalfNamed { what: operation.what() });
         }
         self.check_alike(operation.what(), other)?;
+        [self, other].into_iter().try_for_each(Self::verified)?;
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
         while let Some(whose) = merge.next() {
@@ -147,7 +158,9 @@ impl Trie {
                 builder.push(name.as_deref(), tokens);
             }
         }
-        self.like(builder, operation.what()).map(|made| made.weighed_as(&[self, other]))
+        let vocabulary = self.vocabulary().or(other.vocabulary());
+        let made = self.like(builder, operation.what())?.weighed_as(&[self, other]);
+        Ok(made.with_vocabulary(vocabulary))
     }
 
     /// That leaves of both can stand in one set, which `what` names.
@@ -155,10 +168,10 @@ impl Trie {
     /// # Errors
     /// They were saved for two vocabularies, begin at different positions of a prompt, or end with different tokens.
     pub fn check_alike(&self, what: &'static str, other: &Self) -> Result<(), SetError> {
-        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
-            && one != other
+        if let (Some(one), Some(other)) = (self.vocabulary(), other.vocabulary())
+            && one.fingerprint != other.fingerprint
         {
-            return Err(SetError::OtherVocabulary { what });
+            return Err(SetError::OtherVocabulary { what, one: one.size, other: other.size });
         }
         if self.heal_bytes() != other.heal_bytes() {
             let (one, other) = (self.heal_bytes(), other.heal_bytes());
@@ -191,11 +204,12 @@ impl Trie {
     /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
     ///
     /// # Errors
-    /// None is wanted, or this is no tree.
+    /// None is wanted, or this is no tree, or from a damaged file.
     pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
         if !self.is_tree() {
             return Err(SetError::NotATree { what: "a selection" });
         }
+        self.verified()?;
         let mut builder = Self::builder();
         let mut walk = self.in_order();
         while let Some(leaf) = walk.advance() {
@@ -207,7 +221,8 @@ impl Trie {
     }
 
     /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step
-    /// down or sideways at a time, `O(nodes)` for all of them.
+    /// down or sideways at a time, `O(nodes)` for all of them. Of a damaged file that nobody verified, some leaves, and
+    /// never more than the trie says it has.
     pub fn in_order(&self) -> LeafWalk<'_> {
         self.in_order_below(Cursor::ROOT)
     }
@@ -215,7 +230,8 @@ impl Trie {
     /// The leaves at and below a position, with their tokens from there on. A leaf that ends there has none.
     pub(crate) fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
         let range = self.leaves_below(at);
-        LeafWalk { trie: self, tokens: Vec::new(), open: vec![(at, 0)], next: range.start, end: range.end, fresh: true }
+        let (open, left) = (vec![(at, 0)], self.nodes());
+        LeafWalk { trie: self, tokens: Vec::new(), open, next: range.start, end: range.end, fresh: true, left }
     }
 
     /// Whether leaves have names: all do, or none.
@@ -251,6 +267,8 @@ pub struct LeafWalk<'t> {
     end: u32,
     /// Whether the start was not looked at yet.
     fresh: bool,
+    /// Nodes that may still be entered: in a damaged file several may share their children.
+    left: usize,
 }
 
 impl<'t> LeafWalk<'t> {
@@ -267,12 +285,16 @@ impl<'t> LeafWalk<'t> {
             self.next += u32::from(!self.tokens.is_empty());
             return !self.tokens.is_empty();
         }
+        if self.next as usize >= self.trie.len() {
+            self.open.clear();
+        }
         if std::mem::take(&mut self.fresh) && self.open.last().is_some_and(|&(at, _)| self.trie.is_terminal(at)) {
             self.next += 1;
             return true;
         }
         while let Some((at, nth)) = self.open.last_mut() {
-            if let Some(&token) = self.trie.children(*at).get(*nth) {
+            if let Some(&token) = self.trie.children(*at).get(*nth).filter(|_| self.left > 0) {
+                self.left -= 1;
                 let child = self.trie.child(*at, *nth);
                 *nth += 1;
                 self.tokens.push(token);

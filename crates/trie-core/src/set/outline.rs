@@ -1,6 +1,7 @@
 //! As much of a trie as shall be shown.
 
 use crate::set::ids::{LeafId, TokenId};
+use crate::set::operations::SetError;
 use crate::set::trie::{Cursor, Trie};
 
 /// How much to show.
@@ -44,7 +45,10 @@ impl OutlineLimits {
 
 impl Trie {
     /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a
-    /// leaf, the canonical one is shown.
+    /// leaf, the canonical one is shown. A file that nobody verified is read whole the first time.
+    ///
+    /// # Errors
+    /// A damaged file that nobody verified.
     ///
     /// ```
     /// use trie_core::{OutlineLimits, TokenId, Trie};
@@ -53,19 +57,20 @@ impl Trie {
     ///     builder.push(None, &row.map(|id| TokenId::new(id).unwrap()));
     /// }
     /// let trie = builder.build()?;
-    /// let nodes = trie.outline(OutlineLimits::choose(&trie, None, Some(1)));
+    /// let nodes = trie.outline(OutlineLimits::choose(&trie, None, Some(1)))?;
     /// assert_eq!((nodes.len(), nodes[0].hidden_children, nodes[1].run.len()), (2, 1, 2));
-    /// # Ok::<(), trie_core::BuildError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn outline(&self, limits: OutlineLimits) -> Vec<OutlineNode> {
+    pub fn outline(&self, limits: OutlineLimits) -> Result<Vec<OutlineNode>, SetError> {
+        self.verified()?;
         if !self.is_tree() {
-            let Ok(tree) = self.canonical() else { return Vec::new() };
-            let mut nodes = tree.outline(limits);
+            let tree = self.canonical()?;
+            let mut nodes = tree.outline(limits)?;
             for leaf in nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
                 // Leaves are numbered otherwise where they are ordered by text.
                 *leaf = tree.leaf(*leaf).and_then(|leaf| self.find(&leaf.tokens)).unwrap_or(*leaf);
             }
-            return nodes;
+            return Ok(nodes);
         }
         let mut nodes: Vec<OutlineNode> = Vec::new();
         // Where the run begins, its first token, the node above and the choices that may still follow.
@@ -96,6 +101,6 @@ impl Trie {
                 hidden_leaves: hidden_leaves as usize,
             });
         }
-        nodes
+        Ok(nodes)
     }
 }

@@ -5,6 +5,7 @@
 //! leaf numbers and names lie beside the hot arrays.
 
 use crate::set::builder::TrieBuilder;
+use crate::set::file::VocabularyId;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::set::storage::names::Names;
@@ -38,7 +39,7 @@ pub struct Trie {
 }
 
 /// What belongs to a set beside its arrays.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
     pub(crate) heal_bytes: u32,
@@ -48,18 +49,34 @@ pub(crate) struct SetInfo {
     end_tokens: Option<Arc<[u32]>>,
     /// What is added to logits.
     weights: Option<Arc<Weights>>,
+    /// What the vocabulary is known by that the ids are of, and how many tokens it has, where that is known. It says
+    /// with what the set may be used, and not what is in it: sets of the same ids are equal.
+    vocabulary: Option<Arc<(String, u32)>>,
 }
+
+impl PartialEq for SetInfo {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { heal_bytes, end_tokens, weights, vocabulary: _ } = self;
+        (heal_bytes, end_tokens, weights) == (&other.heal_bytes, &other.end_tokens, &other.weights)
+    }
+}
+
+impl Eq for SetInfo {}
 
 impl SetInfo {
     pub(crate) fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
         end_tokens.sort_unstable();
         end_tokens.dedup();
         let words = || std::iter::once(end_tokens.len() as u32).chain(end_tokens.iter().map(|token| token.get()));
-        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()), weights: None }
+        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()), ..Self::default() }
     }
 
     pub(crate) fn with_weights(self, weights: Option<Weights>) -> Self {
         Self { weights: weights.map(Arc::new), ..self }
+    }
+
+    pub(crate) fn with_vocabulary(self, vocabulary: Option<(String, u32)>) -> Self {
+        Self { vocabulary: vocabulary.map(Arc::new), ..self }
     }
 
     #[inline]
@@ -179,8 +196,8 @@ impl Trie {
     /// The same leaves, each ending with one of these tokens where its user names no others.
     #[must_use]
     pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
-        let weights = self.info.weights.clone();
-        let info = SetInfo { weights, ..SetInfo::new(self.info.heal_bytes, tokens.into()) };
+        let (weights, vocabulary) = (self.info.weights.clone(), self.info.vocabulary.clone());
+        let info = SetInfo { weights, vocabulary, ..SetInfo::new(self.info.heal_bytes, tokens.into()) };
         self.with_info(info)
     }
 
@@ -207,9 +224,28 @@ impl Trie {
         self.info.end_tokens()
     }
 
-    /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
+    /// The same leaves, of ids of this vocabulary, if it has a fingerprint: whoever uses them with another is refused.
+    #[must_use]
+    pub fn with_vocabulary(mut self, vocabulary: Option<VocabularyId<'_>>) -> Self {
+        let known = vocabulary.and_then(|known| Some((known.fingerprint?, known.stored_size())));
+        if self.vocabulary().map(|own| (own.fingerprint, own.stored_size()))
+            != known.map(|(own, size)| (Some(own), size))
+        {
+            self.info = self.info.with_vocabulary(known.map(|(fingerprint, size)| (fingerprint.to_owned(), size)));
+        }
+        self
+    }
+
+    /// The vocabulary of the ids, where the trie was made for one that is known, or is from a file that was saved for
+    /// one. A set of bare ids has none.
+    pub fn vocabulary(&self) -> Option<VocabularyId<'_>> {
+        let (fingerprint, size) = self.info.vocabulary.as_deref()?;
+        Some(VocabularyId { size: *size as usize, fingerprint: Some(fingerprint) })
+    }
+
+    /// What [`Trie::vocabulary`] is known by.
     pub fn fingerprint(&self) -> Option<&str> {
-        self.store.fingerprint.as_deref()
+        self.vocabulary().and_then(|known| known.fingerprint)
     }
 
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.

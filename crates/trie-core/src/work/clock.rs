@@ -1,6 +1,9 @@
-//! What time it is, for limits and figures. A WebAssembly module has no clock but the one that its host lends it, and
-//! where it lends none time stands still there: work is bounded by steps and bytes alone.
+//! What time it is, for figures, and how long threads have computed, for limits. A WebAssembly module has no clock but
+//! the one that its host lends it, and where it lends none time stands still there: work is bounded by steps and bytes
+//! alone. That clock stands for the time of its one thread, too.
 
+#[cfg(not(target_family = "wasm"))]
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 #[cfg(not(target_family = "wasm"))]
@@ -35,4 +38,57 @@ impl Instant {
     pub fn elapsed(self) -> Duration {
         Self::now().0.saturating_sub(self.0)
     }
+}
+
+/// The processor time of this thread so far. What other programs and threads compute meanwhile does not count.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn thread_time() -> Duration {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    // A system that does not know it has a clock on the wall.
+    cpu_time::ThreadTime::try_now()
+        .map_or_else(|_| BEGAN.get_or_init(Instant::now).elapsed(), |time| time.as_duration())
+}
+
+/// The time of the host's clock: there is one thread.
+#[cfg(target_family = "wasm")]
+pub(super) fn thread_time() -> Duration {
+    Instant::now().0
+}
+
+/// The processor time of a thread, for another that waits for it.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Debug, Clone)]
+pub(super) struct ThreadClock {
+    /// What the system tells of the thread, where it does.
+    told: Option<PathBuf>,
+    began: Instant,
+    computed: Duration,
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl ThreadClock {
+    /// That of this thread, from now on.
+    pub(super) fn begin() -> Self {
+        thread_local! {
+            static TOLD: Option<PathBuf> = std::fs::read_link("/proc/thread-self")
+                .ok()
+                .map(|thread| PathBuf::from("/proc").join(thread).join("schedstat"))
+                .filter(|path| nanoseconds(path).is_some());
+        }
+        Self { told: TOLD.with(Clone::clone), began: Instant::now(), computed: thread_time() }
+    }
+
+    /// The time that the thread has computed since then; where the system does not tell, the time that has passed.
+    pub(super) fn elapsed(&self) -> Duration {
+        let passed = self.began.elapsed();
+        let computed = self.told.as_deref().and_then(nanoseconds);
+        computed.map_or(passed, |computed| computed.saturating_sub(self.computed).min(passed))
+    }
+}
+
+/// The first number of `schedstat`: nanoseconds on a processor.
+#[cfg(not(target_family = "wasm"))]
+fn nanoseconds(path: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }

@@ -14,6 +14,7 @@ pub(crate) use threads::beside;
 #[cfg(not(target_family = "wasm"))]
 pub use threads::leave;
 
+use clock::thread_time;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 #[cfg(not(target_family = "wasm"))]
@@ -30,7 +31,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Steps: turns of loops, each of some ten to some hundred nanoseconds. The same work takes as many anywhere.
     pub steps: u64,
-    /// Seconds.
+    /// Seconds of processor time, of all threads that work for it together: a busy machine refuses nothing.
     pub seconds: f64,
 }
 
@@ -74,8 +75,8 @@ pub enum Over {
     /// It would take more than this.
     #[error("it takes more than {0} steps: say less with it, or raise the limit (steps)")]
     Steps(u64),
-    /// It took longer than this.
-    #[error("it takes more than {0:?}: say less with it, or raise the limit (seconds)")]
+    /// It took more processor time than this.
+    #[error("it takes more than {0:?} of processor time: say less with it, or raise the limit (seconds)")]
     Time(Duration),
     /// Somebody asked for it.
     #[error("stopped on request")]
@@ -88,8 +89,13 @@ pub struct Work(Arc<Shared>);
 
 struct Shared {
     limits: Limits,
-    /// When, and how long after its beginning that is.
-    deadline: Option<(Instant, Duration)>,
+    /// The processor time that it may take, and what it has taken, in nanoseconds.
+    time: Option<Duration>,
+    taken: AtomicU64,
+    /// Whether this work, or that which it was begun in, has a limit of time.
+    is_timed: bool,
+    /// Whether the thread that waits for it takes its time, so that it takes none of those that it was begun in.
+    is_watched: bool,
     steps: AtomicU64,
     bytes: AtomicUsize,
     stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -109,10 +115,15 @@ impl fmt::Debug for Work {
 /// Steps between two looks at the clock.
 const BETWEEN: u32 = 512;
 
+/// Time between two looks at the processor time of a thread, which costs more: it is no more than what passed.
+const LOOKED: Duration = Duration::from_micros(100);
+
 thread_local! {
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
     /// Steps until the next look.
     static LEFT: Cell<u32> = const { Cell::new(BETWEEN) };
+    /// Processor time of this thread that some work has taken, or that is nobody's, and when that was looked at.
+    static TAKEN: Cell<(Duration, Option<Instant>)> = const { Cell::new((Duration::ZERO, None)) };
     /// Locks that are held while work goes on.
     static QUIET: Cell<u32> = const { Cell::new(0) };
 }
@@ -143,11 +154,13 @@ impl Work {
     }
 
     fn with(limits: Limits, stop: Option<Box<dyn Fn() -> bool + Send + Sync>>, asks: bool) -> Self {
-        let time = Duration::try_from_secs_f64(limits.seconds.max(0.0)).unwrap_or(Duration::MAX);
-        let deadline = Instant::now().checked_add(time).map(|end| (end, time));
+        // More than a duration can say is no limit.
+        let time = Duration::try_from_secs_f64(limits.seconds.max(0.0)).ok();
         let outer = Self::current();
-        let (steps, bytes, over) = (AtomicU64::new(0), AtomicUsize::new(0), OnceLock::new());
-        Self(Arc::new(Shared { limits, deadline, steps, bytes, stop, asks, outer, over }))
+        let is_timed = time.is_some() || outer.as_ref().is_some_and(|outer| outer.0.is_timed);
+        let (steps, bytes, taken) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        let (is_watched, over) = (false, OnceLock::new());
+        Self(Arc::new(Shared { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
     }
 
     /// That of this thread.
@@ -166,6 +179,7 @@ impl Work {
 
     /// Does some work on this thread with this budget.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        settle_between(Self::current().as_ref(), Some(self));
         let before = CURRENT.replace(Some(self.clone()));
         LEFT.set(BETWEEN);
         let _back = Back(before);
@@ -181,13 +195,32 @@ impl Work {
         (made, left)
     }
 
+    /// The same for one thread whose time is taken by this one, as it waits.
+    #[cfg(not(target_family = "wasm"))]
+    fn of_watched() -> (Self, Arc<AtomicBool>) {
+        let (made, left) = Self::of_helpers();
+        let shared = Arc::into_inner(made.0).map(|shared| Shared { is_watched: true, ..shared });
+        // Nobody else has it yet.
+        (shared.map_or_else(|| Self::new(Limits::NONE), |shared| Self(Arc::new(shared))), left)
+    }
+
+    /// Takes processor time of a thread that works for it.
+    fn take(&self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let mut work = Some(self);
+        while let Some(Self(shared)) = work {
+            shared.taken.fetch_add(time, Ordering::Relaxed);
+            work = shared.outer.as_ref().filter(|_| !shared.is_watched);
+        }
+    }
+
     /// How much one may hold with it.
     pub fn limits(&self) -> Limits {
         self.0.limits
     }
 
     fn spent(&self, steps: u64, bytes: usize) -> Option<Over> {
-        let Shared { limits, deadline, stop, outer, over, .. } = &*self.0;
+        let Shared { limits, time, taken, stop, outer, over, .. } = &*self.0;
         if let Some(&over) = over.get() {
             return Some(over);
         }
@@ -200,7 +233,8 @@ impl Work {
         } else if steps > limits.steps {
             Some(Over::Steps(limits.steps))
         } else {
-            deadline.and_then(|(end, time)| (Instant::now() >= end).then_some(Over::Time(time)))
+            let taken = Duration::from_nanos(taken.load(Ordering::Relaxed));
+            time.filter(|&time| taken >= time).map(Over::Time)
         };
         found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.spent(0, 0))
     }
@@ -211,8 +245,25 @@ struct Back(Option<Work>);
 
 impl Drop for Back {
     fn drop(&mut self) {
+        settle_between(Work::current().as_ref(), self.0.as_ref());
         CURRENT.set(self.0.take());
         LEFT.set(BETWEEN);
+    }
+}
+
+/// Lets some work take the processor time of this thread since the last that was taken, which is nobody's without it.
+fn settle(work: Option<&Work>) {
+    let time = thread_time();
+    let (before, _) = TAKEN.replace((time, Some(Instant::now())));
+    if let Some(work) = work.filter(|work| work.0.is_timed) {
+        work.take(time.saturating_sub(before));
+    }
+}
+
+/// Takes the time of this thread where its work changes from one to another.
+fn settle_between(before: Option<&Work>, after: Option<&Work>) {
+    if [before, after].into_iter().flatten().any(|work| work.0.is_timed) {
+        settle(before);
     }
 }
 
@@ -260,6 +311,11 @@ pub fn over() -> Option<Over> {
 pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
     let taken = u64::from(BETWEEN - LEFT.get()) + steps as u64;
     let current = Work::current();
+    if current.as_ref().is_some_and(|work| work.0.is_timed)
+        && TAKEN.get().1.is_none_or(|looked| looked.elapsed() >= LOOKED)
+    {
+        settle(current.as_ref());
+    }
     let spent = current.as_ref().and_then(|work| work.spent(taken, bytes)).or_else(|| {
         let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
         (asks && HOST.get().is_some_and(|asked| asked())).then_some(Over::Stopped)
@@ -303,6 +359,32 @@ mod tests {
         assert_eq!(run(Limits::NONE.bytes(5000)), Over::Bytes(5000));
         assert_eq!(run(Limits::NONE.seconds(0.001)), Over::Time(Duration::from_millis(1)));
         assert_eq!((over(), spend(1)), (None, Ok(())));
+    }
+
+    #[test]
+    fn only_what_is_computed_takes_time() {
+        let compute = |time: Duration| {
+            let begun = thread_time();
+            while thread_time() - begun < time && look(1, 0).is_ok() {}
+        };
+        let (some, more) = (Duration::from_millis(20), Duration::from_millis(100));
+        let work = Work::new(Limits::NONE.seconds(0.05));
+        // Whoever waits for a processor, or another thread, takes none.
+        work.run(|| {
+            compute(some);
+            std::thread::sleep(more);
+            assert_eq!(look(1, 0), Ok(()));
+        });
+        // Nor what is computed outside, or in other work.
+        compute(more);
+        Work::new(Limits::NONE).run(|| compute(more));
+        std::thread::sleep(more);
+        work.run(|| assert_eq!(look(1, 0), Ok(())));
+        // Work inside it does, and so do threads that work for it, together.
+        work.run(|| Work::new(Limits::NONE).run(|| compute(some)));
+        assert_eq!(work.run(|| look(1, 0)), Ok(()));
+        std::thread::scope(|scope| scope.spawn(|| work.run(|| compute(some))).join().unwrap());
+        assert_eq!(work.run(|| look(1, 0)), Err(Over::Time(Duration::from_millis(50))));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Work on other threads: beside this one, apart from it, left behind.
 
+use super::clock::{ThreadClock, thread_time};
 use super::{Over, Work, look};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -134,21 +135,38 @@ fn rested(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
 /// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
     look(0, 0)?;
-    let (inner, left) = Work::of_helpers();
-    let (give, taken) = channel();
+    let (inner, left) = Work::of_watched();
+    let ((give, taken), (tell, told)) = (channel(), channel());
     let job = move || {
+        let begun = thread_time();
         // Nobody may wait for it any more.
-        let _ = give.send(catch_unwind(AssertUnwindSafe(|| inner.run(work))));
+        let _ = tell.send(ThreadClock::begin());
+        let made = catch_unwind(AssertUnwindSafe(|| inner.run(work)));
+        let _ = give.send((made, thread_time().saturating_sub(begun)));
     };
     // Where there is no thread it is done here, to its end.
+    let mut is_here = false;
     if let Err(job) = elsewhere(Box::new(job)) {
+        is_here = true;
         job();
     }
+    let (mut clock, mut so_far) = (None, Duration::ZERO);
+    // It may never ask, so its time is looked at from here.
+    let mut take = |time: Duration| {
+        if let Some(work) = Work::current().filter(|_| !is_here) {
+            work.take(time.saturating_sub(so_far));
+        }
+        so_far = so_far.max(time);
+    };
     loop {
         match taken.recv_timeout(PAUSE) {
-            Ok(Ok(made)) => return Ok(made),
-            Ok(Err(panic)) => resume_unwind(panic),
+            Ok((made, time)) => {
+                take(time);
+                return made.map_or_else(|panic| resume_unwind(panic), Ok);
+            }
             Err(RecvTimeoutError::Timeout) => {
+                clock = clock.or_else(|| told.try_recv().ok());
+                take(clock.as_ref().map_or(Duration::ZERO, ThreadClock::elapsed));
                 if let Err(over) = look(0, 0) {
                     left.store(true, Ordering::Relaxed);
                     return Err(over);
@@ -164,21 +182,40 @@ mod tests {
     use super::*;
     use crate::work::{Limits, spend};
     use std::collections::HashSet;
+    use std::sync::atomic::AtomicBool;
     use std::thread::{sleep, spawn};
     use std::time::Instant;
 
     #[test]
     fn what_goes_on_for_ever_is_left_behind() {
-        let waits = || std::thread::park_timeout(Duration::from_secs(60));
+        static IS_OVER: AtomicBool = AtomicBool::new(false);
+        let computes = || while !IS_OVER.load(Ordering::Relaxed) {};
         let asked = Instant::now();
         let work = Work::new(Limits::NONE.seconds(0.05));
-        assert_eq!(work.run(|| apart(waits)), Err(Over::Time(Duration::from_millis(50))));
+        assert_eq!(work.run(|| apart(computes)), Err(Over::Time(Duration::from_millis(50))));
+        IS_OVER.store(true, Ordering::Relaxed);
         assert!(asked.elapsed() < Duration::from_secs(30));
         assert_eq!(apart(|| 7), Ok(7));
         // It hears of it where it asks, if it is not left behind first: it ends in any case.
         let asked = Instant::now();
         let _ = Work::new(Limits::NONE.seconds(0.05)).run(|| apart(|| while spend(1).is_ok() {}));
         assert!(asked.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn time_of_another_thread_is_taken_once() {
+        let compute = |time: Duration| {
+            let begun = thread_time();
+            while thread_time() - begun < time && spend(1).is_ok() {}
+        };
+        let some = Duration::from_millis(30);
+        let work = Work::new(Limits::NONE.seconds(0.1));
+        // Also where it asks, and where it waits.
+        assert_eq!(work.run(|| apart(move || compute(some))), Ok(()));
+        assert_eq!(work.run(|| apart(move || compute(some))), Ok(()));
+        assert_eq!(work.run(|| apart(|| sleep(Duration::from_millis(200)))), Ok(()));
+        assert_eq!(work.run(|| look(0, 0)), Ok(()));
+        assert_eq!(work.run(|| apart(move || compute(4 * some))), Err(Over::Time(Duration::from_millis(100))));
     }
 
     #[test]

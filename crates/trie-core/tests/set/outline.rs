@@ -9,7 +9,7 @@ fn trie(rows: &[&[u32]]) -> Trie {
 }
 
 fn outline(trie: &Trie, depth: Option<usize>, children: Option<usize>) -> Vec<OutlineNode> {
-    trie.outline(OutlineLimits::choose(trie, depth, children))
+    trie.outline(OutlineLimits::choose(trie, depth, children)).unwrap()
 }
 
 #[test]

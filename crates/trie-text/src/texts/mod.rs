@@ -137,6 +137,16 @@ impl<'t> Texts<'t> {
         values: &[S],
         stop: &dyn Fn() -> bool,
     ) -> Result<TextTrie, TextError> {
+        let TextTrie { trie, report } = self.unmarked(vocab, values, stop)?;
+        Ok(TextTrie { trie: trie.with_vocabulary(Some(vocab.id())), report })
+    }
+
+    fn unmarked<S: AsRef<str> + Sync>(
+        &self,
+        vocab: &Vocab,
+        values: &[S],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<TextTrie, TextError> {
         let mut report = TextReport { values: values.len(), ..TextReport::default() };
         if self.tokenization == Tokenization::All && !vocab.can_tokenize() && (!self.heal || self.prefix.is_empty()) {
             let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());

@@ -53,12 +53,21 @@ pub enum VocabError {
         error: Box<VocabError>,
     },
     /// A set that was saved for another vocabulary: the same ids mean other tokens.
-    #[error("the set was saved for another vocabulary: its fingerprint is {found}, this one's is {expected}")]
+    #[error(
+        "the set was made for another vocabulary, {}, than it is used with, {}: make it again with the vocabulary of \
+         the model",
+        shown(*.size, .found),
+        shown(*.own, .expected)
+    )]
     OtherVocabulary {
-        /// In the file.
+        /// The fingerprint that the set knows.
         found: String,
-        /// Of the vocabulary that it is used with.
+        /// Tokens of that vocabulary; 0 where that is not known.
+        size: usize,
+        /// The fingerprint of the vocabulary that it is used with.
         expected: String,
+        /// Tokens of that.
+        own: usize,
     },
 }
 
@@ -105,4 +114,10 @@ mod tests {
         let message = inside_vocabulary(&ids([0, 5]), 5).unwrap_err().to_string();
         assert_eq!(message, "token id 5 at position 1 is outside the vocabulary of 5 tokens");
     }
+}
+
+/// How many tokens a vocabulary has, and the beginning of what it is known by.
+fn shown(size: usize, fingerprint: &str) -> String {
+    let known: String = fingerprint.chars().take(8).collect();
+    if size == 0 { format!("{known}…") } else { format!("{known}… of {size} tokens") }
 }

@@ -22,7 +22,7 @@ use error::{MAX_TEXT, in_range, inside_vocabulary};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
-use trie_core::{Allowed, ByteTrie, TokenId, Trie, bitmask};
+use trie_core::{Allowed, ByteTrie, TokenId, Trie, VocabularyId, bitmask};
 use trie_rules::{Spelling, TokenBytes};
 
 /// The tokens of a model: their bytes, their kinds, and the tokenizer that makes them of text, if there is one.
@@ -135,15 +135,21 @@ impl Vocab {
         Ok(vocab)
     }
 
-    /// That a set is not known to be for another vocabulary: only a file that was saved for one says.
+    /// What sets of its ids are known by.
+    pub fn id(&self) -> VocabularyId<'_> {
+        VocabularyId { size: self.len(), fingerprint: Some(self.fingerprint()) }
+    }
+
+    /// That a set is not known to be for another vocabulary: a set that was made for one says, and a file that was
+    /// saved for one.
     ///
     /// # Errors
     /// [`VocabError::OtherVocabulary`].
     pub fn check_set(&self, set: &Trie) -> Result<(), VocabError> {
-        match set.fingerprint() {
-            Some(found) if found != self.fingerprint() => {
+        match set.vocabulary() {
+            Some(VocabularyId { size, fingerprint: Some(found) }) if found != self.fingerprint() => {
                 let (found, expected) = (found.to_owned(), self.fingerprint().to_owned());
-                Err(VocabError::OtherVocabulary { found, expected })
+                Err(VocabError::OtherVocabulary { found, size, expected, own: self.len() })
             }
             _ => Ok(()),
         }

@@ -8,10 +8,13 @@
 //! | 32 | SHA-256 of the name of the llama.cpp that wrote the state |
 //! | 32 | the model: SHA-256 of [`model_digest`] |
 //! | 4 | 1 for a cache that is precise, else 0 |
+//! | 4, 4 | the first and the last position that the state has |
 //! | 4, 8 | number of tokens, bytes of the state |
 //! | | the tokens, 4 bytes each; the state |
 //!
-//! Numbers are little-endian. A state is read by llama.cpp, which trusts it: so it is looked at here first.
+//! Numbers are little-endian. A state is read by llama.cpp, which trusts it: so it is looked at here first. What the
+//! cache has after reading is compared with what the file says: its last position is that of the last token, its first
+//! is 0 unless the model forgets (a window of attention, a recurrent state).
 
 use super::gguf::model_digest;
 use super::{Context, Model, TRUNK, fits};
@@ -24,10 +27,11 @@ use std::path::Path;
 use trie_core::{TokenId, replace_whole};
 
 const MAGIC: &[u8; 16] = b"tokentrie-prefix";
-const VERSION: u32 = 1;
+/// Version 1 did not say which positions its state has, and some of its files had fewer than tokens.
+const VERSION: u32 = 2;
 const DIGEST: usize = 32;
 /// Bytes before the tokens.
-const HEAD: usize = MAGIC.len() + DIGEST + 4 + DIGEST + DIGEST + 4 + 4 + 8;
+const HEAD: usize = MAGIC.len() + DIGEST + 4 + DIGEST + DIGEST + 4 + 4 + 4 + 4 + 8;
 /// The llama.cpp whose states these are: what it writes may change with it.
 const LLAMA: &str = "llama-cpp-2 0.1.160";
 
@@ -36,6 +40,8 @@ const LLAMA: &str = "llama-cpp-2 0.1.160";
 pub struct Prefix {
     tokens: Vec<TokenId>,
     state: Vec<u8>,
+    /// The first and the last position of the state.
+    positions: (u32, u32),
     is_precise: bool,
 }
 
@@ -64,6 +70,8 @@ impl Prefix {
         body.extend(Sha256::digest(LLAMA));
         body.extend(digest);
         body.extend(u32::from(self.is_precise).to_le_bytes());
+        body.extend(self.positions.0.to_le_bytes());
+        body.extend(self.positions.1.to_le_bytes());
         body.extend((self.tokens.len() as u32).to_le_bytes());
         body.extend((self.state.len() as u64).to_le_bytes());
         body.extend(self.tokens.iter().flat_map(|token| token.get().to_le_bytes()));
@@ -97,7 +105,7 @@ impl Prefix {
         let mut rest = body;
         let version = number(&mut rest);
         if version != VERSION {
-            return Err(format!("its layout is of version {version}, and this library reads {VERSION}"));
+            return Err(format!("its layout is of version {version}, and this library reads {VERSION}: save it again"));
         }
         let (of_llama, after) = rest.split_at(DIGEST);
         if Sha256::digest(LLAMA)[..] != *of_llama {
@@ -109,6 +117,7 @@ impl Prefix {
         }
         rest = after;
         let is_precise = number(&mut rest) != 0;
+        let positions = (number(&mut rest), number(&mut rest));
         let tokens = number(&mut rest) as usize;
         let (low, high) = (number(&mut rest), number(&mut rest));
         let state = u64::from(low) | u64::from(high) << 32;
@@ -119,7 +128,12 @@ impl Prefix {
         let tokens: Option<Vec<TokenId>> =
             tokens.chunks_exact(4).map(|mut four| TokenId::new(number(&mut four))).collect();
         let tokens = tokens.ok_or("it is damaged: it names a token that there is not")?;
-        Ok(Self { tokens, state: state.to_vec(), is_precise })
+        if tokens.len() as u64 != u64::from(positions.1) + 1 || positions.0 > positions.1 {
+            let (first, last) = positions;
+            let count = tokens.len();
+            return Err(format!("it names {count} tokens, and holds the positions {first} to {last}: save it again"));
+        }
+        Ok(Self { tokens, state: state.to_vec(), positions, is_precise })
     }
 }
 
@@ -138,24 +152,32 @@ impl Context {
     /// What the cache holds of these tokens, which are decoded where it does not yet.
     ///
     /// # Errors
-    /// As [`Context::prefill`].
+    /// As [`Context::prefill`]; the cache holds another number of tokens.
     pub fn prefix(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<Prefix, RuntimeError> {
         self.prefill(tokens, stop)?;
+        let positions = self.trunk_positions().filter(|&(_, last)| last as usize + 1 == tokens.len());
+        let positions = positions.ok_or_else(|| {
+            self.clear();
+            RuntimeError::Failed {
+                reason: format!("the cache does not hold the {} tokens of the prefix", tokens.len()),
+            }
+        })?;
         let context = self.cell.borrow_dependent();
         let flags = LlamaStateSeqFlags::empty();
         let mut state = vec![0; context.state_seq_get_size_ext(TRUNK, flags)];
         // SAFETY: llama.cpp writes as many bytes as it said a line above that it would, to a vector of that length.
         let written = unsafe { context.state_seq_get_data_ext(state.as_mut_ptr(), TRUNK, flags) };
         state.truncate(written);
-        Ok(Prefix { tokens: tokens.to_vec(), state, is_precise: self.is_precise })
+        Ok(Prefix { tokens: tokens.to_vec(), state, positions, is_precise: self.is_precise })
     }
 
     /// Holds what a prefix holds, in place of what it held.
     ///
     /// # Errors
-    /// It does not fit, is of a context with the other `precise`, or llama.cpp refuses it: nothing is held then.
+    /// It does not fit, is of a context with the other `precise`, llama.cpp refuses it, or its state has
+    /// other positions than it says: nothing is held then.
     pub fn restore(&mut self, prefix: &Prefix) -> Result<(), RuntimeError> {
-        let Prefix { tokens, state, is_precise } = prefix;
+        let Prefix { tokens, state, positions, is_precise } = prefix;
         let refused = |reason: &str| RuntimeError::Restore { tokens: tokens.len(), reason: reason.to_owned() };
         if *is_precise != self.is_precise {
             return Err(refused("one of both is precise and the other is not"));
@@ -168,10 +190,15 @@ impl Context {
         let done = self.cell.with_dependent_mut(|_, context| unsafe {
             context.state_seq_set_data_ext(state, TRUNK, LlamaStateSeqFlags::empty())
         });
-        if !done {
-            self.cut_sequence(TRUNK, 0);
-            return Err(refused("llama.cpp does not take it"));
+        let found = self.trunk_positions();
+        if !done || found != Some(*positions) {
+            self.clear();
+            let (first, last) = positions;
+            let found = found.map_or("none".to_owned(), |(first, last)| format!("{first} to {last}"));
+            let reason = format!("its state has the positions {found}, and the file says {first} to {last}");
+            return Err(refused(if done { &reason } else { "llama.cpp does not take it" }));
         }
+        self.row = None;
         self.held.clone_from(tokens);
         Ok(())
     }

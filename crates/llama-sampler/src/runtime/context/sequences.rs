@@ -46,6 +46,12 @@ impl Context {
         let from = (position > 0).then_some(position as u32);
         let cut = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(sequence, from, None));
         if cut.is_ok() || position == 0 {
+            if sequence == TRUNK && position < self.held.len() {
+                // Whoever counts the tokens of sequences also cuts the trunk: what is said to be held never is more
+                // than what is there.
+                self.held.truncate(position);
+                self.row = None;
+            }
             return position;
         }
         self.cut_sequence(sequence, 0)
@@ -82,6 +88,14 @@ impl Context {
             }
         }
         self.decode_placed(tokens)
+    }
+
+    /// The first and the last position that the cache has of the trunk, if any: a window of attention or a recurrent
+    /// state forgets the first ones.
+    pub(super) fn trunk_positions(&self) -> Option<(u32, u32)> {
+        let context = self.cell.borrow_dependent();
+        let (first, last) = (context.kv_cache_seq_pos_min(TRUNK), context.kv_cache_seq_pos_max(TRUNK));
+        Some((u32::try_from(first).ok()?, u32::try_from(last).ok()?))
     }
 
     /// Sequences that hold texts: 0, 1, ….

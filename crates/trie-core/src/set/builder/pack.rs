@@ -169,7 +169,6 @@ impl Arrays {
             verified: true,
             graph: None,
             unread: None,
-            fingerprint: None,
             names,
             input_rows,
         }

@@ -137,7 +137,6 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, SetInfo), F
         verified: false,
         unread: None,
         graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
-        fingerprint: fingerprint.and_then(|bytes| String::from_utf8(bytes).ok()),
     };
     let heal_bytes = match header.section(Kind::HealBytes) {
         Some(_) => array::<u32>(map, &header, Kind::HealBytes)?.first().copied().unwrap_or(0),
@@ -156,7 +155,8 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, SetInfo), F
         }),
         None => None,
     };
-    let info = SetInfo::new(heal_bytes, end_tokens).with_weights(weights);
+    let vocabulary = fingerprint.and_then(|bytes| String::from_utf8(bytes).ok()).map(|text| (text, counts.n_vocab));
+    let info = SetInfo::new(heal_bytes, end_tokens).with_weights(weights).with_vocabulary(vocabulary);
     if let Some(vocabulary) = options.vocabulary {
         info.end_tokens().last().map_or(Ok(()), |&last| vocabulary.check(last))?;
     }

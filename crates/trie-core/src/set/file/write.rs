@@ -11,15 +11,17 @@ use std::path::Path;
 type Parts<'a> = Vec<(Kind, &'a [u8])>;
 
 impl Trie {
-    /// Saves the trie as a `.ttrie` file; with `vocabulary`, the file knows what its ids belong to.
+    /// Saves the trie as a `.ttrie` file; with `vocabulary`, or where the trie was made for one, the file knows what its
+    /// ids belong to.
     ///
     /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the
     /// same folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file
     /// open keep it. `O(bytes)`.
     ///
     /// # Errors
-    /// What the operating system says, or a vocabulary without some of the tokens. The old file is as it was, and the
-    /// temporary one is gone.
+    /// What the operating system says, a vocabulary without some of the tokens or other than the one that the
+    /// set was made for, or a set from a damaged file. The old
+    /// file is as it was, and the temporary one is gone.
     pub fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
         let path = path.as_ref();
         let (header, parts) = self.image(vocabulary).map_err(|problem| problem.at(path))?;
@@ -29,7 +31,8 @@ impl Trie {
     /// The bytes of [`Trie::save`], somewhere else.
     ///
     /// # Errors
-    /// What `out` says, or a vocabulary without some of the tokens ([`io::ErrorKind::InvalidInput`]).
+    /// What `out` says, or a vocabulary without some of the tokens or a set from a damaged file
+    /// ([`io::ErrorKind::InvalidInput`]).
     pub fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
         let image = self.image(vocabulary);
         let (header, parts) = image.map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
@@ -40,7 +43,21 @@ impl Trie {
         if cfg!(target_endian = "big") {
             return Err(FileProblem::ByteOrder);
         }
-        let store = self.store();
+        // Damage would get checksums that are right.
+        self.verified()?;
+        let (store, own) = (self.store(), self.vocabulary());
+        let fingerprints = (own.and_then(|own| own.fingerprint), vocabulary.and_then(|given| given.fingerprint));
+        if let (Some(found), Some(expected)) = fingerprints
+            && found != expected
+        {
+            let (found, expected) = (found.to_owned(), expected.to_owned());
+            return Err(FileProblem::OtherVocabulary { found, expected });
+        }
+        // What it was made for stays in the file where nothing else is said.
+        let vocabulary = match vocabulary {
+            Some(given) => Some(VocabularyId { fingerprint: given.fingerprint.or(fingerprints.0), ..given }),
+            None => own,
+        };
         vocabulary.map_or(Ok(()), |vocabulary| vocabulary.check(store.max_token))?;
         let mut parts: Parts<'_> = vec![
             (Kind::Tokens, bytemuck::cast_slice(&store.tokens)),

@@ -117,7 +117,6 @@ impl Draft {
             input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
             verified: true,
             unread: None,
-            fingerprint: None,
             graph: Some(Graph {
                 targets: targets.into(),
                 forced: forced.into(),

@@ -10,8 +10,8 @@ mod partial_tokens;
 mod positions;
 mod tokenizations;
 
-use crate::set::builder::BuildError;
 use crate::set::ids::{LeafId, NodeId, TokenId};
+use crate::set::operations::SetError;
 use crate::set::storage::map::Array;
 use crate::set::trie::Trie;
 
@@ -39,8 +39,9 @@ impl Trie {
     /// The leaves with their canonical sequences alone, as a tree; a tree as it is. `O(n log n)`.
     ///
     /// # Errors
-    /// A leaf without tokens, in a damaged file that nobody verified.
-    pub fn canonical(&self) -> Result<Self, BuildError> {
+    /// A damaged file that nobody verified.
+    pub fn canonical(&self) -> Result<Self, SetError> {
+        self.verified()?;
         if self.is_tree() {
             return Ok(self.clone());
         }

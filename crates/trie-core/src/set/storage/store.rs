@@ -30,8 +30,6 @@ pub(crate) struct Store {
     pub(crate) verified: bool,
     /// The file behind arrays that nobody verified when it was opened.
     pub(crate) unread: Option<Box<Unread>>,
-    /// What the vocabulary of the ids is known by, in a file that says so.
-    pub(crate) fingerprint: Option<String>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.
     pub(crate) graph: Option<Graph>,
 }
