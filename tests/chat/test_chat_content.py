@@ -135,7 +135,9 @@ class TestHeld:
             )
             assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "stop", whole.parsed)
             if limit > 1:
-                cut = chat(model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=limit - 1)
+                cut = chat(
+                    model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=limit - 1
+                )
                 assert (cut.finish, cut.parsed) == ("length", None)
 
     def test_nothing_stands_before_content_where_the_prompt_closed_the_thought(self, model: Model) -> None:

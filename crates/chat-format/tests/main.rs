@@ -1,11 +1,10 @@
 //! Formats of chats: read from templates, held, and read back. One binary, because each is linked anew.
 
-mod after_calls;
 mod analyses;
 mod before_content;
+mod calls;
 mod cases;
 mod checked;
-mod closing_tags;
 mod dialects;
 mod everybody;
 mod held;

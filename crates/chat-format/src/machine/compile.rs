@@ -2,7 +2,7 @@
 
 use super::forms::{Written, written};
 use super::names::Names;
-use super::seq::{Atom, Literal, Outcome, Seq};
+use super::seq::{Atom, ByToken, Literal, Outcome, Seq};
 use super::state::Before;
 use super::thread::{How, Threads};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
@@ -39,19 +39,6 @@ pub(crate) struct Plan<'a> {
     pub parallel: bool,
     pub strict: bool,
     pub by_token: ByToken,
-}
-
-/// The markers of reasoning that a vocabulary has as control tokens: text of the same name is none of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct ByToken {
-    pub starts: bool,
-    pub ends: bool,
-}
-
-impl ByToken {
-    pub(super) fn any(self) -> bool {
-        self.starts || self.ends
-    }
 }
 
 /// Ways to write a call beyond which no more are looked at.

@@ -28,9 +28,9 @@ mod walk;
 
 pub(crate) use crate::values::Nobody;
 pub use compile::ToolChoice;
-pub(crate) use compile::{ByToken, Plan, is_set_off};
+pub(crate) use compile::{Plan, is_set_off};
 pub(crate) use listener::{Called, LastThought, Listener};
-pub(crate) use seq::{Outcome, Seq};
+pub(crate) use seq::{ByToken, Outcome, Seq};
 pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;

@@ -11,6 +11,19 @@ use std::ops::Deref;
 /// Longest name, id or other open text that is read.
 const LONGEST: u16 = 256;
 
+/// The markers of reasoning that a vocabulary has as control tokens: text of the same name is none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ByToken {
+    pub starts: bool,
+    pub ends: bool,
+}
+
+impl ByToken {
+    pub(super) fn any(self) -> bool {
+        self.starts || self.ends
+    }
+}
+
 /// One thing after the other, and what it means when all of it is written.
 #[derive(Debug, Clone)]
 pub(crate) struct Seq {
