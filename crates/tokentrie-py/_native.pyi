@@ -529,6 +529,7 @@ def constraint(
     *,
     names: dict[str, _Any] | None = None,
     sets: str | PathLike[str] | None = None,
+    template: ChatTemplate | None = None,
 ) -> Spec: ...
 
 @disjoint_base

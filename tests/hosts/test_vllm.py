@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,9 @@ v2 = pytest.importorskip("vllm.v1.worker.gpu.sample.logits_processor", exc_type=
 sys.path.insert(0, str(Path(__file__).parent))
 
 from no_sync import NoSync
+from tokentrie.integrations import _vllm_requests as requests
 from tokentrie.integrations import vllm as adapter
+from tokentrie.integrations._shared import rows
 from tokentrie.integrations._shared.request_sets import Asked
 from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
 from vllm import SamplingParams
@@ -336,6 +339,156 @@ def test_v1_against_samplers(seed: int, mixed: bool) -> None:
             outputs.append(token)  # the engine appends to the list that it gave
 
 
+@pytest.mark.parametrize("name", ["colours", "tools"])
+@KINDS
+@pytest.mark.parametrize("withheld", [[-1], [5, -1], [-1, -1]])
+def test_v1_ends_a_request_whose_tokens_are_withheld(name: str, withheld: list[int], mixed: bool) -> None:
+    """As vLLM does with asynchronous scheduling, where it was not told that a processor wants them."""
+    made = adapter.TokenTrieProcessor(config(), torch.device("cpu"), False)
+    builder, outputs, other = v1.BatchUpdateBuilder(), [], []
+    builder.added += [(0, params(tokentrie=name), [1], outputs), (1, params(tokentrie="colours"), [1], other)]
+    made.update_state(builder.get_and_reset(2))
+    made.apply(torch.zeros(2, N_VOCAB))
+    outputs += withheld
+    other.append(5)
+    for _ in range(2):
+        masked = made.apply(torch.zeros(2, N_VOCAB))
+        assert [row.isfinite().nonzero().flatten().tolist() for row in masked] == [[END], [6, 7]]
+        outputs[len(outputs) - 1] = 6  # too late
+
+
+def test_v1_ends_a_request_whose_tokens_were_taken_back() -> None:
+    made = adapter.TokenTrieProcessor(config(), torch.device("cpu"), False)
+    builder, outputs = v1.BatchUpdateBuilder(), [5, 7]
+    builder.added.append((0, params(tokentrie="colours"), [1], outputs))
+    made.update_state(builder.get_and_reset(1))
+    made.apply(torch.zeros(1, N_VOCAB))
+    outputs.pop()
+    masked = made.apply(torch.zeros(1, N_VOCAB))
+    assert masked[0].isfinite().nonzero().flatten().tolist() == [END]
+
+
+def test_the_end_of_the_model_follows_end_tokens_of_a_set() -> None:
+    walk, sampler = SlotWalk("cpu", 1, N_VOCAB, [END]), RequestSets()
+    walk.assign(0, sampler.asked({"tokentrie": {"sequences": [[5, 6]], "end_tokens": [3, 4]}}))
+    walk.flush()
+    legal = []
+    for token in (5, 6, 4, END):
+        masked = walk.tensors.mask(torch.zeros(1, N_VOCAB), walk.states)
+        legal.append(masked[0].isfinite().nonzero().flatten().tolist())
+        walk.states = walk.tensors.step(walk.states, torch.tensor([token]))
+    assert legal == [[5], [6], [3, 4], [END]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_masked_by_words(dtype: Any, seed: int) -> None:
+    """Against token after token, rows narrower and wider than the words, and rows without a usable logit."""
+    random = np.random.default_rng(seed)
+    for width in (1, 31, 32, 40, 64, 70):
+        words = random.integers(-(2**31), 2**31, (3, 2), dtype=np.int32) & random.integers(-(2**31), 2**31, (3, 2))
+        words = words.astype(np.int32)
+        logits = torch.from_numpy(random.normal(size=(5, width)).astype(np.float32)).to(dtype)
+        logits[:, :: 1 + random.integers(3)] = random.choice([0.5, -np.inf, np.nan])
+        before, at = logits.clone(), random.permutation(5)[:3].tolist()
+        rows.put_words_(logits, at, words)
+        for row in range(5):
+            wanted = before[row].tolist()
+            if row in at:
+                word = words[at.index(row)].view(np.uint32).tolist()
+                legal = [i for i in range(min(width, 64)) if word[i // 32] >> i % 32 & 1]
+                wanted = [value if i in legal else -np.inf for i, value in enumerate(wanted)]
+                if legal and not any(value > -np.inf for value in wanted):
+                    wanted = [0.0 if i == legal[0] else -np.inf for i in range(width)]
+            assert np.array_equal(logits[row].float().numpy(), np.array(wanted, np.float32), equal_nan=True)
+
+
+def served(*, v2: bool, drafts: int = 0, pooling: bool = False, named: Any = None) -> Any:
+    """What of a server's configuration says whether our processor takes part."""
+    made = config(drafts)
+    made.use_v2_model_runner = v2
+    made.model_config.runner_type = "pooling" if pooling else "generate"
+    made.model_config.logits_processors = named
+    return made
+
+
+def test_the_processor_is_named_where_vllm_then_shows_it_all_tokens() -> None:
+    def named(**given: Any) -> Any:
+        made = served(**given)
+        requests.name_processor(made)
+        requests.name_processor(made)
+        return made.model_config.logits_processors
+
+    assert named(v2=False) == [NAME]
+    assert named(v2=False, named=["a:B"]) == ["a:B", NAME]
+    assert named(v2=False, named=[NAME]) == [NAME]
+    assert named(v2=False, named=[adapter.TokenTrieProcessor]) == [adapter.TokenTrieProcessor]
+    # Named there, the server would not start, for requests without sets either.
+    assert named(v2=False, drafts=3) is named(v2=False, pooling=True) is named(v2=True) is None
+
+
+def test_what_is_found_leaves_the_work_to_what_is_named() -> None:
+    for entry, works in ((NAME, False), ("a:B", True)):
+        found = adapter.InstalledProcessor(served(v2=False, named=[entry]), torch.device("cpu"), False)
+        builder = v1.BatchUpdateBuilder()
+        builder.added.append((0, params(tokentrie="colours"), [1], []))
+        found.update_state(builder.get_and_reset(1))
+        assert (not found.apply(torch.zeros(1, N_VOCAB)).isfinite().all()) == works
+        assert found.is_argmax_invariant() != works
+    idle = adapter.InstalledProcessor(served(v2=True, named=[NAME]), SimpleNamespace())
+    assert isinstance(idle, v2.LogitsProcessor)
+    assert idle.add_request(0, params(tokentrie="colours")) is False
+    logits = torch.zeros(1, N_VOCAB)
+    assert idle.apply(logits, None) is logits
+
+
+def test_requests_that_a_server_cannot_hold(monkeypatch: pytest.MonkeyPatch, sets: Path) -> None:
+    held = params(tokentrie="colours")
+    for made in (served(v2=True), served(v2=True, drafts=3), served(v2=False)):
+        requests.validate_for(made, held)
+    requests.validate_for(served(v2=False, drafts=3), params())
+    with pytest.raises(RequestError, match="speculative decoding is not supported"):
+        requests.validate_for(served(v2=False, drafts=3), held)
+    Trie.from_sequences([[5, 41], [40, 6]]).save(sets / "larger.ttrie")
+    for extra, match in (
+        ("larger", "token ids 40, 41 are outside the vocabulary of 40"),
+        ({"set": "colours", "end_tokens": [99]}, "token id 99 is outside"),
+        ({"sequences": [[40 + n] for n in range(20)]}, "40, 41, 42, 43, 44, 45, 46, 47 and others are outside"),
+    ):
+        with pytest.raises(RequestError, match=match):
+            requests.validate_for(served(v2=True), params(tokentrie=extra))
+    with pytest.raises(RequestError, match="over 41 tokens, the model has 40"):
+        Asked(tokentrie.Regex("a"), "stop", 41).check(40)
+    monkeypatch.setattr("vllm.platforms.current_platform.is_tpu", lambda: True, raising=False)
+    with pytest.raises(RequestError, match="on TPUs"):
+        requests.validate_for(served(v2=False), held)
+
+
+def test_a_process_that_was_not_prepared_refuses_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_PLUGINS", "other")
+    requests.validate(params())
+    with pytest.raises(RequestError, match="VLLM_PLUGINS is 'other' and leaves out 'tokentrie'"):
+        adapter.TokenTrieProcessor.validate_params(params(tokentrie="colours"))
+    monkeypatch.setenv("VLLM_PLUGINS", "other,tokentrie")
+    adapter.TokenTrieProcessor.validate_params(params(tokentrie="colours"))
+    monkeypatch.setattr(requests, "FAULTS", ["no module named 'vllm.engine'"])
+    with pytest.raises(RequestError, match="not supported by this version of vLLM: no module"):
+        adapter.InstalledProcessor.validate_params(params(tokentrie="colours"))
+
+
+def test_this_version_of_vllm_can_be_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "FAULTS", [])
+    adapter.register()
+    adapter.register()
+    assert requests.FAULTS == []
+    from vllm.entrypoints.openai.completion.protocol import CompletionRequest
+
+    asked = CompletionRequest(prompt="a", use_beam_search=True, vllm_xargs={"tokentrie_set": "colours"})
+    with pytest.raises(VLLMValidationError, match="use_beam_search is not supported"):
+        asked.to_beam_search_params(5, {})
+    CompletionRequest(prompt="a", use_beam_search=True, vllm_xargs={"other": 1}).to_beam_search_params(5, {})
+
+
 def test_both_loaders_take_the_class() -> None:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as FirstInterface
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SecondInterface
@@ -353,7 +506,11 @@ def test_both_loaders_take_the_class() -> None:
 def test_the_entry_point() -> None:
     tomllib = pytest.importorskip("tomllib")
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"]["vllm.logits_processors"] == {"tokentrie": NAME}
+    points = project["entry-points"]
+    for group in ("vllm.logits_processors", "vllm.general_plugins"):
+        module, name = points[group][requests.PLUGIN].split(":")
+        assert callable(getattr(import_module(module), name))
+    assert requests.PROCESSOR == NAME
 
 
 @pytest.mark.parametrize(
@@ -393,6 +550,14 @@ def test_how_a_request_names_its_set(extra: dict[str, Any], values: list[list[in
     ("extra", "match"),
     [
         ({"tokentrie": 5}, "a name or a dict, not int"),
+        ({"tokentrie": {}}, "one of set, path, .* not none"),
+        ({"tokentrie": None}, "a name or a dict, not NoneType"),
+        ({"tokentrie_": "tools"}, "no argument ''"),
+        ({"tokentrie-set": "tools"}, "unknown argument 'tokentrie-set'"),
+        ({"Tokentrie": "tools"}, "unknown argument 'Tokentrie'"),
+        ({"tokentrie": "tools", "tokentrie_set": "colours"}, "set is given twice"),
+        ({"tokentrie": {"set": "tools", 5: 6}}, "no argument '5'"),
+        ({"tokentrie": {"set": "tools", "end_tokens": [N_VOCAB]}}, "token id 40 is outside the vocabulary of 40"),
         ({"tokentrie": {}, "tokentrie_after": "stop"}, "one of set, path, .* not none"),
         ({"tokentrie": {"set": "tools", "path": "x"}}, "not set and path"),
         ({"tokentrie": {"set": "../tools"}}, "a name, not a path"),
@@ -447,6 +612,32 @@ def test_texts(tmp_path: Path) -> None:
     asked = RequestSets(None, tmp_path).asked({"tokentrie_choices": ["yes", "no"], "tokentrie_suffix": "\n"})
     assert asked is not None
     assert asked.trie.names == ["no", "yes"]
+    template = (
+        "{% for m in messages %}{{ bos_token }}{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}<call>"
+        "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</call>{% endfor %}{{ eos_token }}"
+        "{% endfor %}{% if add_generation_prompt %}{{ bos_token }}assistant: {% endif %}"
+        "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}"
+    )
+    reply = {"reply": {"tools": [{"type": "function", "function": {"name": "ring"}}], "tool_choice": "required"}}
+    sequence = {"sequence": [{"regex": "x"}, reply, {"json_schema": {"properties": {"reply": {}}}}]}
+    for value in (json.dumps(reply), sequence):
+        with pytest.raises(RequestError, match='give "template"'):
+            RequestSets(None, tmp_path).asked({"tokentrie": {"constraint": value}})
+    settings = {
+        "bos_token": {"content": "["},
+        "eos_token": "]",
+        "chat_template": [{"name": "default", "template": template}],
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    for value in (json.dumps(reply), sequence):
+        assert RequestSets(None, tmp_path).asked({"tokentrie": {"constraint": value}}) is not None
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "chat_template.jinja").write_text(template)
+    for place in (tmp_path, tmp_path / "tokenizer.json"):
+        assert RequestSets(None, place).asked({"tokentrie": {"constraint": reply}}) is not None
+    (tmp_path / "chat_template.jinja").write_text("{% if %}")
+    with pytest.raises(RequestError, match="constraint: "):
+        RequestSets(None, tmp_path).asked({"tokentrie": {"constraint": reply}})
 
 
 def test_sets_are_kept_and_let_go(sets: Path) -> None:

@@ -81,7 +81,7 @@ LONG = {
     "crates/chat-format/src/format.rs": (440, "one type: a template, and what is made for it and kept"),
     "crates/chat-format/src/values/styles/tagged.rs": (570, "one style of arguments, as one machine"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),
-    "python/tokentrie/integrations/torch.py": (490, "the arrays of a trie and each operation on them"),
+    "python/tokentrie/integrations/torch.py": (495, "the arrays of a trie and each operation on them"),
 }
 LONG |= {
     f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")

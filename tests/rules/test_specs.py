@@ -380,6 +380,32 @@ def test_names_and_files_are_what_the_caller_says(tmp_path: Path) -> None:
         Sampler(8, {"name": "x"})
 
 
+def test_replies_take_the_template_that_the_caller_gives() -> None:
+    tiny = model()
+    template = tiny.chat_format.template
+    ring = {"reply": {"tools": [{"type": "function", "function": {"name": "ring"}}], "tool_choice": "required"}}
+    written = {"reply": {**ring["reply"], "template": template.text, "bos": template.bos, "eos": template.eos}}
+    other = {"reply": {**written["reply"], "template": "{% for m in messages %}{{ m.content }}{% endfor %}"}}
+    for around in (
+        lambda reply: reply,
+        lambda reply: {"sequence": [{"regex": "x?"}, reply]},
+        lambda reply: {"form": ["a", {"text": "b", "pattern": reply}]},
+        lambda reply: {"think": {"end": "</t>", "then": reply}},
+    ):
+        with pytest.raises(OptionError, match='give "template"'):
+            Sampler(tiny.vocab, constraint(around(ring)))
+        made = constraint(around(ring), template=template)
+        assert made.to_dict() == around(ring), "what it was made of"
+        found, wanted = Sampler(tiny.vocab, made), Sampler(tiny.vocab, constraint(around(written)))
+        for _ in range(12):
+            assert found.allowed().tolist() == wanted.allowed().tolist()
+            token = int(wanted.allowed()[-1])
+            found.accept([token])
+            wanted.accept([token])
+    with pytest.raises(OptionError, match="no tool can be called"):
+        Sampler(tiny.vocab, constraint(other, template=template))
+
+
 def test_what_is_no_data_says_so() -> None:
     class Never(Rule):
         def start(self) -> int:

@@ -47,7 +47,7 @@ class SlotWalk:
         ends = [token for token in end_tokens if 0 <= token < vocab]
         # A set that ends at once, for requests whose set is gone; something to say is always left.
         closing = tokentrie.Trie.from_sequences([[token] for token in ends or [0]]).with_end_tokens(ends or [0])
-        self.tensors: TrieTensors = TrieTensors(closing, device, vocab=vocab, blocking=blocking)
+        self.tensors: TrieTensors = TrieTensors(closing, device, vocab=vocab, eog=ends, blocking=blocking)
         self.end_tokens = ends
         self.states: torch.Tensor = self.tensors.start([None] * slots)
         self._numbers: dict[int, int] = {}

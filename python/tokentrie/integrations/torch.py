@@ -69,6 +69,7 @@ class TrieTensors:
         vocab: a Vocab or a vocabulary size. What a row has beyond it is never legal. None: rows of logits are as wide
             as the vocabulary, and there are no end-of-generation tokens.
         end_tokens: ids that may follow a value. None: those that each set brings, often none.
+        eog: ids of end of generation. None: those of a Vocab.
         after: what follows a value: "stop", end of generation alone (where none is known, the end tokens; where there
             are none either, anything), or "free", anything.
         resident: False leaves the arrays where they are, in memory or in a mapped file, for sets that do not fit on the
@@ -103,6 +104,7 @@ class TrieTensors:
         *,
         vocab: tokentrie.Vocab | int | None = None,
         end_tokens: Iterable[int] | None = None,
+        eog: Iterable[int] | None = None,
         after: str = "stop",
         resident: bool = True,
         blocking: bool | None = None,
@@ -119,10 +121,11 @@ class TrieTensors:
         self.vocab_size = vocab if isinstance(vocab, int) or vocab is None else len(vocab)
         if self.vocab_size is not None and not 0 < self.vocab_size <= 2**31:
             raise tokentrie.VocabularyError(f"a vocabulary of {self.vocab_size} tokens: from 1 to 2147483648 are")
-        self._eog = [int(token) for token in vocab.eog] if isinstance(vocab, tokentrie.Vocab) else []
+        known = vocab.eog if eog is None and isinstance(vocab, tokentrie.Vocab) else eog or []
+        self._eog = [int(token) for token in known]
         self._ends = None if end_tokens is None else [int(token) for token in end_tokens]
         self._after, self._hot_bytes, self._verify = after, hot_bytes, verify
-        self._inside("end tokens", self._ends or [])
+        self._inside("end tokens", [*(self._ends or []), *self._eog])
         self._sets, self._free_rows = Sets(self.device), False
         self._walk = Walk(self._sets, blocking=self.blocking)
         tries = as_list(trie)

@@ -1,11 +1,12 @@
 """vLLM: a constraint for each request, in both interfaces of its logits processors; tries on the device.
 
 vLLM finds it by itself: installed beside it, tokentrie is in its entry points. A request names its set in `extra_args`
-(`vllm_xargs` over HTTP); a request that does not is left alone.
+(`vllm_xargs` over HTTP); a request that does not is left alone. `_vllm_requests` checks requests, and prepares vLLM.
 """
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from tokentrie.integrations._shared.lazy import Lazy
 from tokentrie.integrations._shared.request_sets import RequestError, RequestSets
 from tokentrie.integrations._shared.require import required
 from tokentrie.integrations._slot_walk import SlotWalk
+from tokentrie.integrations._vllm_requests import PROCESSOR, SETS, is_named, register, sets_of_requests, validate
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -22,18 +24,12 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch", "vllm")
 
-__all__ = ["RequestError", "RequestSets", "SlotWalk"]
+__all__ = ["RequestError", "RequestSets", "SlotWalk", "register"]
 
+_log = logging.getLogger(__name__)
 
 _MADE: dict[str, type] = {}
-_SETS: list[RequestSets] = []
-
-
-def sets_of_requests() -> RequestSets:
-    """The sets of this process, by its environment when a request first asked for one."""
-    if not _SETS:
-        _SETS.append(RequestSets.of_environment())
-    return _SETS[0]
+_SETS = SETS
 
 
 def _end_tokens(config: Any) -> list[int]:
@@ -48,15 +44,12 @@ def _end_tokens(config: Any) -> list[int]:
     return []
 
 
-def _validate(sampling_params: Any) -> None:
-    sets_of_requests().asked(getattr(sampling_params, "extra_args", None))
-
-
 def _assign(walk: SlotWalk, slot: int, sampling_params: Any) -> bool:
     try:
         return walk.assign(slot, sets_of_requests().asked(getattr(sampling_params, "extra_args", None)))
-    except (RequestError, tokentrie.TokenTrieError):
+    except (RequestError, tokentrie.TokenTrieError) as error:
         # It was looked at when the request came: a file has gone since. The others must go on.
+        _log.error("a request ends without a value: %s", error)
         walk.assign_nothing(slot)
         return True
 
@@ -79,7 +72,7 @@ class _SecondInterface:
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         """Refuses a request whose set is not there, alone."""
-        _validate(sampling_params)
+        validate(sampling_params)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         """Puts a request at the start of its set."""
@@ -181,7 +174,7 @@ class _FirstInterface:
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         """Refuses a request whose set is not there, alone."""
-        _validate(sampling_params)
+        validate(sampling_params)
 
     def is_argmax_invariant(self) -> bool:
         """False: the best token is often not in the set."""
@@ -226,24 +219,58 @@ class _FirstInterface:
         return self.walk.tensors.mask_(logits, self.walk.states[: len(logits)])
 
     def _catch_up(self) -> None:
-        for place in [place for place in self.outputs if place in self.walk.on_host]:
-            known = [token for token in self.outputs[place][self.taken[place] :] if token >= 0]
-            self.walk.on_host.accept(place, known)
-            self.taken[place] += len(known)
-        while True:
-            # A token that is not known yet stands as -1.
-            due = [at for at, ids in self.outputs.items() if len(ids) > self.taken[at] and ids[self.taken[at]] >= 0]
-            if not due:
-                return
-            tokens = [self.outputs[place][self.taken[place]] for place in due]
-            device = self.walk.states.device
-            places = torch.tensor(due).to(device, non_blocking=True)
-            moved = self.walk.tensors.step(
-                self.walk.states.index_select(0, places), torch.tensor(tokens).to(device, non_blocking=True)
+        new = {}
+        for place, ids in list(self.outputs.items()):
+            taken = self.taken[place]
+            if len(ids) < taken or any(token < 0 for token in ids[taken:]):
+                self._end(place)
+            elif len(ids) > taken:
+                new[place], self.taken[place] = ids[taken:], len(ids)
+        for place in [place for place in new if place in self.walk.on_host]:
+            self.walk.on_host.accept(place, new.pop(place))
+        device = self.walk.states.device
+        while new:
+            places, tokens = (
+                torch.tensor(part).to(device, non_blocking=True)
+                for part in (list(new), [ids[0] for ids in new.values()])
             )
+            moved = self.walk.tensors.step(self.walk.states.index_select(0, places), tokens)
             self.walk.states.index_copy_(0, places, moved)
-            for place in due:
-                self.taken[place] += 1
+            new = {place: ids[1:] for place, ids in new.items() if len(ids) > 1}
+
+    def _end(self, place: int) -> None:
+        """Ends a request whose last tokens are not known, as -1 says, or were taken back: it would go on anywhere."""
+        _log.error(
+            "a request ends without a value: vLLM withholds the tokens that it has written; start the server with"
+            " --logits-processors %s",
+            PROCESSOR,
+        )
+        self.walk.assign_nothing(place)
+        self.walk.flush()
+        self.outputs[place] = []
+        self.taken[place] = 0
+
+
+class _Idle:
+    """What the entry point makes where the processor is also named: that one does the work."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def is_argmax_invariant(self) -> bool:
+        """True: nothing changes."""
+        return True
+
+    def update_state(self, batch_update: Any) -> None:
+        """Does nothing."""
+
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        """Returns False: no request is changed."""
+        return False
+
+    def apply(self, logits: Any, ctx: Any = None) -> Any:
+        """Returns the logits as they are."""
+        return logits
 
 
 class _Either:
@@ -260,7 +287,17 @@ class _Either:
         Raises:
             RequestError: it says what is wrong, and which sets there are.
         """
-        _validate(sampling_params)
+        validate(sampling_params)
+
+
+class _Found(_Either):
+    """What vLLM finds by the entry point: nothing where the configuration names the processor."""
+
+    def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
+        """As for the class that is named."""
+        if is_named(vllm_config):
+            return _made("V1" if len(arguments) == 2 else "V2", _Idle)(vllm_config, *arguments)
+        return super().__new__(cls, vllm_config, *arguments)
 
 
 INTERFACES = {
@@ -268,19 +305,24 @@ INTERFACES = {
     "V2": ("vllm.v1.worker.gpu.sample.logits_processor.interface", _SecondInterface),
 }
 
+FACES = {"TokenTrieProcessor": _Either, "InstalledProcessor": _Found}
+"""What vLLM may load: what it names, and what it finds."""
 
-def _made(name: str) -> type:
+
+def _made(name: str, methods: type | None = None) -> type:
     """A class of vLLM's with our methods, made once."""
-    if name not in _MADE:
-        module, methods = INTERFACES[name]
+    module, own = INTERFACES[name]
+    methods = methods or own
+    key = f"{methods.__name__} {name}"
+    if key not in _MADE:
         base = required(module, "vllm").LogitsProcessor
-        _MADE[name] = type(f"TokenTrieProcessor{name}", (methods, base), {"__module__": __name__})
-    return _MADE[name]
+        _MADE[key] = type(f"TokenTrieProcessor{name}", (methods, base), {"__module__": __name__})
+    return _MADE[key]
 
 
-def _either() -> type:
+def _face(name: str) -> type:
     """A class that both loaders take for theirs."""
-    if "either" not in _MADE:
+    if name not in _MADE:
         required("vllm", "vllm")
         bases = []
         for module, _ in INTERFACES.values():
@@ -291,11 +333,11 @@ def _either() -> type:
             raise ImportError(
                 "this version of vllm has none of the interfaces that tokentrie knows: 0.32 and 0.33 have"
             )
-        _MADE["either"] = type("TokenTrieProcessor", (_Either, *bases), {"__module__": __name__})
-    return _MADE["either"]
+        _MADE[name] = type(name, (FACES[name], *bases), {"__module__": __name__})
+    return _MADE[name]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TokenTrieProcessor":
-        return _either()
+    if name in FACES:
+        return _face(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,6 @@
 //! Constraints as data in Python.
 
+use crate::chat::template::ChatTemplate;
 use crate::errors::{Error, Result};
 use crate::rule::regular::in_python;
 use crate::spec::data::data_of;
@@ -9,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokentrie::spec::{DataOnly, Host, Part, Spec, SpecCache};
 use trie_core::{FileOptions, Problem, Trie};
 
@@ -85,9 +87,14 @@ fn value_of<'py>(spec: &Spec, text: &Bound<'py, PyString>) -> Result<Bound<'py, 
 struct Registered<'py> {
     names: Option<Bound<'py, PyDict>>,
     sets: Option<PathBuf>,
+    template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
 }
 
 impl Host for Registered<'_> {
+    fn template(&self) -> Option<(Arc<str>, Arc<str>, Arc<str>)> {
+        self.template.clone()
+    }
+
     fn named(&self, name: &str) -> std::result::Result<Option<Spec>, Problem> {
         let Some(names) = &self.names else { return Ok(None) };
         let found = names.get_item(name).map_err(|error| problem(error.into()))?;
@@ -119,6 +126,7 @@ impl Host for Registered<'_> {
 ///         str, a Rule, a Trie, a Form, …
 ///     names: what {"name": ...} stands for: a dict from names to constraints. None: nothing.
 ///     sets: the folder in which {"set": ...} is a file. None: no file is read.
+///     template: a ChatTemplate for {"reply": ...} that brings none. None: that of the model it is used with.
 ///
 /// Returns:
 ///     Spec.
@@ -137,13 +145,18 @@ impl Host for Registered<'_> {
 ///     Traceback (most recent call last):
 ///     tokentrie.OptionError: $.integer: no integer is in the range: min is 9, max is 1
 #[pyfunction]
-#[pyo3(signature = (spec, *, names=None, sets=None))]
+#[pyo3(signature = (spec, *, names=None, sets=None, template=None))]
 pub(crate) fn constraint(
     spec: &Bound<'_, PyAny>,
     names: Option<Bound<'_, PyDict>>,
     sets: Option<PathBuf>,
+    template: Option<PyRef<'_, ChatTemplate>>,
 ) -> Result<SpecObject> {
-    let host = Registered { names, sets };
+    let template = template.map(|template| {
+        let core = &template.0;
+        (core.text().into(), core.bos().into(), core.eos().into())
+    });
+    let host = Registered { names, sets, template };
     let read = match of_dict(spec)? {
         Some(read) => read,
         None if spec.is_instance_of::<PyString>() => payload_text("spec", spec, |text| {

@@ -25,6 +25,11 @@ pub trait Host {
         Ok(None)
     }
 
+    /// The chat template of replies that bring none, with what it finds as `bos_token` and `eos_token`.
+    fn template(&self) -> Option<(Arc<str>, Arc<str>, Arc<str>)> {
+        None
+    }
+
     /// The format of chats, for replies that bring no template.
     ///
     /// # Errors

@@ -64,6 +64,11 @@ impl Spec {
                 think.then = think.then.resolved_at(&at.field("then"), host, deeper)?;
                 Self::Think(think)
             }
+            Self::Reply(reply) => {
+                let mut reply = reply.clone();
+                reply.template = reply.template.or_else(|| host.template());
+                Self::Reply(reply)
+            }
             other => other.clone(),
         })
     }

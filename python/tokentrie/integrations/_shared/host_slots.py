@@ -10,12 +10,9 @@ import numpy as np
 import tokentrie
 from tokentrie.integrations._shared import rows as _rows
 from tokentrie.integrations._shared.constraint_rows import ConstraintRows
-from tokentrie.integrations._shared.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
-else:
-    torch = Lazy("torch", "vllm")
 
 
 class HostSlots:
@@ -117,6 +114,4 @@ class HostSlots:
                 if slot in first:
                     rows += [first[slot] + nth for nth in range(len(said[number]) + 1)]
                     words.append(masks[number, : len(said[number]) + 1])
-            at = torch.tensor(rows).to(logits.device, non_blocking=True)
-            bits = torch.from_numpy(np.concatenate(words)).to(logits.device, non_blocking=True)
-            logits.index_copy_(0, at, _rows.put_words(logits.index_select(0, at), bits))
+            _rows.put_words_(logits, rows, np.concatenate(words))

@@ -11,6 +11,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 import tokentrie
 
 KINDS = ("set", "path", "payload", "choices", "sequences", "constraint")
@@ -44,6 +46,35 @@ class Asked:
     def trie(self) -> tokentrie.Trie | None:
         """Trie | None: the set, if it is one."""
         return self.constraint if isinstance(self.constraint, tokentrie.Trie) else None
+
+    def check(self, size: int) -> None:
+        """Refuses what was made for another model. Cost: O(1), where it was not.
+
+        Args:
+            size: number of tokens of the model.
+
+        Raises:
+            RequestError: it names the ids.
+        """
+        trie = self.trie
+        if trie is None:
+            known = self.vocab if isinstance(self.vocab, int) or self.vocab is None else len(self.vocab)
+            if known is not None and known > size:
+                raise RequestError(
+                    f"tokentrie: the constraint is over {known} tokens, the model has {size}: TOKENTRIE_TOKENIZER must"
+                    " name the folder of this model"
+                )
+            return
+        arrays = trie.arrays(verify=False)
+        outside = {token for token in trie.end_tokens if token >= size}
+        if arrays.max_token >= size:
+            outside.update(np.unique(arrays.tokens[arrays.tokens >= size]).tolist())
+        if outside:
+            shown = ", ".join(map(str, sorted(outside)[:8])) + (" and others" if len(outside) > 8 else "")
+            which = f"token id {shown} is" if len(outside) == 1 else f"token ids {shown} are"
+            raise RequestError(
+                f"tokentrie: {which} outside the vocabulary of {size}: make the set with the tokenizer of this model"
+            )
 
 
 class RequestSets:
@@ -84,10 +115,10 @@ class RequestSets:
         Raises:
             RequestError: the arguments contradict each other, or there is no such set.
         """
-        given = _arguments(extra)
-        if not given:
+        if not asks(extra):
             return None
-        unknown = sorted(set(given) - {*KINDS, *OPTIONS})
+        given = _arguments(extra)
+        unknown = sorted(map(str, set(given) - {*KINDS, *OPTIONS}))
         if unknown:
             raise RequestError(f"tokentrie: no argument {unknown[0]!r}; there are {', '.join((*KINDS, *OPTIONS))}")
         kinds = [kind for kind in KINDS if kind in given]
@@ -102,9 +133,6 @@ class RequestSets:
             return self._of_spec(given, after)
         try:
             trie = self._trie(kinds[0], given)
-            if self.vocab is not None and trie.arrays(verify=False).max_token >= self.vocab:
-                largest = trie.arrays(verify=False).max_token
-                raise RequestError(f"tokentrie: token id {largest} is outside the vocabulary of {self.vocab}")
             ends = given.get("end_tokens")
             if ends is not None:
                 trie = trie.with_end_tokens([ends] if isinstance(ends, int) else list(ends))
@@ -112,7 +140,10 @@ class RequestSets:
             raise
         except (tokentrie.TokenTrieError, OSError, TypeError, ValueError, OverflowError) as error:
             raise RequestError(f"tokentrie: {kinds[0]}: {error}") from error
-        return Asked(trie, after)
+        asked = Asked(trie, after)
+        if self.vocab is not None:
+            asked.check(self.vocab)
+        return asked
 
     def _of_spec(self, given: Mapping[str, Any], after: str) -> Asked:
         """A spec, as an object or as its JSON. Files are none of what it may name."""
@@ -130,7 +161,7 @@ class RequestSets:
                 return Asked(self._sets[key], after, self._vocab())
         try:
             vocab = self._vocab()
-            made = tokentrie.constraint(text)
+            made = tokentrie.constraint(text, template=self._template() if '"reply"' in text else None)
             tokentrie.Sampler(vocab, made)  # what cannot be used is refused when the request comes
         except RequestError:
             raise
@@ -200,22 +231,62 @@ class RequestSets:
                 )
             from tokentrie.integrations._shared.require import required
 
-            path = Path(self.tokenizer)
-            file = path / "tokenizer.json" if path.is_dir() else path
+            file = self._beside_tokenizer("tokenizer.json") if Path(self.tokenizer).is_dir() else Path(self.tokenizer)
             self._texts = tokentrie.Vocab.from_tokenizer(required("tokenizers", "vllm").Tokenizer.from_file(str(file)))
         return self._texts
+
+    def _beside_tokenizer(self, name: str) -> Path:
+        path = Path(self.tokenizer or "")
+        return (path if path.is_dir() else path.parent) / name
+
+    def _template(self) -> tokentrie.ChatTemplate | None:
+        """The chat template in the tokenizer's folder, as transformers writes it; None where there is none."""
+        if not self.tokenizer:
+            return None
+        config, text = {}, None
+        file = self._beside_tokenizer("tokenizer_config.json")
+        if file.is_file():
+            config = json.loads(file.read_text(encoding="utf-8"))
+            text = config.get("chat_template")
+        if isinstance(text, list):  # several, by name
+            text = {one.get("name"): one.get("template") for one in text}.get("default")
+        file = self._beside_tokenizer("chat_template.jinja")
+        if file.is_file():
+            text = file.read_text(encoding="utf-8")
+        if text is None:
+            return None
+        markers = (config.get("bos_token"), config.get("eos_token"))
+        bos, eos = (one.get("content") if isinstance(one, dict) else one for one in markers)
+        return tokentrie.ChatTemplate(text, bos or "", eos or "")
+
+
+def asks(extra: Mapping[str, Any] | None) -> bool:
+    """Returns whether a request names a set or a constraint, however badly: what is meant for us is never left out."""
+    return any(map(_is_ours, extra or ()))
+
+
+def _is_ours(name: Any) -> bool:
+    return isinstance(name, str) and name.lower().replace("_", "").replace("-", "").startswith("tokentrie")
 
 
 def _arguments(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """`{"tokentrie": ...}` with a name or a dict, or `tokentrie_set` and the like side by side."""
-    if not extra:
-        return {}
-    found = {name.removeprefix(PREFIX): value for name, value in extra.items() if name.startswith(PREFIX)}
-    nested = extra.get("tokentrie")
-    if nested is None:
-        return found
-    if isinstance(nested, str):
-        nested = {"set": nested}
-    if not isinstance(nested, Mapping):
-        raise RequestError(f"tokentrie must be a name or a dict, not {type(nested).__name__}")
-    return {**found, **nested}
+    found: dict[str, Any] = {}
+    for name, value in (extra or {}).items():
+        if not _is_ours(name):
+            continue
+        if name == "tokentrie":
+            given = {"set": value} if isinstance(value, str) else value
+            if not isinstance(given, Mapping):
+                raise RequestError(f"tokentrie must be a name or a dict, not {type(value).__name__}")
+        elif name.startswith(PREFIX):
+            given = {name.removeprefix(PREFIX): value}
+        else:
+            raise RequestError(
+                f"tokentrie: unknown argument {name!r}: it is tokentrie, {PREFIX}{KINDS[0]} and the like"
+            )
+        twice = sorted(map(str, set(found) & set(given)))
+        if twice:
+            raise RequestError(f"tokentrie: {twice[0]} is given twice, in tokentrie and as {PREFIX}{twice[0]}")
+        found.update(given)
+    return found

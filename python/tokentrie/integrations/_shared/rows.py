@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from tokentrie.integrations._shared.lazy import Lazy
 from tokentrie.integrations._shared.walk import DEAD, NOTHING, Entries, Place, Walk, items
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
+    from numpy.typing import NDArray
 else:
     torch = Lazy("torch", "torch")
 
@@ -82,19 +86,31 @@ def put_unbound(masked: torch.Tensor, logits: torch.Tensor, unbound: torch.Tenso
     return masked
 
 
-def put_words(logits: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-    """The rows where these bits are, and -inf elsewhere; `words` is int32 [rows, W], bit i % 32 of word i // 32."""
-    bits = ((words[:, :, None] >> torch.arange(32, dtype=torch.int32, device=words.device)) & 1).view(len(words), -1)
+def put_words_(logits: torch.Tensor, at: Sequence[int], words: NDArray[np.int32]) -> None:
+    """Masks the rows `at` in place; `words` has a row for each, with bit i % 32 of word i // 32 for token i.
+
+    As `put` does: where no legal logit is usable, the lowest legal token gets 0, and nothing else is left.
+    """
     width = logits.shape[1]
-    if bits.shape[1] < width:
-        bits = torch.nn.functional.pad(bits, (0, width - bits.shape[1]))
-    legal = bits[:, :width] > 0
-    masked = torch.where(legal, logits, NO)
-    # As `put` does: where no legal logit is usable, the lowest legal token gets 0, and nothing else is left.
-    starved = ~(masked > NO).any(dim=1) & legal.any(dim=1)
-    masked = torch.where(starved[:, None], NO, masked)
-    low = legal.to(torch.int8).argmax(dim=1)[:, None]
-    return masked.scatter(1, low, torch.where(starved[:, None], 0, masked.gather(1, low)).to(masked.dtype))
+    legal = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, count=width, bitorder="little")
+    legal = legal.view(np.bool_)
+    if logits.device.type == "cpu" and logits.dtype != torch.bfloat16:
+        # Row by row in this thread: torch would wake others for every one of its operations, which takes longer.
+        rows = logits.numpy()
+        for row, keep in zip(at, legal, strict=True):
+            np.copyto(rows[row], NO, where=~keep)
+            if not (rows[row] > NO).any() and keep.any():
+                rows[row] = NO
+                rows[row, keep.argmax()] = 0
+        return
+    where = torch.tensor(at).to(logits.device, non_blocking=True)
+    kept = torch.from_numpy(legal).to(logits.device, non_blocking=True)
+    masked = logits.index_select(0, where).masked_fill_(~kept, NO)
+    starved = ~(masked > NO).any(dim=1) & kept.any(dim=1)
+    masked = masked.masked_fill_(starved[:, None], NO)
+    low = kept.to(torch.int8).argmax(dim=1)[:, None]
+    masked.scatter_(1, low, torch.where(starved[:, None], 0, masked.gather(1, low)).to(masked.dtype))
+    logits.index_copy_(0, where, masked)
 
 
 def log_sums(logits: torch.Tensor, *, blocking: bool) -> torch.Tensor:
