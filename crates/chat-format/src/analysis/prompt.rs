@@ -231,8 +231,11 @@ fn with_fields(
     tools: Option<&Value>,
     options: &RenderOptions,
 ) -> Option<TracedText> {
-    let filled = super::tool_fields::filled(tools?);
-    template.render_growing(messages, Some(&Data::from(&filled)), options).ok()
+    let tools = tools?;
+    [false, true].into_iter().find_map(|any_type| {
+        let filled = super::tool_fields::filled(tools, any_type);
+        template.render_growing(messages, Some(&Data::from(&filled)), options).ok()
+    })
 }
 
 /// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.

@@ -19,8 +19,10 @@ pub(super) fn without_nulls(mut tools: Value) -> Value {
     tools
 }
 
-/// The same with empty values where optional fields are missing.
-pub(super) fn filled(tools: &Value) -> Value {
+/// The same with empty values where optional fields are missing; with a type for schemas that have none, if `any_type`.
+/// Some templates need one, and others follow its letters as if they were a list of types.
+pub(super) fn filled(tools: &Value, any_type: bool) -> Value {
+    let anything = if any_type { json!({"type": "any", "description": ""}) } else { json!({"description": ""}) };
     let mut tools = tools.clone();
     each_function(&mut tools, |function| {
         fill(function, "description", json!(""));
@@ -32,16 +34,19 @@ pub(super) fn filled(tools: &Value) -> Value {
         each_schema(schema, MOST_DEPTH, &|schema| {
             fill(schema, "description", json!(""));
             let kind = schema.get("type").cloned().unwrap_or_default();
-            if kind.is_null() && !["anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key)) {
+            if any_type
+                && kind.is_null()
+                && !["anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key))
+            {
                 fill(schema, "type", json!("any"));
             }
             if kind == "object" {
                 fill(schema, "properties", json!({}));
                 fill(schema, "required", json!([]));
-                fill(schema, "additionalProperties", json!({"type": "any", "description": ""}));
+                fill(schema, "additionalProperties", anything.clone());
             }
             if kind == "array" {
-                fill(schema, "items", json!({"type": "any", "description": ""}));
+                fill(schema, "items", anything.clone());
             }
         });
     });
