@@ -106,8 +106,10 @@ def make_model(folder: Path) -> None:
     transformers.PreTrainedTokenizerFast(**options).save_pretrained(folder)
     with torch.no_grad():
         model.lm_head.weight.mul_(8)
-        # It would else write the white space that JSON allows without end.
-        model.lm_head.weight[made.encode(" \t\n\r\f\v").ids] = 0
+        # It would write the white space that JSON allows without end: the first number of each state says no to it.
+        model.model.embed_tokens.weight[:, 0] = 0.05
+        model.lm_head.weight[:, 0] = 0
+        model.lm_head.weight[made.encode(" \t\n\r\f\v").ids, 0] = -10
     model.save_pretrained(folder)
 
 
