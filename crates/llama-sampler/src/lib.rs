@@ -75,6 +75,6 @@ pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, To
 pub use runtime::{
     Answers, Bounds, Branch, Context, ContextOptions, Field, Finish, GenerateOptions, GenerateStats, GenerateTask,
     Generated, Inside, Model, ModelOptions, Placed, PlannedWave, Prefix, Progress, Question, QuestionScorer,
-    RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch, chat_from_gguf, default_threads, form_of,
-    model_digest, plan, supports_graphics_cards, vocab_from_gguf,
+    ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch, chat_from_gguf, default_threads,
+    form_of, model_digest, plan, supports_graphics_cards, vocab_from_gguf,
 };

@@ -381,6 +381,11 @@ impl Context {
         self.n_threads
     }
 
+    /// Returns whether it was made with [`ContextOptions::precise`].
+    pub fn is_precise(&self) -> bool {
+        self.is_precise
+    }
+
     /// The most threads that a forward pass may get.
     pub fn most_threads(&self) -> u32 {
         self.threads.most()
