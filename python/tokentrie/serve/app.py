@@ -23,7 +23,7 @@ from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Quota, Store, router
-from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, tokens
+from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, templating, tokens
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,16 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
         """The tokens of a text."""
         return await asyncio.to_thread(tokens.tokenize, models, said)
+
+    @app.post("/apply-template", summary="Apply the template")
+    async def apply_template(said: templating.TemplateRequest) -> dict[str, Any]:
+        """The prompt of a conversation as text."""
+        return await asyncio.to_thread(templating.apply_template, models, said)
+
+    @app.get("/props", summary="Properties")
+    async def properties() -> dict[str, Any]:
+        """The context, the slots and the chat template of the first model."""
+        return await asyncio.to_thread(templating.properties, models.first)
 
     @app.post("/detokenize", summary="Detokenize")
     async def detokenize(said: tokens.DetokenizeRequest) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Calls:
     slots: int
     max_queue: int
     precise: bool
+    prefill_chunk: int = 64
 
     def open(self, path: Path | None, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None) -> Model:
         """The model of a file, or the tiny one. Raises as `Model`."""
@@ -38,6 +39,7 @@ class Calls:
             slots=self.slots,
             max_queue=self.max_queue,
             # One slot that is fixed has a queue; a model without an engine lets everybody wait.
+            prefill_chunk=self.prefill_chunk,
             batching="fixed" if self.precise or self.slots == 1 else "free",
         )
 
@@ -58,6 +60,15 @@ class Served:
     """To be told of each generation and chat that ended well, with the name."""
     receipt_key: bytes | None = None
     """What receipts are sealed with."""
+    tools_in: str = "auto"
+    """Where the model is told of tools, if a request says nothing else: as for `chat`, or "auto"."""
+
+    def place_of_tools(self, asked: str | None) -> str:
+        """Where the model is told of tools; "auto" is its template, or the system message where that shows none."""
+        place = asked or self.tools_in
+        if place != "auto":
+            return place
+        return "template" if self.model.chat_format._shows_tools else "system"
 
     def ended(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""
