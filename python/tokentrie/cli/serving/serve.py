@@ -31,6 +31,8 @@ class Limits:
     slots: int
     max_queue: int
     precise: bool
+    prefill_chunk: int
+    tools_in: str
     max_body: int
     timeout: float | None
     drain: int
@@ -133,11 +135,13 @@ def run(
             f"two models are named {again[0]!r}: give names, as in NAME=PATH", param_hint="--model"
         )
     listening = _listening(host, port)
-    calls = Calls(limits.slots, limits.max_queue, limits.precise)
+    calls = Calls(limits.slots, limits.max_queue, limits.precise, limits.prefill_chunk)
     opened = [
         (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
     ]
-    served = [Served(name, model, limits.timeout, receipt_key=receipt_key) for name, model in opened]
+    served = [
+        Served(name, model, limits.timeout, receipt_key=receipt_key, tools_in=limits.tools_in) for name, model in opened
+    ]
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
     app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log))
