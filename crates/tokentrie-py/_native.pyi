@@ -1243,6 +1243,9 @@ class Model:
         max_queue: int = 1024,
         batching: Literal["free", "fixed"] = "free",
         prefill_chunk: int = 64,
+        n_batch: int = 512,
+        cache_type: Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"] | None = None,
+        flash_attention: bool | None = None,
     ) -> Model: ...
     @property
     def engine(self) -> EngineStats | None: ...

@@ -77,14 +77,14 @@ LONG = {
     "crates/chat-template/src/builtins/methods_of_text.rs": (440, "a table of Python's methods of text"),
     "crates/chat-template/src/value/mod.rs": (440, "one type"),
     "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
-    "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
+    "crates/llama-sampler/src/runtime/context/mod.rs": (440, "what a model and a context may be asked"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),
     "python/tokentrie/integrations/torch.py": (490, "the arrays of a trie and each operation on them"),
 }
 LONG |= {
     f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")
     for name, lines in {
-        "rows/batch": 870, "model/loaded": 720, "chat/format": 680,
+        "rows/batch": 870, "model/loaded": 740, "chat/format": 680,
         "trie/mod": 580, "rule/regular": 580,
         "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
         "rule/mod": 440, "rule/form": 460,

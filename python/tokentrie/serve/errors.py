@@ -22,6 +22,7 @@ PLACE = re.compile(r"(([a-z_]+)(?:\[\d+\])*)(?:: | is | has )")
 
 #: How the library names what a client of HTTP, or who starts the server, knows by another name.
 IN_HTTP = (
+    (re.compile(r" \((a Model with a larger n_ctx has more|Trie\.open with verify=True)\)"), ""),
     (re.compile(r"or raise max_queue$"), "or start the server with a larger --max-queue"),
     (re.compile(r"give a larger n_ctx\b"), "start the server with a larger --ctx"),
     (re.compile(r"\bpenalty_last_n\b"), "repeat_last_n"),

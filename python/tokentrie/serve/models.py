@@ -6,17 +6,27 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
 from tokentrie import CancelledError, Generated, Message, Model
 from tokentrie.streaming import in_background
 
+CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"]
 T = TypeVar("T")
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """How a model keeps keys and values, and how many tokens a forward pass has; as for `Model`."""
+
+    numbers: CacheType | None = None
+    flash_attention: bool | None = None
+    n_batch: int = 512
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,7 @@ class Calls:
     max_queue: int
     precise: bool
     prefill_chunk: int = 64
+    cache: Cache = field(default_factory=Cache)
 
     def open(self, path: Path | None, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None) -> Model:
         """The model of a file, or the tiny one. Raises as `Model`."""
@@ -40,6 +51,9 @@ class Calls:
             max_queue=self.max_queue,
             # One slot that is fixed has a queue; a model without an engine lets everybody wait.
             prefill_chunk=self.prefill_chunk,
+            n_batch=self.cache.n_batch,
+            cache_type=self.cache.numbers,
+            flash_attention=self.cache.flash_attention,
             batching="fixed" if self.precise or self.slots == 1 else "free",
         )
 

@@ -11,7 +11,7 @@ mod task;
 mod watch;
 
 pub use context::{
-    Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
+    CacheType, Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
     model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;

@@ -81,7 +81,8 @@ pub trait QuestionScorer: Scorer {
         self.choose_each_by(questions, |scorer, asked| scorer.score(asked, options, watch))
     }
 
-    /// [`QuestionScorer::choose_each`]; where [`Scorer::is_apart`], each choice has the bits that its question has alone.
+    /// [`QuestionScorer::choose_each`]; where [`Scorer::is_apart`], each choice has the bits that its question has
+    /// alone.
     ///
     /// # Errors
     /// As [`QuestionScorer::choose_each`].

@@ -59,11 +59,15 @@ use trie_text::ValueSets;
 ///         whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
 ///         of a context for each slot.
 ///     prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
-///         ones let them wait less, and long prompts more. With batching="fixed" nothing is shared, and it does nothing.
+///         ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
+///     n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
+///     cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
+///         with `precise`. Fewer bits take less memory, and change probabilities.
+///     flash_attention: whether attention is flash attention; None lets llama.cpp choose.
 ///
 /// Raises:
 ///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
-///     OptionError: a number is out of range.
+///     OptionError: a number is out of range, or options of the cache do not go together.
 ///
 /// Example:
 ///     >>> model = tokentrie.Model()
@@ -113,10 +117,12 @@ impl Model {
     #[pyo3(
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
-            batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64
+            batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
+            n_batch=512, cache_type=None, flash_attention=None
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
-                          max_queue=1024, batching=\"free\", prefill_chunk=64)",
+                          max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
+                          flash_attention=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -130,6 +136,9 @@ impl Model {
         max_queue: i64,
         batching: Batching,
         prefill_chunk: i64,
+        n_batch: i64,
+        cache_type: Option<&str>,
+        flash_attention: Option<bool>,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
@@ -142,6 +151,8 @@ impl Model {
         let of_engine = of_engine.with_batching(batching.0);
         let of_engine = of_engine.with_prefill_chunk(unsigned("prefill_chunk", prefill_chunk)? as usize);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
+        let options = options.with_n_batch(unsigned("n_batch", n_batch)?).with_flash_attention(flash_attention);
+        let options = options.with_cache_type(cache_type.map(crate::convert::words::cache_type).transpose()?);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
         let unwatched = || Watch::new(None, Call::default());

@@ -73,8 +73,11 @@ def _words(path: Path, known: Mapping[str, Any]) -> list[str]:
             may = f": is {near[0]} meant?" if near else f"; it may be {', '.join(sorted(options))}"
             raise _wrong(f"{path}: unknown option {name!r}{may}")
         for one in _values(f"{path}: invalid {name}", kind, value):
-            if one is not False:
-                words += [f"--{name}"] if one is True else [f"--{name}={one}"]
+            if isinstance(one, bool):
+                # What is off unless it is given has no other form.
+                words += [f"--{name}"] if one else [f"--no-{name}"] if kind is not bool else []
+            else:
+                words.append(f"--{name}={one}")
     return words
 
 

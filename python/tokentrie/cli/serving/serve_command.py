@@ -8,8 +8,19 @@ from typing import Annotated
 
 import typer
 
-from tokentrie.cli.options import CTX, GPU_LAYERS, THREADS, examples
+from tokentrie.cli.options import CTX, GPU_LAYERS, MOST, THREADS, examples
 from tokentrie.cli.serving.config import WithConfig
+
+
+class CacheType(str, enum.Enum):
+    """Numbers of keys and values."""
+
+    F32 = "f32"
+    F16 = "f16"
+    BF16 = "bf16"
+    Q8_0 = "q8_0"
+    Q5_0 = "q5_0"
+    Q4_0 = "q4_0"
 
 
 class ToolsIn(str, enum.Enum):
@@ -33,6 +44,7 @@ CONFIG = typer.Option(
     metavar="FILE.toml",
     help="These options from a file, named as here without the dashes; those given here win over it.",
 )
+CACHE_TYPE = typer.Option(help="Numbers of keys and values; without it f16, or f32 with --precise.")
 KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, one a line.")
 
 
@@ -57,6 +69,11 @@ def serve(
         int,
         typer.Option(min=1, metavar="TOKENS", help="What long prompts get of a pass that short replies are in, too."),
     ] = 64,
+    batch: Annotated[int, typer.Option(min=1, max=MOST, metavar="TOKENS", help="Tokens of a forward pass.")] = 512,
+    cache_type: Annotated[CacheType | None, CACHE_TYPE] = None,
+    flash_attention: Annotated[
+        bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Else llama.cpp chooses.")
+    ] = None,
     tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
@@ -102,6 +119,9 @@ def serve(
         precise,
         prefill_chunk,
         tools_in.value,
+        cache_type and cache_type.value,
+        flash_attention,
+        batch,
         max_body,
         timeout,
         drain,

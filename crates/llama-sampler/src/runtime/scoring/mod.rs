@@ -31,7 +31,8 @@ pub trait Scorer {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError>;
 
-    /// Returns whether [`Scorer::score_apart`] has the same bits whatever was decoded before, and whatever is beside it.
+    /// Returns whether [`Scorer::score_apart`] has the same bits whatever was decoded before, and whatever is beside
+    /// it.
     fn is_apart(&self) -> bool {
         false
     }

@@ -85,3 +85,14 @@ def test_questions_of_a_fixed_slot_take_one_place_in_the_queue() -> None:
             model.decide("The lamp is on.", {"q0": bool, "q1": ["on " * 80, "off"]})
         assert model.engine is not None
         assert model.engine.passes == 0, "what does not fit is refused before anything is decoded"
+
+
+def test_the_chunk_of_prompts_changes_no_bit_of_fixed_slots() -> None:
+    found = []
+    for chunk in (1, 64, 10_000):
+        with tokentrie.Model(n_ctx=512, n_threads=1, batching="fixed", slots=2, prefill_chunk=chunk) as model:
+            text = "The lamp is on. " * 30
+            with ThreadPoolExecutor(2) as pool:
+                short = pool.submit(model.choose, "The lamp is ", ["on", "off"])
+                found.append((bits(model.decide(text, {"on": bool})["on"]), short.result().probabilities.tolist()))
+    assert found[0] == found[1] == found[2]

@@ -42,11 +42,13 @@ def test_options_of_a_file_are_those_of_the_command_line(ran: list[tuple[Any, ..
     keys.write_text("a-key\n")
     path.write_text(
         f'model = ["small=m.gguf", "tiny"]\nport = 9000\nslots = 3\nprecise = true\ntimeout = 2\nctx = 512\n'
-        f'api-key-file = "{keys}"\nprefill-chunk = 32\ntools-in = "system"\n'
+        f'api-key-file = "{keys}"\nprefill-chunk = 32\ntools-in = "system"\ninsecure = false\n'
+        'flash-attention = false\ncache-type = "bf16"\n'
     )
     run("--port", "0", f"--config={path}", "--slots", "5")
     run(
         *("--model", "small=m.gguf", "--model", "tiny", "--slots", "5", "--port", "0", "--precise", "--timeout", "2"),
+        *("--no-flash-attention", "--cache-type", "bf16"),
         *("--n-ctx", "512", "--api-key-file", str(keys), "--prefill-chunk", "32", "--tools-in", "system"),
     )
     assert ran[0] == ran[1]
