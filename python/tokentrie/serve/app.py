@@ -23,7 +23,17 @@ from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Quota, Store, router
-from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, templating, tokens
+from tokentrie.serve.wire import (
+    chatting,
+    choosing,
+    completing,
+    decisions,
+    reranking,
+    responding,
+    systemone,
+    templating,
+    tokens,
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,11 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
         """The most probable of some values after a prompt, each with its exact probability as a whole."""
         return await choosing.answer(request, models, store, said)
+
+    @app.post("/v1/rerank", summary="Rerank")
+    async def rerank(request: Request, said: reranking.RerankRequest) -> dict[str, Any]:
+        """Documents by the probability that they answer a query."""
+        return await reranking.answer(request, models, said)
 
     @app.post("/tokenize", summary="Tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 import tokentrie
-from serve.in_process import InProcess
+from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
 from tokentrie.serve.models import Served
 
@@ -82,12 +83,15 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
         },
     },
     ("post", "/v1/choose"): {"messages": [USER], "values": ["red", "blue"], "top": 1},
+    ("post", "/v1/rerank"): {"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True},
     ("post", "/tokenize"): {"content": "Hi"},
     ("post", "/apply-template"): {"messages": [USER], "chat_template_kwargs": {"enable_thinking": False}},
     ("post", "/detokenize"): {"tokens": [5, 6]},
     ("put", "/v1/constraints/{name}"): {"kind": "set", "values": ["red", "blue"]},
     ("patch", "/v1/constraints/{name}"): {"add": ["green"], "remove": ["red"]},
 }
+#: Names that only programs in Python have.
+PYTHON = re.compile(r"\bn_ctx\b|\bModel\(|\ba Model\b|\bmax_queue\b|penalty_last_n|\b(str|dict|tuple)\b")
 #: Values of every type of JSON, and those of their edges.
 VALUES: dict[str, list[Any]] = {
     "null": [None],
@@ -134,6 +138,8 @@ def asked(app: InProcess, method: str, path: str, body: Any) -> tuple[int, Any]:
     assert status < 500, (path, body, told)
     if status >= 400:
         assert told["error"]["message"], (path, body)
+        # A template says it in words of its own.
+        assert told["error"]["code"] == "template_error" or not PYTHON.search(told["error"]["message"]), told
     return status, told
 
 
@@ -186,6 +192,15 @@ def test_no_inner_value_is_a_fault_of_the_server(app: InProcess, method: str, pa
             else:
                 inner[place[-1]] = value
             asked(app, method, path, body)
+
+
+def test_what_does_not_fit_says_what_to_do(app: InProcess) -> None:
+    long = "a b " * 900
+    bodies = {"/v1/completions": {"prompt": long}, "/v1/chat/completions": {"messages": [{**USER, "content": long}]}}
+    for path, body in bodies.items():
+        status, told = asked(app, "post", path, body)
+        assert (status, told["error"]["code"]) == (400, "context_length_exceeded")
+        assert told["error"]["message"].endswith("shorten it, or start the server with a larger --ctx")
 
 
 SAID = {"model": "any", "state": "Hi", "questions": {"a": {"type": "noul", "instructions": "On?"}}}

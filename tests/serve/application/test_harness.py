@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ pytest.importorskip("fastapi")
 
 import tokentrie
 from budget import cases
-from serve.in_process import InProcess
+from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
 from tokentrie.serve.errors import of_library
 from tokentrie.serve.models import Served
@@ -125,19 +126,12 @@ def test_the_template_and_the_properties(app: InProcess, model: tokentrie.Model)
 
 
 @pytest.mark.parametrize(("place", "shown"), [("auto", True), ("system", True), ("template", False)])
-def test_tools_go_where_the_template_can_show_them(
-    model: tokentrie.Model, monkeypatch: pytest.MonkeyPatch, place: str, shown: bool
-) -> None:
+def test_tools_go_where_the_template_can_show_them(model: tokentrie.Model, place: str, shown: bool) -> None:
     served = Served("m", model, None, tools_in=place)
     assert served.place_of_tools(None) == {"auto": "template"}.get(place, place)
     assert served.place_of_tools("messages") == "messages"
-    plain = tokentrie.ChatFormat(PLAIN, model.vocab)
-
-    class Plain:
-        chat_format = plain
-
-    monkeypatch.setattr(Served, "model", Plain, raising=False)
-    other = Served("m", Plain(), None, tools_in=place)  # type: ignore[arg-type]
+    plain: Any = SimpleNamespace(chat_format=tokentrie.ChatFormat(PLAIN, model.vocab))
+    other = Served("m", plain, None, tools_in=place)
     assert (other.place_of_tools(None) == "system") is shown
 
 
