@@ -238,7 +238,7 @@ pub(super) fn stopped() -> RuntimeError {
 /// A job hears how it ended. What it does then is no concern of others.
 pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_threads: u32) {
     let Arrived { job, seat, .. } = arrived;
-    drop(seat);
+    drop(seat.place);
     let _ = catch_unwind(AssertUnwindSafe(|| job.finish(ended, n_threads)));
 }
 
