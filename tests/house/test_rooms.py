@@ -75,10 +75,9 @@ LONG = {
     "crates/trie-rules/src/automaton/table.rs": (480, "one table and its walk"),
     "crates/chat-template/src/builtins/methods_of_text.rs": (450, "a table of Python's methods of text"),
     "crates/chat-template/src/value/mod.rs": (450, "one type"),
-    "crates/chat-format/src/format.rs": (410, "one type, and each question that is asked of it"),
+    "crates/chat-format/src/format.rs": (450, "one type: a template, and what is made for it and kept"),
     "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
-    "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
-    "crates/chat-format/src/format.rs": (440, "one type: a template, and what is made for it and kept"),
+    "crates/llama-sampler/src/runtime/context/mod.rs": (450, "what a model and a context may be asked"),
     "crates/chat-format/src/values/styles/tagged.rs": (570, "one style of arguments, as one machine"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),
     "python/tokentrie/integrations/torch.py": (495, "the arrays of a trie and each operation on them"),
@@ -86,7 +85,7 @@ LONG = {
 LONG |= {
     f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")
     for name, lines in {
-        "rows/batch": 870, "model/loaded": 720, "chat/format": 680,
+        "rows/batch": 870, "model/loaded": 740, "chat/format": 680,
         "trie/mod": 580, "rule/regular": 580,
         "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
         "rule/mod": 440, "rule/form": 460,

@@ -29,7 +29,9 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
     match error {
         RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
         RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
-        RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
+        RuntimeError::OutOfRange { .. } | RuntimeError::Cache { .. } | RuntimeError::Draw(_) => {
+            TOKENTRIE_ERROR_ARGUMENT
+        }
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => TOKENTRIE_ERROR_DAMAGED,
         RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
         RuntimeError::Prefix { .. } => TOKENTRIE_ERROR_FILE,

@@ -110,7 +110,10 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Stopped { .. } => Class::Cancelled,
         RuntimeError::QueueFull { .. } => Class::QueueFull,
         RuntimeError::Template(_) => Class::Template,
-        RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
+        RuntimeError::OutOfRange { .. }
+        | RuntimeError::Cache { .. }
+        | RuntimeError::EmptyPrompt
+        | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,

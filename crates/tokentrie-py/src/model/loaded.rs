@@ -1,11 +1,12 @@
 //! A model that generates inside a span.
 
-use crate::call::{self, CancelToken, begun};
+use crate::call::{self, CancelToken, OpenCall, begun};
 use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::{self, tokens};
+use crate::convert::logprob::TokenLogprob;
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
@@ -57,10 +58,16 @@ use trie_text::ValueSets;
 ///         else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
 ///         whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
 ///         of a context for each slot.
+///     prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
+///         ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
+///     n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
+///     cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
+///         with `precise`. Fewer bits take less memory, and change probabilities.
+///     flash_attention: whether attention is flash attention; None lets llama.cpp choose.
 ///
 /// Raises:
 ///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
-///     OptionError: a number is out of range.
+///     OptionError: a number is out of range, or options of the cache do not go together.
 ///
 /// Example:
 ///     >>> model = tokentrie.Model()
@@ -110,10 +117,12 @@ impl Model {
     #[pyo3(
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
-            batching=Batching(tokentrie::engine::Batching::Free)
+            batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
+            n_batch=512, cache_type=None, flash_attention=None
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
-                          max_queue=1024, batching=\"free\")",
+                          max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
+                          flash_attention=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -126,6 +135,10 @@ impl Model {
         slots: i64,
         max_queue: i64,
         batching: Batching,
+        prefill_chunk: i64,
+        n_batch: i64,
+        cache_type: Option<&str>,
+        flash_attention: Option<bool>,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
@@ -136,7 +149,10 @@ impl Model {
         let slots = unsigned("slots", slots)?;
         let of_engine = EngineOptions::default().with_max_queue(unsigned("max_queue", max_queue)? as usize);
         let of_engine = of_engine.with_batching(batching.0);
+        let of_engine = of_engine.with_prefill_chunk(unsigned("prefill_chunk", prefill_chunk)? as usize);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
+        let options = options.with_n_batch(unsigned("n_batch", n_batch)?).with_flash_attention(flash_attention);
+        let options = options.with_cache_type(cache_type.map(crate::convert::words::cache_type).transpose()?);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
         let unwatched = || Watch::new(None, Call::default());
@@ -622,6 +638,18 @@ impl Model {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
         let row = self.using(py, None, &Call::default(), |runtime, watch| runtime.row(&tokens, watch))?;
         Ok(PyArray1::from_vec(py, row))
+    }
+
+    /// How probable each token of a prompt is but the first, with `top` rivals.
+    fn _prompt_logprobs(
+        &self,
+        tokens: &Bound<'_, PyAny>,
+        top: u32,
+        call: &Bound<'_, OpenCall>,
+    ) -> Result<Vec<TokenLogprob>> {
+        let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
+        let known = self.using(py, None, &call.get().0, |runtime, watch| runtime.read(&tokens, top, watch))?;
+        Ok(known.into_iter().map(TokenLogprob::from).collect())
     }
 
     /// Forgets the tokens in the context: for measurements.

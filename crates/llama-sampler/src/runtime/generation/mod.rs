@@ -7,6 +7,7 @@ mod fill;
 mod generate;
 mod generated;
 mod likely;
+mod reading;
 mod report;
 mod task;
 mod trail;
@@ -14,6 +15,7 @@ mod walk;
 
 pub use fill::form_of;
 pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
+pub use reading::ReadingTask;
 pub use task::{GenerateTask, Inside};
 
 use super::context::{fits, in_range, not_empty};
