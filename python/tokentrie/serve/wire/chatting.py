@@ -214,7 +214,6 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     thinks = held is None or said.thinking_budget is not None
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
     options["parallel_tool_calls"] = said.parallel_tool_calls is not False
-    served = models.named(said.model)
     options["tools_in"] = "template" if tools is None else served.place_of_tools(said.tools_in)
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
