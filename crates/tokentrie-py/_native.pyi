@@ -107,6 +107,7 @@ __all__ = [
     "TrieArrays",
     "TrieCache",
     "TrieError",
+    "TruncatedError",
     "Unconstrained",
     "Vocab",
     "VocabularyError",
@@ -212,6 +213,10 @@ class ReceiptError(TokenTrieError, ValueError): ...
 
 class InvalidValueError(TokenTrieError, ValueError):
     partial: Generated | Message | None
+    text: str | None
+
+class TruncatedError(TokenTrieError):
+    partial: Generated[_Any] | Message | list[Generated[_Any]] | list[Message] | None
     text: str | None
 
 class VocabularyError(TokenTrieError): ...
@@ -552,6 +557,8 @@ class Rule(Generic[_Value]):
     @overload
     def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
     def stats(self, vocab: Vocab) -> RuleStats: ...
+    def __or__(self, other: Rule | str, /) -> OneOf: ...
+    def __ror__(self, other: str, /) -> OneOf: ...
 
 @final
 class RuleStats:
@@ -1103,7 +1110,7 @@ class TrieCache:
 @type_check_only
 class _GenerateOptions(_AllSettings, total=False):
     mode: _FillMode
-    max_tokens: int
+    max_tokens: int | None
     skip_ahead: bool
     end_tokens: _Ids | None
     after: _After
@@ -1115,7 +1122,6 @@ class _GenerateOptions(_AllSettings, total=False):
     sampling: Sampling | None
     free_sampling: Sampling | None
     stop: _Stop | None
-    on_invalid: _OnInvalid
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1259,7 +1265,7 @@ class Model:
         prompt: str | _Ids,
         constraint: Rule[_V],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1277,7 +1283,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1290,7 +1296,7 @@ class Model:
         prompt: str | _Ids,
         constraint: _Untyped | None = None,
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1321,7 +1327,7 @@ class Model:
         prompt: str | _Ids,
         constraint: re.Pattern[str],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1339,7 +1345,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1352,7 +1358,7 @@ class Model:
         prompt: str | _Ids,
         constraint: TypeForm[_V],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1370,7 +1376,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1383,7 +1389,7 @@ class Model:
         prompt: str | _Ids,
         constraint: Iterable[str],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1401,7 +1407,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1410,24 +1416,134 @@ class Model:
     ) -> Generated[str]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[_V]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: _Untyped | None = None,
+        *,
+        n: int,
+        on_invalid: _OnInvalid = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[str]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[_V]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[str]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[_V | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[_V | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[_V | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[str | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[_V | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[str | None]]: ...
     @overload
     def decide(
         self,
@@ -1633,6 +1749,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: Rule[_V],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
     @overload
@@ -1640,6 +1758,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: _Untyped | None = None,
+        *,
+        on_invalid: _OnInvalid = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated]: ...
     @overload
@@ -1647,6 +1767,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[str]]: ...
     @overload
@@ -1654,6 +1776,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
     @overload
@@ -1661,28 +1785,140 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: Iterable[str],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[str]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: _Untyped | None = None,
+        *,
+        n: int,
+        on_invalid: _OnInvalid = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
     @overload
     def achoose(  # type: ignore[overload-overlap]
         self, prompt: str | _Ids, choices: _Untyped, **options: Unpack[_ChooseOptions]
