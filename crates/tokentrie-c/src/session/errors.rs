@@ -85,6 +85,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::StopOfValue
             | GenerateError::LogprobsOfExact
             | GenerateError::BiasOfWholes
             | GenerateError::ReceiptOfForm
@@ -114,6 +115,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
             | ChatError::ContentThinks
+            | ChatError::StopOfContent
             | ChatError::Untold) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())

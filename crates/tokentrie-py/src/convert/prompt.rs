@@ -38,8 +38,8 @@ fn meant(given: &Bound<'_, PyAny>) -> Result<Option<String>> {
         )
     } else if first.is_instance_of::<PyString>() {
         Some(
-            "prompt must be a str or token ids, not several prompts: Model.choose_many and Model.decide_many take those; \
-             else call it for each"
+            "prompt must be a str or token ids, not several prompts: Model.choose_many and Model.decide_many take \
+             those; else call it for each"
                 .to_owned(),
         )
     } else {

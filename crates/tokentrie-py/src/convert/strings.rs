@@ -2,7 +2,7 @@
 
 use crate::convert::gil::step;
 use crate::convert::ids::{shown, type_name};
-use crate::errors::{Class, Error, Result};
+use crate::errors::{Class, Result};
 use crate::exit::items;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -183,8 +183,8 @@ impl Model {
     ///         value. Reasoning stays free. Not where tools may be called.
     ///     response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
     ///         {"type": "json_object"} or {"type": "text"}; or a class.
-    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where content
-    ///         that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
+    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
+    ///         content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
     ///     retries: how often the model is asked again where that happens: it is told what was wrong.
     ///     mode: "greedy" or "sampled".
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.

@@ -44,7 +44,8 @@ use trie_text::ValueSets;
 /// Args:
 ///     path: the file; the tiny model inside the package if None.
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
-///     n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns that it does nothing.
+///     n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
+///         that it does nothing.
 ///     n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
 ///         forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
 ///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
@@ -141,6 +142,11 @@ impl Model {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
         let slots = unsigned("slots", slots)?;
+        if let Some(tokens) = n_ctx.filter(|&tokens| (1..=i64::from(slots)).contains(&tokens)) {
+            let least = slots + 1;
+            let message = format!("a context of {tokens} tokens (n_ctx) is too small: it needs at least {least}");
+            return Err(Class::Option.error(message));
+        }
         let of_engine = EngineOptions::default().with_max_queue(unsigned("max_queue", max_queue)? as usize);
         let of_engine = of_engine.with_batching(batching.0);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
@@ -305,8 +311,8 @@ impl Model {
     ///     InvalidValueError: the class of a JsonSchema refuses the value; `error.partial` is the Generated.
     ///     TruncatedError: the limit of tokens or the context ended a value of a rule, a type or a list of str;
     ///         `error.partial` is the Generated.
-    ///     OptionError: a setting is out of range, `stop` stands beside a constraint, a keyword stands beside `sampling`, or the prompt does not end
-    ///         as a healed Trie begins.
+    ///     OptionError: a setting is out of range, `stop` stands beside a constraint, a keyword stands beside
+    ///         `sampling`, or the prompt does not end as a healed Trie begins.
     ///     PayloadError: the payload cannot be used; it says line, column and field.
     ///     VocabularyError: ids are outside the vocabulary.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what

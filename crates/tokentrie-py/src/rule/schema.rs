@@ -126,7 +126,11 @@ impl JsonSchema {
     ) -> Result<Made> {
         let SchemaOptions { ref whitespace, unicode_escapes, lenient, .. } = options;
         let whitespace = whitespace.clone();
-        let schema = asked(py, limits, || trie_schema::JsonSchema::new(&text, options))??;
+        let made = asked(py, limits, || trie_schema::JsonSchema::new(&text, options))?;
+        let schema = made.map_err(|error| match error.reason(&text) {
+            Some(reason) => Class::Rule.error(format!("{error}: {reason}")),
+            None => error.into(),
+        })?;
         for warning in schema.warnings() {
             warn(py, &format!("schema: {warning}"))?;
         }

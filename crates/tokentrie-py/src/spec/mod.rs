@@ -110,8 +110,8 @@ pub(crate) fn of_dict(given: &Bound<'_, PyAny>) -> Result<Option<Spec>> {
     let read = |text: &[u8]| match Spec::from_json(text) {
         Err(error) if meanings && matches!(error.problem(), SpecProblem::NoKind { meant: None, .. }) => {
             let message = format!(
-                "{error}. Names with what they mean are a question of Model.decide; as a constraint give list(...) of the \
-                 names"
+                "{error}. Names with what they mean are a question of Model.decide; as a constraint give list(...) \
+                 of the names"
             );
             Err(Class::Option.error(message))
         }
@@ -125,7 +125,13 @@ fn of_text(text: &[u8]) -> Result<Spec> {
     if Payload::is_meant(text) {
         return Ok(Spec::Payload { text: text.into(), path: None });
     }
-    Ok(Spec::from_json(text)?.resolved(&DataOnly)?)
+    match Spec::from_json(text) {
+        // Where payloads are read it is said what is wrong.
+        Err(error) if matches!(error.problem(), SpecProblem::Json { .. }) => {
+            Ok(Spec::Payload { text: text.into(), path: None })
+        }
+        read => Ok(read?.resolved(&DataOnly)?),
+    }
 }
 
 /// A dictionary that is a spec, or a type, as an object; everything else as it is.

@@ -139,8 +139,8 @@ impl Generate {
             "max_tokens",
             "null",
             "1 to 2147483647",
-            "the most tokens to generate; null: 64 of free text, and of a value what the context has room for; a form is \
-             filled to its end",
+            "the most tokens to generate; null: 64 of free text, and of a value what the context has room for; a form \
+             is filled to its end",
         ),
         STOP,
         option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),

@@ -140,7 +140,8 @@ impl StopFilter {
     }
 }
 
-/// Watches a generation whose free text stop texts end: whoever watches it hears of tokens once no stop text can reach them.
+/// Watches a generation whose free text stop texts end: whoever watches it hears of tokens once no stop text can
+/// reach them.
 pub(super) struct Stopping<W> {
     watch: W,
     filter: StopFilter,
