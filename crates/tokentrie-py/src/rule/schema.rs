@@ -182,9 +182,9 @@ impl JsonSchema {
         py.import("json")?.call_method1("loads", (&self.text,))
     }
 
-    /// list[tuple[str, str]]: what is not held: the JSON pointer of a schema ("" is the whole), and the keyword, with
-    /// `lenient`, or the hint of a type that JSON Schema has no word for. Empty where documents are valid under all of
-    /// it.
+    /// list[tuple[str, str]]: what is not held: the JSON pointer of a schema ("" is the whole), and the keyword,
+    /// with `lenient`, or the hint of a type that JSON Schema has no word for. Empty where documents are valid under
+    /// all of it.
     #[getter]
     fn unheld(&self) -> Vec<(String, String)> {
         self.unheld.clone()
