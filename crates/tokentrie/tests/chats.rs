@@ -157,10 +157,7 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
     let over = Over::vocab(model.vocab());
     for (field, value) in [
         ("constraint", json!({"integer": {"min": 100, "max": 999}})),
-        (
-            "response_format",
-            json!({"type": "json_schema", "json_schema": {"schema": {"enum": [123, 456]}}}),
-        ),
+        ("response_format", json!({"type": "json_schema", "json_schema": {"schema": {"enum": [123, 456]}}})),
         ("constraint", json!({"regex": "[0-9]{3}"})),
     ] {
         let asked = json!({

@@ -12,7 +12,7 @@ use trie_text::Prompt;
 pub(crate) fn read(prompt: &Bound<'_, PyAny>) -> Result<Prompt> {
     match prompt.cast::<PyString>() {
         Ok(text) => Ok(Prompt::Text(text.to_str()?.to_owned())),
-        Err(_) => match meant(prompt)? {
+        Err(_) => match meant(prompt) {
             Some(message) => Err(PyTypeError::new_err(message).into()),
             None => Ok(Prompt::Tokens(tokens(prompt, "prompt, ")?)),
         },
@@ -20,17 +20,17 @@ pub(crate) fn read(prompt: &Bound<'_, PyAny>) -> Result<Prompt> {
 }
 
 /// What was meant by something that is no prompt, and where it goes; `None` where nothing is known of it.
-fn meant(given: &Bound<'_, PyAny>) -> Result<Option<String>> {
+fn meant(given: &Bound<'_, PyAny>) -> Option<String> {
     let missing = given.is_none() || given.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan());
     if missing || type_name(given) == "NAType" {
-        return Ok(Some(format!("the prompt is missing ({}): it must be a str or token ids", shown(given))));
+        return Some(format!("the prompt is missing ({}): it must be a str or token ids", shown(given)));
     }
     if !given.is_instance_of::<PyList>() && !given.is_instance_of::<PyTuple>() {
-        return Ok(None);
+        return None;
     }
-    let Ok(first) = given.get_item(0) else { return Ok(None) };
+    let first = given.get_item(0).ok()?;
     let is_message = first.cast::<PyDict>().is_ok_and(|dict| dict.contains("role").unwrap_or(false));
-    Ok(if is_message || type_name(&first) == "Message" {
+    if is_message || type_name(&first) == "Message" {
         Some(
             "prompt must be a str or token ids, not the messages of a chat: give them to Model.chat, or \
              Model.chat_prompt(messages)"
@@ -44,5 +44,5 @@ fn meant(given: &Bound<'_, PyAny>) -> Result<Option<String>> {
         )
     } else {
         None
-    })
+    }
 }

@@ -276,6 +276,7 @@ impl JsonSchema {
 
     /// What `__reduce__` took apart.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a pickle")]
     fn _restore(
         py: Python<'_>,
         given: Option<Py<PyAny>>,

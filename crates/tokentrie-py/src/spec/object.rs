@@ -58,8 +58,14 @@ impl SpecObject {
         fn promises(spec: &Spec) -> bool {
             match spec {
                 Spec::Think(think) => promises(&think.then),
-                Spec::Any | Spec::Set(_) | Spec::Payload { .. } | Spec::Sequence(_) | Spec::Form(_) => false,
-                Spec::Reply(_) | Spec::Name(_) | Spec::Object(_) => false,
+                Spec::Any
+                | Spec::Set(_)
+                | Spec::Payload { .. }
+                | Spec::Sequence(_)
+                | Spec::Form(_)
+                | Spec::Reply(_)
+                | Spec::Name(_)
+                | Spec::Object(_) => false,
                 _ => true,
             }
         }
