@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+import tokentrie
 from test_cli import Terminal
+from tokentrie.cli.chats.chat import _cut_off
 
 pytestmark = pytest.mark.model
 
@@ -46,7 +48,7 @@ def test_a_context_of_one_token_is_too_small(run: Terminal) -> None:
     assert "a context of 1 tokens (n_ctx) is too small: it needs at least 2" in result.err
 
 
-def test_a_reply_that_is_cut_off_says_where(run: Terminal) -> None:
-    result = run("chat", "-p", "Hello", "--max-tokens", "2")
-    assert "cut off " in result.err
-    assert "after 2 tokens: raise --max-tokens" in result.err
+def test_a_reply_that_is_all_reasoning_says_so() -> None:
+    line = _cut_off(tokentrie.Message("", "hmm", finish="length"))
+    assert line.startswith("cut off while reasoning")
+    assert "raise --max-tokens" in line

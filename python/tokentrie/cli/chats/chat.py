@@ -142,7 +142,7 @@ class Session:
             if warning not in self._warned:
                 self._warned.add(warning)
                 console.say(f"warning: {warning}")
-        if message.finish == "length":
+        if message.finish == "length" and message.reasoning and not message.content:
             self._shown.note(_cut_off(message))
         self._shown.stats(message.stats)
         return message
@@ -162,13 +162,9 @@ class Session:
 
 
 def _cut_off(message: tokentrie.Message) -> str:
-    """The line after a reply that was cut off: where it was, and what to do."""
-    tokens = message.stats.tokens if message.stats else 0
-    where = "while reasoning" if message.reasoning and not message.content else "there"
-    limit = "raise --max-tokens" + (", or give a --thinking-budget below it" if where == "while reasoning" else "")
-    return (
-        f"cut off {where} after {console.count(tokens, 'token', 'tokens')}: {limit}, or --ctx where the context is full"
-    )
+    """The line after a reply that never came to its content: what to do."""
+    tokens = console.count(message.stats.tokens if message.stats else 0, "token", "tokens")
+    return f"cut off while reasoning, after {tokens}: raise --max-tokens, or give a --thinking-budget below it"
 
 
 def run(
