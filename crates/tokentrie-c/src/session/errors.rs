@@ -87,6 +87,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::StopOfValue
             | GenerateError::LogprobsOfExact
             | GenerateError::BiasOfWholes
             | GenerateError::ReceiptOfForm
@@ -116,6 +117,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
             | ChatError::ContentThinks
+            | ChatError::StopOfContent
             | ChatError::Untold) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())

@@ -42,6 +42,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(error) => error.into(),
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::StopOfValue
             | GenerateError::LogprobsOfExact
             | GenerateError::ReceiptOfForm
             | GenerateError::NothingToEnd
@@ -67,6 +68,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
             | ChatError::ContentThinks
+            | ChatError::StopOfContent
             | ChatError::Untold => Class::Option.error(error.to_string()),
         }
     }

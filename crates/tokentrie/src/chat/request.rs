@@ -217,6 +217,9 @@ impl ChatRequest {
             if vocab.end_of_generation().is_empty() {
                 return Err(ChatError::ContentWithoutEnd);
             }
+            if !self.reply.stop.is_empty() && !held.never_ends() {
+                return Err(ChatError::StopOfContent);
+            }
             let before = format.before_content(&prompt.turn, budget)?;
             let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
             content = Some(held.clone());
@@ -285,6 +288,12 @@ pub enum ChatError {
          followed by, and thinking_budget"
     )]
     ContentThinks,
+    /// Content that is held to something ends where that says so.
+    #[error(
+        "stop is not supported beside constraint and response_format: it would cut the content in the middle, and the \
+         constraint says where it ends. Leave stop out, or put the text into the constraint"
+    )]
+    StopOfContent,
     /// Content that was begun cannot be held to something.
     #[error(
         "constraint and response_format hold content from its beginning, and continue_final_message goes on with one"

@@ -93,7 +93,8 @@ class Asked:
                 self.choice,
                 sampling=self.said.sampling(number),
                 stream=put,
-                stop=None if self.said.stop == [] else self.said.stop,
+                # A constraint says where its value ends.
+                stop=None if self.said.stop == [] or self.options["constraint"] is not None else self.said.stop,
                 priority=self.said.priority,
                 timeout=self.served.timeout,
                 cancel=cancel,

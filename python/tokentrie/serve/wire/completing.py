@@ -110,7 +110,8 @@ class Asked:
                 self.held,
                 max_tokens=model.n_ctx if self.most is None else max(self.most, 1),
                 sampling=said.sampling(number),
-                stop=None if said.stop == [] else said.stop,
+                # A constraint says where its value ends.
+                stop=None if said.stop == [] or self.held is not None else said.stop,
                 logprobs=self.logprobs,
                 receipt=said.receipt and (self.served.receipt_key or True),
                 logit_bias=said.bias(),
