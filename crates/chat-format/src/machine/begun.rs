@@ -166,7 +166,7 @@ impl Machine {
             return Ok(Done::HandedOn);
         }
         let is_named = |thread: &Thread| self.seq(*thread).is_named(*thread);
-        if threads.iter().any(is_named) {
+        if threads.iter().any(is_named) || self.any_call(threads) {
             listener.no_call();
         }
         self.back_to_text(state, home, 1, listener)?;

@@ -240,9 +240,11 @@ impl Seq {
         self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
     }
 
-    /// Whether members are passed over that say nothing of the call.
+    /// Whether members are passed over that say nothing of the call, or ended just here.
     pub(crate) fn is_in_members(&self, thread: Thread) -> bool {
-        matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Members(_)))
+        let is_members = |atom: usize| matches!(self.atoms.get(atom), Some(Atom::Members(_)));
+        let atom = usize::from(thread.atom);
+        is_members(atom) || (thread.at == 0 && atom.checked_sub(1).is_some_and(is_members))
     }
 
     /// The bytes of the text that stands here which are written.
