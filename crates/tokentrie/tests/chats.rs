@@ -39,7 +39,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),
         (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: there is no such field"),
         (json!({"messages": ask, "stop": ""}), "$.stop: stop[0] is empty"),
-        (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: a spec is an object"),
+        (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: unknown kind of spec"),
         (json!({"messages": ask, "response_format": {"type": "json"}}), "$.response_format.type: it must be"),
         (
             json!({"messages": ask, "response_format": {"type": "json_schema"}}),
