@@ -1,7 +1,7 @@
 //! How much llguidance would write out: it counts what it merges, but not how large that is, and cannot be stopped.
 
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Nodes that it may copy.
 const MOST: f64 = 4e6;
@@ -34,6 +34,7 @@ impl Cost {
             known: HashMap::new(),
             cost: Self { nodes: 0.0, searches: 0.0, most: (0.0, String::new()) },
         };
+        count.targets();
         count.size(schema, "");
         count.cost
     }
@@ -107,7 +108,8 @@ impl<'a> Count<'a> {
                     }
                     parts.push(union);
                 }
-                ("$ref", Value::String(to)) => parts.push(self.target(to)),
+                // What leads back to itself stays a reference.
+                ("$ref", Value::String(to)) => parts.push(self.known.get(to.as_str()).copied().unwrap_or(LEAF)),
                 _ => {}
             }
         }
@@ -165,15 +167,44 @@ impl<'a> Count<'a> {
         if is_reference { 1.0 } else { size.nodes }
     }
 
-    fn target(&mut self, to: &'a str) -> Size {
-        if let Some(&known) = self.known.get(to) {
-            return known;
+    /// Finds the sizes of what is referred to, each after those that it refers to itself. Chains of references may be
+    /// longer than a stack is deep.
+    fn targets(&mut self) {
+        let mut seen = HashSet::new();
+        let mut open = vec![("", references(self.root))];
+        while let Some((to, left)) = open.last_mut() {
+            if let Some(next) = left.pop() {
+                if let (true, Some(target)) = (seen.insert(next), target(self.root, next)) {
+                    open.push((next, references(target)));
+                }
+                continue;
+            }
+            let to = *to;
+            open.pop();
+            if let (false, Some(found)) = (to.is_empty(), target(self.root, to)) {
+                let size = self.size(found, to.trim_start_matches('#'));
+                self.known.insert(to, size);
+            }
         }
-        // What leads back to itself stays a reference.
-        self.known.insert(to, LEAF);
-        let found = to.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-        let size = found.map_or(LEAF, |target| self.size(target, to.trim_start_matches('#')));
-        self.known.insert(to, size);
-        size
     }
+}
+
+fn target<'a>(root: &'a Value, to: &str) -> Option<&'a Value> {
+    to.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+}
+
+/// What a schema refers to, in all of its parts.
+fn references(schema: &Value) -> Vec<&str> {
+    let (mut found, mut left) = (Vec::new(), vec![schema]);
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str));
+                left.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    found
 }
