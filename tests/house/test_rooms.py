@@ -78,6 +78,7 @@ LONG = {
     "crates/chat-format/src/format.rs": (410, "one type, and each question that is asked of it"),
     "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
     "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
+    "crates/llama-sampler/src/runtime/generation/fill.rs": (440, "one task: how each token of a form comes about"),
     "crates/chat-format/src/format.rs": (440, "one type: a template, and what is made for it and kept"),
     "crates/chat-format/src/values/styles/tagged.rs": (570, "one style of arguments, as one machine"),
     "python/tokentrie/cli/app.py": (545, "the one place that knows all commands"),

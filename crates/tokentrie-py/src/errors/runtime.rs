@@ -113,7 +113,9 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
-        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
+        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } | RuntimeError::FieldTooLong { .. } => {
+            Class::Context
+        }
         RuntimeError::Closed
         | RuntimeError::Forked
         | RuntimeError::Failed { .. }
