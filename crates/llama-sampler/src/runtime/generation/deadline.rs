@@ -1,38 +1,35 @@
-//! The end of the room that a form has: where it comes near, the value that is being written ends by few tokens.
+//! The end of the room: where it comes near, the value that is being written ends by few tokens.
 
 use std::collections::{BTreeSet, VecDeque};
 use trie_core::TokenId;
 use trie_text::{FormConstraint, FormState, RestOfForm};
 
-/// Tokens that are left over where a form ends in time: texts differ by some at their boundaries.
+/// Tokens that are left over where a value ends in time: texts differ by some at their boundaries.
 const RESERVE: usize = 4;
 
 /// Tokens beyond the need up to which each token of the model's is looked at before it is written.
 const NEAR: usize = 64;
 
-/// Room for what a form needs beside its literals, before that is worked out the first time.
+/// Room for what is needed, before that is worked out the first time.
 const USUAL: usize = 256;
 
-/// What is left of the room, and the tokens that end a value in time.
+/// When what a value needs is worked out next, and the tokens that end it in time.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// The room that is left when the need is worked out next.
+    /// The room that is left then.
     look_at: usize,
     /// Whether each token counts.
     near: bool,
-    rest: Option<RestOfForm>,
     /// Tokens that end the value that is being written.
     way: VecDeque<TokenId>,
-    /// The numbers of the fields that were ended so.
-    completed: BTreeSet<usize>,
 }
 
 impl Deadline {
-    /// Far away from the end of this room, after which literals of so many bytes follow. As long as it is, nothing is
-    /// worked out.
-    pub(super) fn new(room: usize, literals: usize) -> Self {
-        let look_at = (room / 8).saturating_add(USUAL).saturating_add(literals);
-        Self { look_at, near: false, rest: None, way: VecDeque::new(), completed: BTreeSet::new() }
+    /// Far away from the end of this room, of which so much is needed in any case. As long as it is, nothing is worked
+    /// out.
+    pub(super) fn new(room: usize, needed: usize) -> Self {
+        let look_at = (room / 8).saturating_add(USUAL).saturating_add(needed);
+        Self { look_at, near: false, way: VecDeque::new() }
     }
 
     /// The next token that ends the value, where there is a way.
@@ -45,23 +42,18 @@ impl Deadline {
         self.way.pop_front();
     }
 
-    /// Whether the field with this number was ended so.
-    pub(super) fn has_completed(&self, field: usize) -> bool {
-        self.completed.contains(&field)
-    }
-
     /// Whether each token counts.
     pub(super) fn is_near(&self) -> bool {
         self.near
     }
 
-    /// Looks how near the end is, if so much room is left that it may be.
-    pub(super) fn look(&mut self, form: &FormConstraint, at: &FormState, left: usize) {
+    /// Notes what is needed where so much room is left that it must be known; `None` where there is no way, which there
+    /// may be later.
+    pub(super) fn look(&mut self, left: usize, need: impl FnOnce() -> Option<usize>) {
         if left > self.look_at {
             return;
         }
-        let Some((need, _)) = self.need(form, at) else {
-            // Perhaps there is a way later.
+        let Some(need) = need() else {
             (self.look_at, self.near) = (left / 2, false);
             return;
         };
@@ -70,31 +62,71 @@ impl Deadline {
         self.look_at = left.saturating_sub((slack / 4).max(1));
     }
 
-    /// Looks whether the form can still end in time after a token of the model's, which leads from one state to another
-    /// where so much room is left; else the value ends another way.
+    /// Looks at a token of the model's where so much room is left. `after`: what is needed with it. Where that is too
+    /// much, the value ends by the way that it has without it; whether it does so now.
+    pub(super) fn check(
+        &mut self,
+        left: usize,
+        after: Option<usize>,
+        without: impl FnOnce() -> Option<(usize, Vec<TokenId>)>,
+    ) -> bool {
+        if after.is_some_and(|need| need.saturating_add(RESERVE) <= left) {
+            return false;
+        }
+        let Some((need, way)) = without() else { return false };
+        let ends = need <= left && after.is_none_or(|after| after > need);
+        if ends {
+            self.way = way.into();
+        }
+        ends
+    }
+}
+
+/// The deadline of a form.
+#[derive(Debug)]
+pub(super) struct FormDeadline {
+    pub(super) of_value: Deadline,
+    rest: Option<RestOfForm>,
+    /// The numbers of the fields that were ended in time.
+    completed: BTreeSet<usize>,
+}
+
+impl FormDeadline {
+    /// In this room, for literals of so many bytes.
+    pub(super) fn new(room: usize, literals: usize) -> Self {
+        Self { of_value: Deadline::new(room, literals), rest: None, completed: BTreeSet::new() }
+    }
+
+    /// Whether the field with this number was ended in time.
+    pub(super) fn has_completed(&self, field: usize) -> bool {
+        self.completed.contains(&field)
+    }
+
+    /// [`Deadline::look`].
+    pub(super) fn look(&mut self, form: &FormConstraint, at: &FormState, left: usize) {
+        let rest = &mut self.rest;
+        self.of_value.look(left, || need(rest, form, at).map(|(need, _)| need));
+    }
+
+    /// [`Deadline::check`] of a token that leads from one state to another.
     pub(super) fn check(&mut self, form: &FormConstraint, at: &FormState, after: &FormState, left: usize) {
         if after.is_over() {
             return;
         }
-        let written = after.written().saturating_sub(at.written());
-        let need_after = self.need(form, after).map(|(need, _)| need.saturating_add(written));
-        if need_after.is_some_and(|need| need.saturating_add(RESERVE) <= left) {
-            return;
-        }
-        let Some((need, tokens)) = self.need(form, at) else { return };
-        if need <= left && need_after.is_none_or(|after| after > need) {
+        let (rest, written) = (&mut self.rest, after.written().saturating_sub(at.written()));
+        let need_after = need(rest, form, after).map(|(need, _)| need.saturating_add(written));
+        if self.of_value.check(left, need_after, || need(rest, form, at)) {
             self.completed.insert(at.filled());
-            self.way = tokens.into();
         }
     }
+}
 
-    /// The room that the form needs from this state on, and the tokens that end the value there.
-    fn need(&mut self, form: &FormConstraint, at: &FormState) -> Option<(usize, Vec<TokenId>)> {
-        let way = form.way_out(at)?;
-        if self.rest.is_none() {
-            self.rest = Some(form.rest_after(&way)?);
-        }
-        let need = self.rest.as_ref()?.room_for(&way, at.filled());
-        Some((need, way.tokens))
+/// The room that the form needs from this state on, and the tokens that end the value there.
+fn need(rest: &mut Option<RestOfForm>, form: &FormConstraint, at: &FormState) -> Option<(usize, Vec<TokenId>)> {
+    let way = form.way_out(at)?;
+    if rest.is_none() {
+        *rest = Some(form.rest_after(&way)?);
     }
+    let need = rest.as_ref()?.room_for(&way, at.filled());
+    Some((need, way.tokens))
 }

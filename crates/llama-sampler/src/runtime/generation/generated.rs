@@ -30,6 +30,9 @@ pub struct GenerateOptions {
     pub logprobs: Option<u32>,
     /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
     pub trail: bool,
+    /// Whether a value that is begun ends by few tokens where `max_tokens` or the room of the context runs out, instead
+    /// of being cut off. A form always does. Only together with [`GenerateOptions::skip_ahead`].
+    pub complete: bool,
     /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
     pub logit_bias: LogitBias,
 }
@@ -46,6 +49,7 @@ impl Default for GenerateOptions {
             probabilities: false,
             logprobs: None,
             trail: false,
+            complete: false,
             logit_bias: LogitBias::default(),
         }
     }
@@ -104,6 +108,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_trail(self, trail: bool) -> Self {
         Self { trail, ..self }
+    }
+
+    /// With [`GenerateOptions::complete`].
+    #[must_use]
+    pub fn with_complete(self, complete: bool) -> Self {
+        Self { complete, ..self }
     }
 
     /// With [`GenerateOptions::logit_bias`].
@@ -224,8 +234,8 @@ pub struct Generated {
     /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
-    /// Whether one of the fields was ended by few tokens that the model did not choose, because the room of the context
-    /// ran out: see [`Field::completed`].
+    /// Whether a value was ended by few tokens that the model did not choose, because the room of the context or, with
+    /// [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
     pub completed: bool,
     /// How probable each of the tokens was; empty unless that was asked for.
     pub logprobs: Vec<TokenLogprob>,

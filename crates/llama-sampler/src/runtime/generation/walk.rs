@@ -1,6 +1,7 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
 use super::chooser::Chooser;
+use super::deadline::Deadline;
 use super::generated::{Field, Finish, Generated};
 use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
@@ -8,7 +9,20 @@ use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, Decoded, Job, Role, Scratch, Span, Status, TokenId, Want};
+use trie_core::{
+    Allowed, AnyConstraint, AnyState, Constraint, Decoded, Ending, Job, Next, Role, Scratch, Span, SpanState, Status,
+    TokenId, Tokens, Want,
+};
+use trie_text::completion;
+
+/// Tokens that are left up to which it is looked at whether a value that begins can end.
+const NEAR_CALL: usize = 64;
+
+/// Whether a value stands here that is not over: something, but not everything, may come.
+fn is_in_value(constraint: &AnyConstraint, at: &AnyState) -> bool {
+    let (mut scratch, open) = (Scratch::default(), |next: Next<'_>| matches!(next.tokens, Tokens::Except(_)));
+    constraint.ending(at) == Ending::No && !open(constraint.next(at, &mut scratch))
+}
 
 /// Nothing is decoded until logits are needed, and then everything since the last time at once.
 pub(super) struct Walk<W, C> {
@@ -18,6 +32,9 @@ pub(super) struct Walk<W, C> {
     /// Whether no row is asked for where one token alone may come.
     skip: bool,
     finish: Option<Finish>,
+    /// Where values end in time.
+    deadline: Option<Deadline>,
+    completed: bool,
     scratch: Scratch,
 }
 
@@ -34,7 +51,62 @@ struct Taken {
 
 impl<W: Watch, C: Chooser> Walk<W, C> {
     pub(super) fn new(generation: Generation<W>, chooser: C, max_tokens: usize, skip: bool) -> Self {
-        Self { generation, chooser, max_tokens, skip, finish: None, scratch: Scratch::default() }
+        let (finish, deadline, completed, scratch) = (None, None, false, Scratch::default());
+        Self { generation, chooser, max_tokens, skip, finish, deadline, completed, scratch }
+    }
+
+    /// With values that end in time, where no row is asked for what must come.
+    pub(super) fn completing(mut self, complete: bool) -> Self {
+        let room = self.max_tokens.min(self.generation.room_left());
+        self.deadline = (complete && self.skip).then(|| Deadline::new(room, 0));
+        self
+    }
+
+    /// How many tokens can be written.
+    fn left(&self) -> usize {
+        let most = self.max_tokens.saturating_sub(self.generation.tokens().len());
+        most.min(self.generation.room_left().saturating_add(1))
+    }
+
+    /// Looks how near the end is, before a row is asked for.
+    fn look(&mut self) {
+        let (left, vocab) = (self.left(), &self.generation.vocab);
+        if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span())
+            && is_in_value(span.constraint(), span.state().position())
+        {
+            let way = || completion(span.constraint(), span.state().position(), vocab);
+            deadline.look(left, || way().map(|way| way.len()));
+        }
+    }
+
+    /// Looks whether the value can still end in time after this token; else it ends by others, or there is no more.
+    fn check_in_time(&mut self, token: TokenId) {
+        let (left, vocab) = (self.left(), &self.generation.vocab);
+        let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span()) else { return };
+        let (rules, at) = (span.rules(), span.state());
+        if !deadline.is_near() && left > NEAR_CALL || span.status() != Status::Active {
+            return;
+        }
+        let Some(after) = rules.step(at, token).map(|step| step.state) else { return };
+        if !is_in_value(rules.constraint(&after), after.position()) {
+            return;
+        }
+        let way = |at: &SpanState<AnyState>| {
+            let way = completion(rules.constraint(at), at.position(), vocab)?;
+            Some((way.len(), way))
+        };
+        if deadline.check(left, way(&after).map(|(need, _)| need.saturating_add(1)), || way(at)) {
+            self.completed = true;
+            if deadline.next().is_none() {
+                // It ends here already, and what would come has no room.
+                self.finish = Some(Finish::MaxTokens);
+            }
+        }
+    }
+
+    /// The next token that ends the value in time.
+    fn way(&self) -> Option<TokenId> {
+        self.deadline.as_ref().and_then(Deadline::next)
     }
 
     /// Writes a token that was accepted, and notes if it is the last.
@@ -77,7 +149,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
         }
         let fields = leaves.iter().filter_map(Field::of).collect();
-        let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Stopped));
+        let (canonical, completed, finish) = (true, self.completed, self.finish.unwrap_or(Finish::Stopped));
         let generated = Generated {
             tokens,
             text,
@@ -88,7 +160,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             value_tokens,
             partial_token,
             canonical,
-            completed: false,
+            completed,
             logprobs,
             trail,
             finish,
@@ -104,10 +176,16 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
     fn advance(&mut self) -> Result<bool, RuntimeError> {
         while self.finish.is_none() {
             let span = self.chooser.span().filter(|_| self.skip);
-            let Some(token) = span.and_then(|span| span.forced_token(&mut self.scratch)) else {
+            let forced = span.and_then(|span| span.forced_token(&mut self.scratch));
+            let way = self.way().filter(|&way| forced == Some(way) || !self.generation.is_watched());
+            let Some(token) = way.or_else(|| forced.filter(|_| self.way().is_none())) else {
+                if self.way().is_none() {
+                    self.look();
+                }
                 self.generation.ask();
                 return Ok(true);
             };
+            self.deadline.as_mut().map(Deadline::follow);
             let depth = self.chooser.span().map_or(0, Span::depth);
             self.generation.consider_forced(token);
             self.generation.stats.forward_passes_saved += 1;
@@ -131,7 +209,19 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
         let forced = allowed.only().is_some();
         self.generation.consider(row, &allowed);
         let started = Instant::now();
-        let token = self.chooser.choose(row)?;
+        let token = match self.way() {
+            Some(token) => token,
+            None => {
+                let token = self.chooser.choose(row)?;
+                self.check_in_time(token);
+                self.way().unwrap_or(token)
+            }
+        };
+        if self.finish.is_some() {
+            self.generation.bias = bias;
+            return Ok(());
+        }
+        self.deadline.as_mut().map(Deadline::follow);
         let role = self.chooser.accept(token)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
         self.generation.bias = bias;
