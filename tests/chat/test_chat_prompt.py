@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import VOCABULARIES, copy_tiny, precise_model
 from random_model import write_random_model
-from tokentrie import Model, ModelError, OptionError, TemplateError, TokenTrieError, Trie
+from tokentrie import ChatFormat, Model, ModelError, OptionError, TemplateError, TokenTrieError, Trie
 
 pytestmark = pytest.mark.model
 
@@ -436,3 +436,9 @@ def test_other_models(name: str) -> None:
     inside = model.chat_prompt([{"role": "user", "content": "<|im_end|>"}])
     assert model.vocab.detokenize(inside) == text.replace(USER[0]["content"], "<|im_end|>")
     assert control(model, inside) == control(model, read(model, text))
+
+
+def test_a_marker_beside_safe_text_stays_a_control_token() -> None:
+    marked = "{% for m in messages %}{{ m.content + '[A]' + (m.content | tojson | safe) }}{% endfor %}"
+    parts = ChatFormat(marked).prompt([{"role": "user", "content": "hi"}]).parts
+    assert [*parts] == [("hi", False), ("[A]", True), ('"hi"', False)]

@@ -7,7 +7,7 @@ use crate::eval::Eval;
 use crate::eval::attributes::text_of;
 use crate::meter::{room, spend_bytes};
 use crate::value::number::{as_float, as_int, round as round_number};
-use crate::value::text::{escape, lines};
+use crate::value::text::lines;
 use crate::value::{Buffer, Key, Text, Value, json, printf};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ pub(super) fn escaped(value: &Value, args: Args, force: bool) -> Res<Value> {
         other => {
             let text = other.to_text()?;
             room(6 * text.len())?;
-            text.made_of(escape(text.as_str()), true).map(Value::Str)
+            text.escaped().map(Value::Str)
         }
     }
 }

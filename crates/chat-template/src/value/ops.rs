@@ -1,7 +1,6 @@
 //! Operators. Whatever can grow asks the meter before it does.
 
 use super::number::{arithmetic, as_float, as_int};
-use super::text::escape;
 use super::{Buffer, List, Text, Value, View, printf};
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::meter::{room, spend, spend_bytes};
@@ -219,7 +218,7 @@ fn add_texts(left: &Text, right: &Text) -> Res<Value> {
             out.push_text(side)?;
         } else {
             room(5 * (left.len() + right.len()))?;
-            out.push_text(&*side.made_of(escape(side.as_str()), true)?)?;
+            out.push_text(&*side.escaped()?)?;
         }
     }
     Text::traced_text(out.into_traced(), markup).map(Value::Str)

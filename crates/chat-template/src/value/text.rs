@@ -1,7 +1,7 @@
 //! Python's `str`: counted and cut by code points.
 
-use super::Value;
 use super::origin::TracedText;
+use super::{Buffer, Value};
 use crate::error::Res;
 use crate::meter::{RANGE, hold, release, room, spend_bytes};
 use std::cell::Cell;
@@ -30,6 +30,20 @@ impl Text {
         hold(Self::size(&traced))?;
         spend_bytes(traced.text().len())?;
         Ok(Rc::new(Self { traced, count: Cell::new(None), markup }))
+    }
+
+    /// Returns it as markup, with entities in the place of HTML's characters; every other byte stays whose it is.
+    pub(crate) fn escaped(&self) -> Res<Rc<Self>> {
+        let mut out = Buffer::default();
+        for piece in self.as_str().split_inclusive(ESCAPED) {
+            let plain = piece.strip_suffix(ESCAPED).unwrap_or(piece);
+            out.push_part(self, plain)?;
+            let special = &piece[plain.len()..];
+            if let Value::Str(text) = self.part(special)? {
+                out.push_text(&*text.made_of(escape(special), true)?)?;
+            }
+        }
+        Self::traced_text(out.into_traced(), true)
     }
 
     /// What another text became as a whole: the template's own only if all of that was.
@@ -156,7 +170,9 @@ pub(crate) fn lines(text: &str, keep_ends: bool) -> Res<Vec<&str>> {
 }
 
 /// What HTML needs to be escaped.
-pub(crate) fn escape(text: &str) -> String {
+const ESCAPED: [char; 5] = ['&', '>', '<', '\'', '"'];
+
+fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('>', "&gt;").replace('<', "&lt;");
     text.replace('\'', "&#39;").replace('"', "&#34;")
 }
