@@ -320,7 +320,10 @@ def test_all_that_a_template_writes_stays_a_control_token(every_case: list[Case]
         whole["messages"][3]["content"] = "Both."
         text_only = {**whole, "messages": [whole["messages"][number] for number in (0, 1, 2, 7)], "tools": None}
         counted = 0
-        for said in (text_only, {**text_only, "messages": text_only["messages"][1:]}):
+        # Qwen3-Coder writes keys of schemas between < and >: where that spells a name, it is rightly no control token.
+        keys = re.findall(r'"(\w+)":', json.dumps(whole["tools"]))
+        is_joined = any(f"<{key}>" in case.text for key in keys)
+        for said in (*([] if is_joined else [whole]), text_only, {**text_only, "messages": text_only["messages"][1:]}):
             try:
                 text, tokens, found = case.prompt(copy.deepcopy(said))
             except TokenTrieError:
