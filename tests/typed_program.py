@@ -131,6 +131,15 @@ def values(model: Model, trie: Trie) -> None:
     assert_type(JsonSchema({"type": "object"}).parse("{}"), Any)
     assert_type(JsonSchema('{"type": "object"}'), JsonSchema)
     assert_type(model.generate("x", JsonSchema(Person)).value, Person)
+    assert_type(model.generate("x", Person, max_tokens=None, on_invalid="none").value, Person | None)
+    assert_type(model.generate("x", Integer(1, 9), on_invalid="none").value, int | None)
+    assert_type(model.generate("x", ["yes"], on_invalid="none").value, str | None)
+    assert_type(model.generate("x", Person, n=2, on_invalid="none")[0].value, Person | None)
+    assert_type(model.generate("x", on_invalid="none"), Generated)
+    try:
+        model.generate("x", Person)
+    except tokentrie.TruncatedError as error:
+        assert_type(error.text, str | None)
     assert_type(model.choose("x", ["yes", "no"]).name, str)
     assert_type(model.choose("x", Literal["yes", "no"]).name, str)
     assert_type(model.choose("x", Integer(1, 3)).name, str)
@@ -144,6 +153,7 @@ async def awaited(model: Model) -> None:
     assert_type((await model.agenerate("x", Integer(1, 9))).value, int)
     assert_type((await model.agenerate("x", Literal["a"])).value, Literal["a"])
     assert_type((await model.agenerate("x", Integer(1, 9), n=2))[0].value, int)
+    assert_type((await model.agenerate("x", Integer(1, 9), on_invalid="none")).value, int | None)
     assert_type((await model.achoose("x", ["a"])).name, str)
 
 

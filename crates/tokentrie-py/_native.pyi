@@ -107,6 +107,7 @@ __all__ = [
     "TrieArrays",
     "TrieCache",
     "TrieError",
+    "TruncatedError",
     "Unconstrained",
     "Vocab",
     "VocabularyError",
@@ -212,6 +213,10 @@ class ReceiptError(TokenTrieError, ValueError): ...
 
 class InvalidValueError(TokenTrieError, ValueError):
     partial: Generated | Message | None
+    text: str | None
+
+class TruncatedError(TokenTrieError):
+    partial: Generated[_Any] | Message | list[Generated[_Any]] | list[Message] | None
     text: str | None
 
 class VocabularyError(TokenTrieError): ...
@@ -553,6 +558,8 @@ class Rule(Generic[_Value]):
     @overload
     def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
     def stats(self, vocab: Vocab) -> RuleStats: ...
+    def __or__(self, other: Rule | str, /) -> OneOf: ...
+    def __ror__(self, other: str, /) -> OneOf: ...
 
 @final
 class RuleStats:
@@ -1104,7 +1111,7 @@ class TrieCache:
 @type_check_only
 class _GenerateOptions(_AllSettings, total=False):
     mode: _FillMode
-    max_tokens: int
+    max_tokens: int | None
     skip_ahead: bool
     end_tokens: _Ids | None
     after: _After
@@ -1116,7 +1123,6 @@ class _GenerateOptions(_AllSettings, total=False):
     sampling: Sampling | None
     free_sampling: Sampling | None
     stop: _Stop | None
-    on_invalid: _OnInvalid
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1243,6 +1249,10 @@ class Model:
         slots: int = 1,
         max_queue: int = 1024,
         batching: Literal["free", "fixed"] = "free",
+        prefill_chunk: int = 64,
+        n_batch: int = 512,
+        cache_type: Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"] | None = None,
+        flash_attention: bool | None = None,
     ) -> Model: ...
     @property
     def engine(self) -> EngineStats | None: ...
@@ -1260,7 +1270,7 @@ class Model:
         prompt: str | _Ids,
         constraint: Rule[_V],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1278,7 +1288,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1291,7 +1301,7 @@ class Model:
         prompt: str | _Ids,
         constraint: _Untyped | None = None,
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1322,7 +1332,7 @@ class Model:
         prompt: str | _Ids,
         constraint: re.Pattern[str],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1340,7 +1350,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1353,7 +1363,7 @@ class Model:
         prompt: str | _Ids,
         constraint: TypeForm[_V],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1371,7 +1381,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1384,7 +1394,7 @@ class Model:
         prompt: str | _Ids,
         constraint: Iterable[str],
         mode: _FillMode = "greedy",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
         skip_ahead: bool = True,
         *,
         seed: int | None = None,
@@ -1402,7 +1412,7 @@ class Model:
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
         stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
+        on_invalid: Literal["raise"] = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1411,24 +1421,134 @@ class Model:
     ) -> Generated[str]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[_V]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: _Untyped | None = None,
+        *,
+        n: int,
+        on_invalid: _OnInvalid = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[str]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[_V]]: ...
     @overload
     def generate(
-        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> list[Generated[str]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[_V | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[_V | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[_V | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[str | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[_V | None]]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> list[Generated[str | None]]: ...
     @overload
     def decide(
         self,
@@ -1494,6 +1614,7 @@ class Model:
     ) -> Calibration: ...
     def _calibrated(self, request: str, examples: str) -> str: ...
     def _decide(self, request: str, first: int = 0, call: OpenCall | None = None) -> str: ...
+    def _prompt_logprobs(self, tokens: str | _Ids, top: int, call: OpenCall) -> list[TokenLogprob]: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...
@@ -1634,6 +1755,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: Rule[_V],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
     @overload
@@ -1641,6 +1764,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: _Untyped | None = None,
+        *,
+        on_invalid: _OnInvalid = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated]: ...
     @overload
@@ -1648,6 +1773,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[str]]: ...
     @overload
@@ -1655,6 +1782,8 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
     @overload
@@ -1662,28 +1791,140 @@ class Model:
         self,
         prompt: str | _Ids,
         constraint: Iterable[str],
+        *,
+        on_invalid: Literal["raise"] = "raise",
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated[str]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: Rule[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: _Untyped | None = None, *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: _Untyped | None = None,
+        *,
+        n: int,
+        on_invalid: _OnInvalid = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: re.Pattern[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: TypeForm[_V], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
     @overload
     def agenerate(
-        self, prompt: str | _Ids, constraint: Iterable[str], *, n: int, **options: Unpack[_GenerateOptions]
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["raise"] = "raise",
+        **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        on_invalid: Literal["none"],
+        n: None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Rule[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        *,
+        n: int,
+        on_invalid: Literal["none"],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
     @overload
     def achoose(  # type: ignore[overload-overlap]
         self, prompt: str | _Ids, choices: _Untyped, **options: Unpack[_ChooseOptions]
@@ -2025,6 +2266,8 @@ class ChatFormat:
     def vocab(self) -> Vocab | None: ...
     @property
     def tools_in(self) -> _ToolsIn: ...
+    @property
+    def _shows_tools(self) -> bool: ...
     def with_tools_in(self, tools_in: _ToolsIn) -> ChatFormat: ...
     @property
     def analysis(self) -> ChatAnalysis: ...

@@ -57,7 +57,9 @@ def answered(
         message = model._chat(said, tools, tool_choice, on_invalid="none", **options)
         if message.invalid is None:
             return message
-        said += [message, {"role": "user", "content": _again(message)}]
+        # A reply that never came to its content is none that the conversation could go on from.
+        said += [message] if message.content else []
+        said.append({"role": "user", "content": _again(message)})
     return model._chat(said, tools, tool_choice, on_invalid=on_invalid, **options)
 
 
@@ -147,7 +149,9 @@ def _content(constraint: Any, response_format: Any) -> Any:
 
 
 def _again(message: Message) -> str:
-    """What a model is told of content that was refused."""
+    """The text by which a model is asked again: its content was refused, or cut off."""
+    if message.finish == "length":
+        return "Your answer was cut off before it was complete. Answer again, and shorter."
     return f"That cannot be used: {message.invalid}\nWrite it again, and correct this."
 
 

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from tokentrie import patterns
+from tokentrie import hints, patterns
 from tokentrie._native import Rule, RuleError, _Typed
 
 PLAIN: dict[Any, dict[str, Any]] = {
@@ -34,21 +34,21 @@ PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
-def read(schema: Any) -> tuple[str, Any]:
-    """The schema in JSON, and the class or adapter that reads its documents, if there is one."""
+def read(schema: Any) -> tuple[str, Any, list[hints.Unheld]]:
+    """The schema in JSON, the class or adapter that reads its documents, if there is one, and its hints that no schema
+    holds."""
     if isinstance(schema, str):
-        return schema, None
+        return schema, None, []
     if isinstance(schema, bytes):
         try:
-            return schema.decode("utf-8"), None
+            return schema.decode("utf-8"), None, []
         except UnicodeDecodeError as error:
             raise RuleError(f"the schema is no UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
-        return _dumped(schema), None
-    if _is_adapter(schema):
-        return _dumped(closed(schema.json_schema())), schema
-    if is_type(schema):
-        return _dumped(of_type(schema)), schema
+        return _dumped(schema), None, []
+    if _is_adapter(schema) or is_type(schema):
+        said, unheld = hints.collected(_marked(schema))
+        return _dumped(said), schema, unheld
     raise TypeError(
         "schema must be a dict, a bool, JSON as str or bytes, a type such as list[int], a pydantic model, a dataclass "
         f"or a TypedDict, or a TypeAdapter, not of type {type(schema).__name__}"
@@ -72,17 +72,31 @@ def is_class(given: Any) -> bool:
 
 def of_type(kind: Any) -> dict[str, Any]:
     """The schema of a type."""
+    schema: dict[str, Any] = hints.collected(_marked(kind))[0]
+    return schema
+
+
+def of_adapter(adapter: Any) -> dict[str, Any]:
+    """The schema of a pydantic adapter."""
+    schema: dict[str, Any] = hints.collected(_marked(adapter))[0]
+    return schema
+
+
+def _marked(kind: Any) -> dict[str, Any]:
+    """The schema of a type or an adapter, with the hints that it does not hold."""
+    if _is_adapter(kind):
+        return _closed(hints.of_adapter(kind))
     if isinstance(kind, re.Pattern):
         return {"type": "string", "pattern": f"^(?:{patterns.translated(kind)})$"}
     if isinstance(kind, type) and issubclass(kind, Rule):
         raise TypeError(f"{kind.__name__} is the class of rules and no rule: give {kind.__name__}(...)")
     if callable(getattr(kind, "model_json_schema", None)):
-        return closed(kind.model_json_schema())
+        return _closed(hints.of_model(kind))
     adapter = _adapter(kind)
     if not adapter:
         return of_plain(kind)
     try:
-        return closed(adapter.json_schema())
+        return _closed(hints.of_adapter(adapter))
     except Exception as error:
         raise TypeError(f"{name(kind)}: pydantic makes no schema of it: {error}") from error
 
@@ -108,10 +122,10 @@ def _made_typed_dict(cls: Any) -> Any:
     """The same TypedDict as one of typing_extensions."""
     extensions = importlib.import_module("typing_extensions")
     optional, required = extensions.NotRequired, extensions.Required
-    hints = typing.get_type_hints(cls, include_extras=True)
+    annotated = typing.get_type_hints(cls, include_extras=True)
     fields = {
         key: (required if key in cls.__required_keys__ else optional)[_unmarked(readable(hint))]
-        for key, hint in hints.items()
+        for key, hint in annotated.items()
     }
     made = extensions.TypedDict(cls.__name__, fields)
     made.__doc__ = cls.__doc__
@@ -199,6 +213,11 @@ def closed(schema: Any) -> Any:
     return done
 
 
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = closed(schema)
+    return done
+
+
 def of_plain(kind: Any) -> dict[str, Any]:
     """The schema of a type, where pydantic is not there to make it."""
     defs: dict[type, tuple[str, dict[str, Any]]] = {}
@@ -269,7 +288,7 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     if origin is tuple and arguments[-1:] != (...,):
         items = [_of_type(part, place, defs) for part in arguments]
         return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items), "maxItems": len(items)}
-    if origin in (list, tuple):
+    if origin in (list, tuple, set, frozenset):
         return {"type": "array", "items": _of_type(arguments[0], place, defs)}
     if origin is dict and arguments[0] is str:
         return {"type": "object", "additionalProperties": _of_type(arguments[1], place, defs)}
@@ -323,7 +342,7 @@ def made(kind: Any, value: Any) -> Any:
         return made(next((part for part in arguments if _fits(part, value)), Any), value)
     if origin is tuple and arguments[-1:] != (...,):
         return tuple(made(part, item) for part, item in zip(arguments, value, strict=True))
-    if origin in (list, tuple):
+    if origin in (list, tuple, set, frozenset):
         return origin(made(arguments[0], item) for item in value)
     if origin is dict:
         return {key: made(arguments[1], item) for key, item in value.items()}
@@ -379,7 +398,7 @@ def _fits(kind: Any, value: Any) -> bool:
     if origin is tuple and arguments[-1:] != (...,):
         fits = isinstance(value, list) and len(value) == len(arguments)
         return fits and all(map(_fits, arguments, value))
-    if origin in (list, tuple):
+    if origin in (list, tuple, set, frozenset):
         return isinstance(value, list) and all(_fits(arguments[0], item) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(arguments[1], item) for item in value.values())

@@ -27,7 +27,7 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
     text, described = _docstring(inspect.getdoc(function) or "")
     cls, notes, _ = _arguments(function)
     adapter = schemas._adapter(cls)
-    schema = _plain(schemas.closed(adapter.json_schema()) if adapter else schemas.of_plain(cls))
+    schema = _plain(schemas.of_adapter(adapter) if adapter else schemas.of_plain(cls))
     parameters = _of_root(schema)
     for key, found in parameters.get("properties", {}).items():
         if note := notes.get(key) or described.get(key):

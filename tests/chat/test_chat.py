@@ -349,6 +349,21 @@ class TestEnds:
         message = chat(model, ASK, [erase], "required", max_tokens=6)
         assert message.finish == "length"
 
+    @pytest.mark.parametrize("parallel", [False, True])
+    def test_a_reply_that_is_cut_behind_a_whole_call_calls(self, model: Model, parallel: bool) -> None:
+        whole = chat(model, ASK, [erase], "required", parallel_tool_calls=False, enable_thinking=False)
+        assert whole.stats is not None
+        assert (whole.finish, whole.content, len(whole.tool_calls)) == ("tool_calls", "", 1)
+        for limit in range(whole.stats.tokens - 4, whole.stats.tokens + 4):
+            message = chat(
+                model, ASK, [erase], "required", parallel_tool_calls=parallel, enable_thinking=False, max_tokens=limit
+            )
+            assert message.content == ""
+            assert message.stats is not None
+            if limit >= whole.stats.tokens - 1 and not parallel:
+                assert message.finish == "tool_calls"
+                assert message.tool_calls == whole.tool_calls
+
     @pytest.mark.parametrize(
         ("options", "said"),
         [

@@ -117,8 +117,40 @@ class TestHeld:
     def test_values_are_parsed(self, model: Model) -> None:
         assert chat(model, ASK, constraint=Integer(1, 9)).parsed in range(1, 10)
         assert chat(model, ASK, constraint=["yes", "no"]).parsed in ("yes", "no")
-        cut = chat(model, ASK, constraint=Regex("[a-z]{50}"), max_tokens=3)
-        assert (cut.finish, cut.parsed, cut.invalid) == ("length", None, None)
+        cut = chat(model, ASK, constraint=Regex("[a-z]{50}"), max_tokens=3, on_invalid="none")
+        assert (cut.finish, cut.parsed) == ("length", None)
+        assert "after 3 tokens: raise max_tokens, which is 3" in cut.invalid
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_a_value_that_is_whole_at_the_limit_is_whole(self, model: Model, seed: int) -> None:
+        draw = Sampling.sampled(temperature=1.0, seed=seed)
+        choices: list[Any] = [["yes", "no"], ["a red one", "a blue one"], Regex("[a-f]{5}"), {"enum": [True, "x y"]}]
+        for given in choices:
+            constraint = JsonSchema(given) if isinstance(given, dict) else given
+            whole = chat(model, ASK, constraint=constraint, sampling=draw, enable_thinking=False)
+            assert whole.stats is not None
+            # All but the token that ends the turn.
+            limit = whole.stats.tokens - 1
+            at_limit = chat(
+                model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=max(limit, 1)
+            )
+            assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "stop", whole.parsed)
+            if limit > 1:
+                cut = chat(
+                    model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=limit - 1
+                )
+                assert (cut.finish, cut.parsed) == ("length", None)
+
+    def test_nothing_stands_before_content_where_the_prompt_closed_the_thought(self, model: Model) -> None:
+        rule = JsonSchema({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
+        for seed in range(6):
+            draw = Sampling.sampled(temperature=1.5, seed=seed)
+            message = chat(model, ASK, constraint=rule, sampling=draw, enable_thinking=False, max_tokens=120)
+            assert message.stats is not None
+            assert message.stats.reasoning_tokens == 0
+            assert message.reasoning == ""
+            if message.finish == "stop":
+                assert message.stats.tokens <= len(message.content.encode()) + 2
 
     def test_response_format(self, model: Model) -> None:
         schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -127,7 +159,7 @@ class TestHeld:
         message = chat(model, ASK, response_format=asked)
         jsonschema.validate(json.loads(message.content), schema)
         assert message.parsed == json.loads(message.content)
-        some = chat(model, ASK, response_format={"type": "json_object"}, max_tokens=30)
+        some = chat(model, ASK, response_format={"type": "json_object"}, max_tokens=30, on_invalid="none")
         assert some.content.startswith("{")
         plain = chat(model, ASK, response_format={"type": "text"}, max_tokens=8)
         assert plain.content == chat(model, ASK, max_tokens=8).content
@@ -269,8 +301,20 @@ class TestStop:
         out = model.generate("Once upon", [" a"], after="free", max_tokens=20, stop=stop)
         assert (out.value, out.finish) == (kept.value, "stop_text")
         assert out.text == kept.text[: kept.text.index(stop)]
-        cut = model.generate("Is it? ", ["yes", "yes!"], stop="e")
-        assert (cut.text, cut.value, cut.leaf, cut.finish) == ("y", None, None, "stop_text")
+        # Not inside the value, though " a" has a blank.
+        blank = model.generate("Once upon", [" a"], after="free", max_tokens=20, stop=" ")
+        assert blank.value == " a"
+        assert blank.text.startswith(" a")
+        assert " " not in blank.text[2:]
+
+    def test_not_beside_a_constraint(self, model: Model, thinker: Model) -> None:
+        for constraint in (["yes", "yes!"], Integer(1, 9), {"regex": "[a-z]{3}"}, int):
+            with pytest.raises(OptionError, match=r"stop is not supported inside a constraint: .* after=\"free\""):
+                model.generate("Is it? ", constraint, stop="e")
+        assert model.generate("The sky", tokentrie.rules.Unconstrained(), max_tokens=9, stop="\0").finish != "span"
+        for asked in ({"constraint": ["yes!", "yes?"]}, {"response_format": {"type": "json_object"}}):
+            with pytest.raises(OptionError, match="stop is not supported beside constraint and response_format"):
+                thinker.chat(ASK, stop="s", thinking_budget=3, **asked)
 
     def test_content_alone(self, model: Model, thinker: Model) -> None:
         def erase(path: str) -> None:
@@ -287,8 +331,6 @@ class TestStop:
         # Calls are not content.
         call = chat(model, ASK, [erase], "required", stop=["e", '"'], max_tokens=80, parallel_tool_calls=False)
         assert call.tool_calls[0].name == "erase"
-        held = thinker.chat(ASK, constraint=["yes!", "yes?"], stop="s", thinking_budget=3)
-        assert (held.content, held.finish, held.parsed) == ("ye", "stop", None)
 
     @pytest.mark.parametrize(
         ("wrong", "error", "says"),

@@ -79,6 +79,11 @@ def test_every_answer_is_the_choice_that_it_stands_for(model: Model, options: di
                 == text.count("<|im_end|>") - 1
             ), "what the customer wrote is text"
     assert answers.prompt_tokens["team"] == answers["team"].prompts[0].tokens
+
+
+def test_a_state_is_decoded_once_where_questions_are_asked_together() -> None:
+    with Model(n_threads=1) as model:
+        answers = model.decide(STATE, QUESTIONS)
     assert answers.stats.tokens_decoded < sum(len(one.tokens) for a in answers.values() for one in a.prompts)
 
 

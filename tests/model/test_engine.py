@@ -264,7 +264,7 @@ def test_prompts_that_do_not_fit_concern_nobody_else(shared: tokentrie.Model) ->
     with pytest.raises(tokentrie.ContextError):
         shared.choose("word " * 600, NAMES)
     assert shared.generate("Say ", NAMES).leaf.name in NAMES
-    for wrong in ({"slots": 0}, {"slots": 1000}, {"slots": -1}, {"max_queue": -1}):
+    for wrong in ({"slots": 0}, {"slots": 1000}, {"slots": -1}, {"max_queue": -1}, {"prefill_chunk": 0}):
         with pytest.raises(tokentrie.OptionError):
             tokentrie.Model(**wrong)
 

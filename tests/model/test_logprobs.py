@@ -68,7 +68,7 @@ def test_what_had_to_come_is_certain(model: Model) -> None:
 def test_steps_and_stop_texts_and_several(model: Model) -> None:
     seen: list[Step] = []
     # Held to letters, so that no model ends by itself.
-    out = model.generate(PROMPT, Regex("[a-h]{20}"), max_tokens=12, logprobs=2, on_step=seen.append, stop="e")
+    out = model.generate(PROMPT, Regex("[a-h]{20}"), max_tokens=12, logprobs=2, on_step=seen.append, on_invalid="none")
     assert [step.logprob for step in seen] == out.logprobs
     assert [one.token for one in out.logprobs] == out.tokens
     for one in model.generate(PROMPT, max_tokens=3, logprobs=1, mode="sampled", seed=1, n=3):

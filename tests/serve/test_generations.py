@@ -223,7 +223,6 @@ FAULTY: list[tuple[str, dict[str, Any], str]] = [
     (COMPLETION, {"prompt": [10**9]}, "vocabulary"),
     (COMPLETION, {"suffix": "x"}, "suffix"),
     (COMPLETION, {"best_of": 3}, "best_of"),
-    (COMPLETION, {"echo": True, "logprobs": 1}, "echo"),
     (RESPONSE, {"previous_response_id": "resp_1"}, "previous_response_id"),
     (RESPONSE, {"input": []}, "input"),
     (RESPONSE, {"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),

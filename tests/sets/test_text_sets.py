@@ -123,13 +123,20 @@ def test_long_texts_are_not_shown_whole(vocab: Vocab) -> None:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("text", ["{", ' {"descriptors": []}', "[1]", '\n["yes", "no"]', '{"a": 1} yes'])
+@pytest.mark.parametrize("text", ["{", ' {"descriptors": []}', '{"a": 1} yes'])
 def test_what_begins_like_json_is_a_payload(vocab: Vocab, text: str) -> None:
     for call in (lambda: Sampler(vocab, text), lambda: precise_model("trained").choose("Is it?", text)):
         with pytest.raises(PayloadError, match=r"^payload, line|^payload: no"):
             call()
     with pytest.raises((PayloadError, OptionError), match=r"^payload, line|^payload: no"):
         Slot("x", text)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("text", ["[1]", '\n["yes", "no"]', "[a-z]+"])
+def test_what_begins_like_a_list_is_none(vocab: Vocab, text: str) -> None:
+    with pytest.raises(PayloadError, match=r"^constraint must be a list of str, not one str: .* Regex"):
+        Sampler(vocab, text)
 
 
 def test_a_payload_is_wanted_where_no_list_is_taken() -> None:

@@ -7,7 +7,7 @@ use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
 use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::error::FormatError;
 use crate::lock::lock;
-use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
+use crate::machine::{ByToken, LastThought, Machine, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
 use crate::values::{Limits, ShapeWarning, Shapes};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::work::{self, Work, apart};
-use trie_rules::Spelling;
+use trie_rules::{ByRuleError, Spelling};
 
 /// Machines that are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -44,6 +44,7 @@ struct Key {
     choice: ToolChoice,
     parallel: bool,
     strict: bool,
+    by_token: ByToken,
 }
 
 #[derive(Debug, Clone)]
@@ -235,7 +236,8 @@ impl ChatFormat {
     /// # Errors
     /// A tool whose schema nothing satisfies.
     pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
-        let made = self.machine(options.tools.as_ref(), &options.tool_choice, true, false)?;
+        let by_token = self.by_token(&options.control);
+        let made = self.machine_by(options.tools.as_ref(), &options.tool_choice, true, false, by_token)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
         let known = self.known(prompt);
         Ok(Parser::over(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
@@ -264,9 +266,10 @@ impl ChatFormat {
         spelling: &Spelling,
         control: &ControlTokens,
     ) -> Result<ReplyConstraint, FormatError> {
-        let made = self.machine(Some(&options.tools), &options.choice, options.parallel, true)?;
+        let (tools, by_token) = (Some(&options.tools), self.by_token(control));
+        let made = self.machine_by(tools, &options.choice, options.parallel, true, by_token)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
-        let key = Key::new(Some(&options.tools), &options.choice, options.parallel, true);
+        let key = Key::new(tools, &options.choice, options.parallel, true, by_token);
         let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize, before.is_some());
         if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
             return Ok(kept.clone());
@@ -277,8 +280,8 @@ impl ChatFormat {
         Ok(made)
     }
 
-    /// What may stand before the content of a reply without calls: reasoning and markers. A value of it ends wherever
-    /// content may begin; `prompt` as in [`ConstraintOptions::prompt`].
+    /// What may stand before the content of a reply without calls: reasoning and markers; `None` where nothing may, and
+    /// content begins at once. A value of it ends wherever content may begin; `prompt` as in [`ConstraintOptions::prompt`].
     ///
     /// # Errors
     /// A vocabulary that cannot spell it.
@@ -287,7 +290,7 @@ impl ChatFormat {
         prompt: Option<&str>,
         spelling: &Spelling,
         control: &ControlTokens,
-    ) -> Result<ReplyConstraint, FormatError> {
+    ) -> Result<Option<ReplyConstraint>, FormatError> {
         let (content, calls) = (&self.dialect().content, &self.dialect().calls);
         let marked = content.mode == ContentMode::Wrapped;
         let heads = calls.iter().flat_map(|calls| &calls.patterns).filter_map(Pattern::head);
@@ -297,7 +300,23 @@ impl ChatFormat {
         }
         let mut options = ConstraintOptions { choice: ToolChoice::None, ..ConstraintOptions::default() };
         options.prompt = prompt.map(str::to_owned);
-        self.constrained(&options, Some(BeforeContent { marked }), spelling, control)
+        match self.constrained(&options, Some(BeforeContent { marked }), spelling, control) {
+            Ok(before) => Ok(Some(before)),
+            Err(FormatError::Vocabulary(ByRuleError::Unspellable { .. } | ByRuleError::Nothing { .. }))
+                if self.begins_with_content(prompt, marked)? =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether content may begin at once after a prompt.
+    fn begins_with_content(&self, prompt: Option<&str>, marked: bool) -> Result<bool, FormatError> {
+        let machine = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?.machine;
+        let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
+        let start = after(&machine, prompt, self.known(prompt));
+        Ok(BeforeContent { marked }.may_begin(&machine, &start))
     }
 
     /// What of the tools' schemas is not held, in words.
@@ -315,7 +334,24 @@ impl ChatFormat {
         parallel: bool,
         strict: bool,
     ) -> Result<Made, FormatError> {
-        let key = Key::new(tools, choice, parallel, strict);
+        self.machine_by(tools, choice, parallel, strict, ByToken::default())
+    }
+
+    /// The markers of reasoning that begin with a control token.
+    fn by_token(&self, control: &ControlTokens) -> ByToken {
+        let reasoning = &self.dialect().reasoning;
+        ByToken { starts: control.begin(&reasoning.start), ends: control.begin(&reasoning.end) }
+    }
+
+    fn machine_by(
+        &self,
+        tools: Option<&Tools>,
+        choice: &ToolChoice,
+        parallel: bool,
+        strict: bool,
+        by_token: ByToken,
+    ) -> Result<Made, FormatError> {
+        let key = Key::new(tools, choice, parallel, strict, by_token);
         if let Some(kept) = lock(&self.0.machines).get(&key) {
             return Ok(kept.clone());
         }
@@ -328,7 +364,9 @@ impl ChatFormat {
         // A list of tools has so much together, whatever else the call may do.
         Work::new(work::Limits::default()).run(|| {
             for tool in tools.into_iter().flat_map(Tools::iter) {
-                let (shape, found) = match shapes.add(&tool.parameters) {
+                // Who only reads takes what there is.
+                let schema = if strict { tool.held() } else { tool.parameters.clone() };
+                let (shape, found) = match shapes.add(&schema) {
                     Ok(added) => added,
                     // Who only reads can take what nothing satisfies.
                     Err(_) if !strict => (Shapes::ANY, Vec::new()),
@@ -342,7 +380,7 @@ impl ChatFormat {
         // What was given up on request is not kept.
         work::look(0, 0).map_err(FormatError::Over)?;
         let shapes = Arc::new(shapes);
-        let plan = Plan { dialect: self.dialect(), tools, shapes, arguments, choice, parallel, strict };
+        let plan = Plan { dialect: self.dialect(), tools, shapes, arguments, choice, parallel, strict, by_token };
         let machine = Arc::new(plan.compile());
         if strict && let Some((tool, text)) = machine.unwritable(tools) {
             return Err(FormatError::Name { tool, text });
@@ -378,14 +416,16 @@ impl ChatFormat {
 }
 
 impl Key {
-    fn new(tools: Option<&Tools>, choice: &ToolChoice, parallel: bool, strict: bool) -> Self {
-        Self { tools: tools.map(Tools::address), choice: choice.clone(), parallel, strict }
+    fn new(tools: Option<&Tools>, choice: &ToolChoice, parallel: bool, strict: bool, by_token: ByToken) -> Self {
+        Self { tools: tools.map(Tools::address), choice: choice.clone(), parallel, strict, by_token }
     }
 }
 
 /// Where a reply begins after a prompt.
 pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = State::start();
+    state.in_prompt(true);
+    let mut thought = LastThought::default();
     let marker = length_of_last_marker(&prompt[..known]);
     for (at, byte) in prompt.bytes().enumerate() {
         if at == known {
@@ -393,14 +433,14 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
         }
         let mut next = state.clone();
         // What a strict machine does not take in a prompt is not its own to refuse.
-        if machine.step(&mut next, byte, at < known, &mut Nobody).is_ok() {
+        if machine.step(&mut next, byte, at < known, &mut thought).is_ok() {
             state = next;
         }
     }
     if known >= prompt.len() {
         machine.after_prelude(&mut state, marker);
     }
-    machine.begin(&mut state);
+    machine.begin(&mut state, thought.is_over);
     state
 }
 

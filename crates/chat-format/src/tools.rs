@@ -25,6 +25,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments; `{}` where none is given.
     pub parameters: Value,
+    /// Whether it takes no arguments: it has no parameters, or an empty list of them and nothing that says of others.
+    pub(crate) takes_none: bool,
 }
 
 /// Bytes that the name of a tool may have.
@@ -142,13 +144,38 @@ impl Tool {
         let text = |key: &str| of.get(key).and_then(Value::as_str);
         let name = text("name").filter(|name| !name.is_empty());
         let Some(name) = name else { return Err(ToolError::NoName { number, given: shown(given) }) };
-        let parameters = match of.get("parameters").or_else(|| of.get("input_schema")) {
-            None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
-            Some(schema @ (Value::Object(_) | Value::Bool(true))) => schema.clone(),
+        let (parameters, takes_none) = match of.get("parameters").or_else(|| of.get("input_schema")) {
+            None | Some(Value::Null) => (Value::Object(serde_json::Map::new()), true),
+            Some(schema @ (Value::Object(_) | Value::Bool(true))) => (schema.clone(), names_none(schema)),
             Some(other) => return Err(ToolError::Schema { name: name.into(), given: shown(other) }),
         };
-        Ok(Self { name: name.into(), description: text("description").unwrap_or_default().into(), parameters })
+        let description = text("description").unwrap_or_default().into();
+        Ok(Self { name: name.into(), description, parameters, takes_none })
     }
+
+    /// The schema that arguments are held to.
+    pub(crate) fn held(&self) -> Value {
+        if !self.takes_none {
+            return self.parameters.clone();
+        }
+        serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false})
+    }
+}
+
+/// Whether a schema is that of an object with an empty list of properties, and says nothing of any other.
+fn names_none(schema: &Value) -> bool {
+    const SILENT: [&str; 8] = ["type", "properties", "required", "title", "description", "$schema", "$id", "$comment"];
+    let is_empty = |key: &str, missing: bool| {
+        schema.get(key).map_or(missing, |value| match value {
+            Value::Object(fields) => fields.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        })
+    };
+    schema.get("type").is_none_or(|kind| kind == "object")
+        && is_empty("properties", false)
+        && is_empty("required", true)
+        && schema.as_object().is_some_and(|fields| fields.keys().all(|key| SILENT.contains(&key.as_str())))
 }
 
 fn shown(value: &Value) -> String {

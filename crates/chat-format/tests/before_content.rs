@@ -28,7 +28,9 @@ fn every_walk_reaches_content_that_is_read_as_content() {
         let closing: Vec<TokenId> = found.dialect.reasoning.end.bytes().map(id).collect();
         for prompt in [&found.prompt_thinking, &found.prompt_not_thinking] {
             let made = match format.before_content(Some(prompt), &spelling, &ControlTokens::default()) {
-                Ok(made) => made,
+                Ok(Some(made)) => made,
+                // Content begins at once.
+                Ok(None) => continue,
                 Err(FormatError::Recipients { head }) => {
                     assert!(found.dialect.content.start.starts_with(&head), "{name}");
                     continue;

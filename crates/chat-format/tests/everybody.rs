@@ -224,3 +224,54 @@ fn templates_get_functions_and_the_time() {
     let messages = [json!({"role": "user", "content": "a"})];
     assert!(format.prompt(&messages, Some(&tools), &options).unwrap().0.starts_with("mine|"));
 }
+
+#[test]
+fn optional_fields_of_tools_may_be_missing_or_null() {
+    let tool = json!({"type": "function", "function": {"name": "ring_bell", "description": "Rings.", "parameters": {
+        "type": "object", "required": ["times"], "properties": {
+            "times": {"type": "integer", "description": "How often."},
+            "at": {"type": "array", "description": "When.", "items": {"type": "string", "description": "An hour."}},
+            "how": {"type": "object", "description": "How.", "properties": {"kind": {"type": "string"}}, "required": []}
+    }}}});
+    let of = "/function/parameters/properties";
+    let places = [
+        ("/function", "description"),
+        ("/function", "parameters"),
+        ("/function/parameters", "type"),
+        ("/function/parameters", "properties"),
+        ("/function/parameters", "required"),
+        (&format!("{of}/times"), "description"),
+        (&format!("{of}/times"), "type"),
+        (&format!("{of}/at"), "description"),
+        (&format!("{of}/at"), "items"),
+        (&format!("{of}/at/items"), "type"),
+        (&format!("{of}/how"), "properties"),
+        (&format!("{of}/how"), "required"),
+    ];
+    let messages = json!([{"role": "user", "content": "Ring!"}]);
+    let Some(templates) = crate::support::templates() else { return };
+    let mut wrong = Vec::new();
+    for (name, text) in templates {
+        let format = format(&text);
+        let shown = prompt(&format, &messages, Some(&json!([tool]))).is_ok_and(|text| text.contains("ring_bell"));
+        for (place, key) in places {
+            for null in [false, true] {
+                let mut tool = tool.clone();
+                let fields = tool.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
+                if null {
+                    fields.insert(key.into(), Value::Null)
+                } else {
+                    fields.remove(key)
+                };
+                match prompt(&format, &messages, Some(&json!([tool]))) {
+                    Ok(prompt) if shown && !prompt.contains("ring_bell") => {
+                        wrong.push(format!("{name}: without {place}/{key} the tool is not shown"));
+                    }
+                    Ok(_) => {}
+                    Err(error) => wrong.push(format!("{name}: {place}/{key}, null {null}: {error}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -25,25 +25,33 @@ const OTHERS: [(&str, bool); 6] = [
     ("\", \"arguments\": {", false),
 ];
 
+/// The same with the markers of thoughts.
+const WITH_THOUGHTS: [(&str, bool); 8] =
+    [OTHERS[0], OTHERS[1], OTHERS[2], OTHERS[3], OTHERS[4], OTHERS[5], ("<think>", true), ("</think>", true)];
+
 fn id(n: usize) -> TokenId {
     TokenId::new(n as u32).unwrap()
 }
 
 fn spelling() -> (Spelling, ControlTokens) {
+    spelling_of(&OTHERS)
+}
+
+fn spelling_of(others: &[(&str, bool)]) -> (Spelling, ControlTokens) {
     let mark = ControlTokens::BYTE;
     let mut pieces: Vec<Vec<u8>> = (0..=255).map(|byte| if byte == mark { Vec::new() } else { vec![byte] }).collect();
-    for (text, control) in OTHERS {
+    for &(text, control) in others {
         let before: &[u8] = if control { &[mark] } else { &[] };
         pieces.push([before, text.as_bytes()].concat());
     }
     let tokens = pieces.iter().enumerate().map(|(n, piece)| (&piece[..], id(n)));
-    let control = OTHERS.iter().enumerate().filter(|(_, (_, control))| *control);
+    let control = others.iter().enumerate().filter(|(_, (_, control))| *control);
     let control = ControlTokens::new(control.map(|(n, (text, _))| (text.as_bytes(), id(256 + n))));
     (Arc::new(TokenBytes::new(pieces.len(), tokens).unwrap()).into(), control)
 }
 
 fn token(text: &str) -> TokenId {
-    id(256 + OTHERS.iter().position(|(known, _)| *known == text).unwrap())
+    id(256 + WITH_THOUGHTS.iter().position(|(known, _)| *known == text).unwrap())
 }
 
 fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstraint {
@@ -51,6 +59,21 @@ fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstr
 }
 
 fn constraint_after(template: &str, choice: ToolChoice, parallel: bool, prompt: Option<String>) -> ReplyConstraint {
+    constraint_over(&OTHERS, template, choice, parallel, prompt)
+}
+
+/// Over a vocabulary in which the markers of thoughts are control tokens.
+fn with_thoughts(choice: ToolChoice, prompt: &str) -> ReplyConstraint {
+    constraint_over(&WITH_THOUGHTS, THINKS, choice, true, Some(prompt.to_owned()))
+}
+
+fn constraint_over(
+    others: &[(&str, bool)],
+    template: &str,
+    choice: ToolChoice,
+    parallel: bool,
+    prompt: Option<String>,
+) -> ReplyConstraint {
     let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
     let mut options = ConstraintOptions::default();
     let tool = |name: &str| {
@@ -59,7 +82,7 @@ fn constraint_after(template: &str, choice: ToolChoice, parallel: bool, prompt: 
     };
     options.tools = Tools::new(&[tool("ring"), tool("ring_twice")]).unwrap();
     (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
-    let (spelling, control) = spelling();
+    let (spelling, control) = spelling_of(others);
     format.constraint(&options, &spelling, &control).unwrap()
 }
 
@@ -261,4 +284,65 @@ fn reasoning_that_begins_again_has_no_budget_left() {
         assert!(reply.advance(&mut state, token).is_some());
     }
     assert_ne!(reply.next(&state, &mut Scratch::default()).ending, Ending::No);
+}
+
+/// The state after texts and, between them, the control tokens named like this.
+fn after_tokens(constraint: &ReplyConstraint, parts: &[&str]) -> Option<<ReplyConstraint as Constraint>::State> {
+    let mut state = constraint.start();
+    for part in parts {
+        let control = WITH_THOUGHTS.iter().any(|(known, control)| known == part && *control);
+        let tokens = if control { vec![token(part)] } else { part.bytes().map(|byte| id(usize::from(byte))).collect() };
+        for token in tokens {
+            constraint.advance(&mut state, token)?;
+        }
+    }
+    Some(state)
+}
+
+#[test]
+fn only_its_control_token_ends_a_thought() {
+    let required = with_thoughts(ToolChoice::Required, "");
+    let split = |text: &'static str| text.split_at(1);
+    let (a, b) = split("</think>");
+    assert!(after_tokens(&required, &["<think>", "use split(\"", a, b, "\") to cut", "</think>", "\n"]).is_some());
+    assert!(after_tokens(&required, &["<think>", "well", "</think>", "Hello"]).is_none());
+    // Nor does text begin one, where none but a call may come.
+    assert!(after_tokens(&required, &["<", "thi"]).is_none());
+    let auto = with_thoughts(ToolChoice::Auto, "");
+    let state = after_tokens(&auto, &["In ", "<", "think> I think", ".\n<", "/think> "]).unwrap();
+    assert_eq!(auto.next(&state, &mut Scratch::default()).ending, Ending::Free);
+}
+
+#[test]
+fn a_thought_that_the_prompt_closed_begins_no_more() {
+    for prompt in ["<think>\n\n</think>\n\n", "<think></think>"] {
+        for choice in [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None] {
+            let held = with_thoughts(choice.clone(), prompt);
+            let start = held.start();
+            assert!(held.step(&start, token("<think>")).is_none(), "{choice:?} after {prompt:?}");
+            assert!(!held.next(&start, &mut Scratch::default()).tokens.contains(token("<think>")));
+            let call = after_tokens(&held, &["\n", "<tool_call>", "\n<function=ring>"]);
+            assert_eq!(call.is_some(), choice != ToolChoice::None);
+        }
+    }
+    let open = with_thoughts(ToolChoice::Required, "<think>\n");
+    assert!(after_tokens(&open, &["Well", "</think>", "\n"]).is_some());
+}
+
+#[test]
+fn what_ends_a_turn_with_calls_follows_the_call() {
+    let text = "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}{%- for c in m.tool_calls -%}\
+        {{- '<sep/>' if not loop.first -}}<call>{{ c.function | tojson }}</call>{%- endfor -%}\
+        {{- '<|eom|>' if m.tool_calls else '<|end|>' -}}{%- endfor -%}\
+        {%- if add_generation_prompt -%}<|assistant|>{%- endif -%}";
+    let call = "<call>{\"name\": \"ring\", \"arguments\": {\"times\": 2}}</call>";
+    for choice in [ToolChoice::Auto, ToolChoice::Required] {
+        let held = constraint_after(text, choice, false, Some(String::new()));
+        assert!(may_end(&held, &format!("{call}<|eom|>")));
+    }
+    let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
+    let mut parser = format.parser(&chat_format::ParserOptions::default()).unwrap();
+    parser.push(format!("{call}<|eom|>").as_bytes());
+    let (_, message) = parser.finish(false);
+    assert_eq!((&message.content[..], message.tool_calls.len()), ("", 1));
 }

@@ -2,6 +2,7 @@
 
 mod analyses;
 mod before_content;
+mod calls;
 mod cases;
 mod checked;
 mod dialects;

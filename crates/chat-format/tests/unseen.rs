@@ -98,6 +98,24 @@ fn reasoning_that_the_prompt_opens_and_the_template_cuts_off() {
 }
 
 #[test]
+fn reasoning_that_the_prompt_opens_and_that_stays_before_the_last_answer() {
+    let said = "{% if loop.last %}<think>\\n{{ m.content }}{% else %}{{ m.content.split('</think>')[-1] }}{% endif %}";
+    let said = format!("{{% if m.tool_calls %}}{OBJECTS}{{% else %}}{said}{{% endif %}}");
+    let format = template(&said.replace("\\n", "{{ '\\n' }}"), END, "<think>{{ '\\n' }}");
+    means(&format, "It is 7.</think>Seven.", "Seven.", "It is 7.", &[]);
+    let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
+    means(&format, &format!("It is 7.</think>{call}"), "", "It is 7.", &[("ring", json!({}))]);
+}
+
+#[test]
+fn reasoning_that_the_template_cuts_off_in_earlier_turns() {
+    let said = "{{ m.content if loop.last else (m.content or '').split('</think>')[-1] }}";
+    let format = template(&format!("{said}{OBJECTS}"), END, "");
+    means(&format, "<think>It is 7.</think>Seven.", "Seven.", "It is 7.", &[]);
+    means(&format, "Seven.", "Seven.", "", &[]);
+}
+
+#[test]
 fn marks_around_content_after_reasoning() {
     let said = "{% if m.reasoning_content %}<out>{{ m.content }}</out>{% else %}{{ m.content or '' }}{% endif %}";
     let format = template(&format!("{THINKS}{said}{OBJECTS}"), END, "");
@@ -352,5 +370,39 @@ fn markers_whose_words_close_nothing() {
         let one = r#"<call_0>{"name": "ring", "arguments": {}}<call_1>"#;
         let one = if sections { format!("<calls_0>{one}<calls_1>") } else { one.to_owned() };
         means(&format, &format!("Now.{one}"), "Now.", "", &[("ring", json!({}))]);
+    }
+}
+
+#[test]
+fn calls_without_arguments_and_with_other_keys_are_calls() {
+    let nested = OBJECTS.replace("c.function | tojson", "{'type': 'function', 'function': c.function} | tojson");
+    let list = "{% if m.tool_calls %}<call>[{% for c in m.tool_calls %}{{ c.function | tojson }}\
+        {{ ', ' if not loop.last }}{% endfor %}]</call>{% endif %}";
+    for (calls, around) in [
+        (OBJECTS, ["<call>", "</call>"]),
+        (&nested, ["<call>{\"type\": \"function\", \"function\": ", "}</call>"]),
+        (list, ["<call>[", "]</call>"]),
+    ] {
+        let format = template(&format!("{SAYS}{calls}"), END, "");
+        for (object, arguments) in [
+            (r#"{"name": "ring", "arguments": null}"#, json!({})),
+            (r#"{"name": "ring", "arguments": {}}"#, json!({})),
+            (r#"{"name": "ring", "arguments": ""}"#, json!({})),
+            (r#"{"name": "ring"}"#, json!({})),
+            (r#"{ "name" : "ring" }"#, json!({})),
+            (r#"{"name": "ring", "arguments": {"n": 2}, "id": "a1"}"#, json!({"n": 2})),
+            (r#"{"name": "ring", "why": {"name": "}"}, "arguments": {"n": 2}}"#, json!({"n": 2})),
+            (r#"{"id": 7, "of": ["name", "\"name\": "], "name": "ring", "arguments": {"n": 2}}"#, json!({"n": 2})),
+            (r#"{"index": 0, "name": "ring", "arguments": null, "more": [1, {}]}"#, json!({})),
+        ] {
+            let [before, after] = around;
+            let reply = format!("Now.{before}{object}{after}");
+            means(&format, &reply, "Now.", "", &[("ring", arguments)]);
+            assert_eq!(read(&format, &reply).warnings, Vec::<String>::new(), "{reply}");
+        }
+        // Arguments under another key are not taken for none.
+        let [before, after] = around;
+        let other = read(&format, &format!("{before}{{\"name\": \"ring\", \"args\": {{\"n\": 2}}}}{after}"));
+        assert!(other.tool_calls.is_empty() && !other.warnings.is_empty(), "{other:?}");
     }
 }

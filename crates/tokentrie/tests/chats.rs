@@ -39,7 +39,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),
         (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: there is no such field"),
         (json!({"messages": ask, "stop": ""}), "$.stop: stop[0] is empty"),
-        (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: a spec is an object"),
+        (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: unknown kind of spec"),
         (json!({"messages": ask, "response_format": {"type": "json"}}), "$.response_format.type: it must be"),
         (
             json!({"messages": ask, "response_format": {"type": "json_schema"}}),
@@ -155,17 +155,13 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
     let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
     let mut context = model.context(ContextOptions::default().with_n_ctx(Some(1024)).with_n_threads(Some(1)))?;
     let over = Over::vocab(model.vocab());
-    for (field, value, stop) in [
-        ("constraint", json!({"integer": {"min": 100, "max": 999}}), json!(null)),
-        (
-            "response_format",
-            json!({"type": "json_schema", "json_schema": {"schema": {"enum": [123, 456]}}}),
-            json!(null),
-        ),
-        ("constraint", json!({"regex": "[0-9]{3}x"}), json!("x")),
+    for (field, value) in [
+        ("constraint", json!({"integer": {"min": 100, "max": 999}})),
+        ("response_format", json!({"type": "json_schema", "json_schema": {"schema": {"enum": [123, 456]}}})),
+        ("constraint", json!({"regex": "[0-9]{3}"})),
     ] {
         let asked = json!({
-            "messages": [{"role": "user", "content": "Hello"}], "thinking_budget": 4, "stop": stop, field: value,
+            "messages": [{"role": "user", "content": "Hello"}], "thinking_budget": 4, field: value,
             "sampling": {"temperature": 3.0, "seed": 5},
         });
         let ready = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format)?;
@@ -173,7 +169,7 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
         let reply = ready.reply(&mut Runtime::Alone(&mut context), &mut heard)?;
         assert_eq!(reply.message.content.len(), 3, "{reply:?}");
         assert!(reply.message.content.bytes().all(|byte| byte.is_ascii_digit()), "{reply:?}");
-        assert_eq!((reply.finish, reply.content_is_whole), (ChatFinish::Stop, stop.is_null()));
+        assert_eq!((reply.finish, reply.content_is_whole), (ChatFinish::Stop, true));
         let mut told = chat_format::Message::default();
         heard.0.iter().for_each(|event| told.add(event));
         assert_eq!(told, reply.message, "all events together are the message");
@@ -182,5 +178,11 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
         json!({"messages": [{"role": "user", "content": "Hi"}], "tools": [erase()], "constraint": {"regex": "a"}});
     let refused = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format);
     assert!(matches!(refused, Err(ChatError::ContentBesideTools)));
+    let asked =
+        json!({"messages": [{"role": "user", "content": "Hi"}], "stop": "x", "constraint": {"regex": "[0-9]{3}x"}});
+    let refused = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format);
+    assert!(matches!(refused, Err(ChatError::StopOfContent)));
+    let free = json!({"messages": [{"role": "user", "content": "Hi"}], "stop": "x", "constraint": {"any": {}}});
+    assert!(request(&free).unwrap().over(&over, &DataOnly).unwrap().ready(&format).is_ok());
     Ok(())
 }

@@ -86,7 +86,7 @@ fn every_option_of_the_table_is_read_and_no_other() {
         (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),
         (json!({"prompt": 7}), "$.prompt: it must be a text or an array of token ids"),
         (json!({"prompt": [1, -1]}), "$.prompt[1]: it must be a token id"),
-        (json!({"constraint": {"regx": "a"}}), "$.constraint: a spec is an object with one of"),
+        (json!({"constraint": {"regx": "a"}}), "$.constraint: unknown kind of spec: expected an object with one of"),
         (json!({"constraint": {"regex": "a"}, "after": "end"}), "$.after: it must be \"stop\" or \"free\""),
         (json!({"sampling": {"top_k": 2.5}}), "$.sampling.top_k: top_k is 2.5"),
     ] {

@@ -245,7 +245,10 @@ def generate(
     system: Annotated[str | None, SYSTEM] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     seed: Annotated[int | None, SEED] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="The most tokens to generate. Without it what the context has room for."),
+    ] = None,
     end_token: Annotated[
         list[str] | None,
         typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
@@ -517,7 +520,7 @@ def main(args: Sequence[str] | None = None) -> int:
         _drop_output()
         return RUNTIME
     except Exception as error:
-        code, line = _explain(error)
+        code, line = _explain(error, args or [])
         console.say(line)
         try:
             sys.stdout.flush()
@@ -534,11 +537,13 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _explain(error: Exception) -> tuple[int, str]:
+def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     """Exit code and message of an error that the user can mend; raises it again if it is not one of those."""
     match error:
         case tokentrie.OptionError():
             return USAGE, str(error)
+        case UnicodeEncodeError() if (place := _undecoded(args)) is not None:
+            return USAGE, place
         case tokentrie.TokenTrieError() | UnicodeError():
             return getattr(error, "exit_code", RUNTIME), str(error)
         case OSError():
@@ -547,4 +552,26 @@ def _explain(error: Exception) -> tuple[int, str]:
     describe = getattr(error, "format_message", None)
     if describe is None:
         raise error
-    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} (tokentrie --help says more)"
+    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} ({_help_of(args)} says more)"
+
+
+def _help_of(args: Sequence[str]) -> str:
+    """The command that shows the options of what was called."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    name = next((arg for arg in args if not arg.startswith("-")), None)
+    return f"tokentrie {name} --help" if name in commands else "tokentrie --help"
+
+
+def _undecoded(args: Sequence[str]) -> str | None:
+    """Says which argument is no UTF-8, and from which byte on."""
+    for number, arg in enumerate(args):
+        place = next((at for at, char in enumerate(arg) if "\udc80" <= char <= "\udcff"), None)
+        if place is None:
+            continue
+        before = args[number - 1] if number and args[number - 1].startswith("-") else ""
+        option, equals, _ = arg.partition("=")
+        name = option if equals and option.startswith("-") else before or f"argument {number + 1}"
+        start = len(option) + 1 if name == option else 0
+        name = {"-p": "--prompt"}.get(name, name)
+        return f"invalid UTF-8 in {name} at byte {len(arg[start:place].encode('utf-8'))}"
+    return None

@@ -26,7 +26,7 @@ class Draw:
     mode: Literal["greedy", "sampled"]
     settings: dict[str, Any]
     seed: int | None
-    max_tokens: int
+    max_tokens: int | None
     end_tokens: list[str]
     after: Literal["stop", "free"]
 
@@ -79,6 +79,7 @@ def run(
                 sampling=sampling,
                 end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
                 after=draw.after,
+                on_invalid="none",
                 receipt=receipt,
             )
     if kept.file is not None:

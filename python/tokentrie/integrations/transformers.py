@@ -82,6 +82,11 @@ class TokenTrieLogitsProcessor:
         vocab: tokentrie.Vocab | int | None = None,
         after: str = "stop",
     ) -> None:
+        if not isinstance(prompt_length, int) or isinstance(prompt_length, bool):
+            raise TypeError(
+                f"prompt_length must be an int, the tokens of the prompt such as inputs['input_ids'].shape[1], not of "
+                f"type {type(prompt_length).__name__}: the constraint comes first, and the vocabulary goes into vocab="
+            )
         if prompt_length < 0:
             raise tokentrie.OptionError(f"prompt_length is {prompt_length}: it must be 0 or more")
         self.prompt_length = prompt_length

@@ -23,7 +23,17 @@ from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Quota, Store, router
-from tokentrie.serve.wire import chatting, choosing, completing, decisions, responding, systemone, tokens
+from tokentrie.serve.wire import (
+    chatting,
+    choosing,
+    completing,
+    decisions,
+    reranking,
+    responding,
+    systemone,
+    templating,
+    tokens,
+)
 
 
 @dataclass(frozen=True)
@@ -126,10 +136,25 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         """The most probable of some values after a prompt, each with its exact probability as a whole."""
         return await choosing.answer(request, models, store, said)
 
+    @app.post("/v1/rerank", summary="Rerank")
+    async def rerank(request: Request, said: reranking.RerankRequest) -> dict[str, Any]:
+        """Documents by the probability that they answer a query."""
+        return await reranking.answer(request, models, said)
+
     @app.post("/tokenize", summary="Tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:
         """The tokens of a text."""
         return await asyncio.to_thread(tokens.tokenize, models, said)
+
+    @app.post("/apply-template", summary="Apply the template")
+    async def apply_template(said: templating.TemplateRequest) -> dict[str, Any]:
+        """The prompt of a conversation as text."""
+        return await asyncio.to_thread(templating.apply_template, models, said)
+
+    @app.get("/props", summary="Properties")
+    async def properties() -> dict[str, Any]:
+        """The context, the slots and the chat template of the first model."""
+        return await asyncio.to_thread(templating.properties, models.first)
 
     @app.post("/detokenize", summary="Detokenize")
     async def detokenize(said: tokens.DetokenizeRequest) -> dict[str, Any]:

@@ -20,6 +20,25 @@ MEMBER = re.compile(r"(str|int|float|bool|dict|list)(\[.*\])?")
 PLACE = re.compile(r"(([a-z_]+)(?:\[\d+\])*)(?:: | is | has )")
 
 
+#: How the library names what a client of HTTP, or who starts the server, knows by another name.
+IN_HTTP = (
+    (re.compile(r" \((a Model with a larger n_ctx has more|Trie\.open with verify=True)\)"), ""),
+    (re.compile(r"or raise max_queue$"), "or start the server with a larger --max-queue"),
+    (re.compile(r"give a larger n_ctx\b"), "start the server with a larger --ctx"),
+    (re.compile(r"\bpenalty_last_n\b"), "repeat_last_n"),
+    (re.compile(r'\btools_in="(\w+)"'), r'"tools_in": "\1"'),
+    (re.compile(r"\ba str\b"), "a string"),
+    (re.compile(r"\ba dict\b"), "an object"),
+)
+
+
+def in_http(message: str) -> str:
+    """What the library says, in the names that requests and the command have."""
+    for pattern, name in IN_HTTP:
+        message = pattern.sub(name, message)
+    return message
+
+
 class WireError(Exception):
     """What is wrong with a request: its status, in words, and which field."""
 
@@ -90,20 +109,25 @@ def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
 
     `fields` are those that a request may have: it is told which of them is wrong.
     """
+    message = in_http(str(error))
     if isinstance(error, tokentrie.QueueFullError):
-        return WireError(str(error), status=429, code="queue_full", headers={"Retry-After": RETRY_AFTER})
+        return WireError(message, status=429, code="queue_full", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.TimedOutError):
-        return WireError(str(error), status=503, code="timeout", headers={"Retry-After": RETRY_AFTER})
+        return WireError(message, status=503, code="timeout", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.ContextError):
-        return WireError(str(error), code="context_length_exceeded")
+        message += ": shorten it, or start the server with a larger --ctx"
+        return WireError(message, code="context_length_exceeded")
     if isinstance(error, tokentrie.CancelledError):
-        return WireError(str(error), status=503, code="cancelled", headers={"Retry-After": RETRY_AFTER})
+        return WireError(message, status=503, code="cancelled", headers={"Retry-After": RETRY_AFTER})
+    if isinstance(error, tokentrie.TemplateError):
+        # What the template says of the conversation that it was given.
+        return WireError(message, code="template_error")
     if isinstance(error, tokentrie.ModelError):
         # Models are closed where the time to drain is over.
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})
-        return WireError(str(error), status=500)
+        return WireError(message, status=500)
     if isinstance(error, UnicodeEncodeError):
         return WireError("half a surrogate pair is no text")
-    place = PLACE.match(str(error))
-    return WireError(str(error), param=place[1] if place and place[2] in fields else None)
+    place = PLACE.match(message)
+    return WireError(message, param=place[1] if place and place[2] in fields else None)

@@ -23,6 +23,8 @@ ALSO = {
     "tokentrie_first_token_seconds": ("vllm:time_to_first_token_seconds",),
     "tokentrie_token_seconds": ("vllm:inter_token_latency_seconds",),
 }
+#: How a generation ends that was not at its end.
+CUT = ("max_tokens", "context_full")
 LABELS = {"vllm": {"model": "model_name", "reason": "finished_reason"}}
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -65,7 +67,7 @@ class Metrics:
         self._read.labels(model).inc(stats.prompt_tokens)
         self._reused.labels(model).inc(stats.prompt_tokens_reused)
         self._written.labels(model).inc(tokens)
-        self._finished.labels(model, done.finish or "stop").inc()
+        self._finished.labels(model, finish_reason(done)).inc()
         if tokens:
             self._first.labels(model).observe(stats.prompt_seconds)
         if tokens > 1:
@@ -74,6 +76,13 @@ class Metrics:
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(_Named(self._registry))
+
+
+def finish_reason(done: Generated | Message) -> str:
+    """How a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
+    if isinstance(done, Generated):
+        return "length" if done.finish in CUT else "stop"
+    return done.finish or "stop"
 
 
 class _Engines:

@@ -7,9 +7,9 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
@@ -17,8 +17,18 @@ from tokentrie import CancelledError, Generated, Message, Model
 from tokentrie.serve.errors import WireError
 from tokentrie.streaming import in_background
 
+CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"]
 T = TypeVar("T")
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """How a model keeps keys and values, and how many tokens a forward pass has; as for `Model`."""
+
+    numbers: CacheType | None = None
+    flash_attention: bool | None = None
+    n_batch: int = 512
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Calls:
     slots: int
     max_queue: int
     precise: bool
+    prefill_chunk: int = 64
+    cache: Cache = field(default_factory=Cache)
 
     def open(self, path: Path | None, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None) -> Model:
         """The model of a file, or the tiny one. Raises as `Model`."""
@@ -40,6 +52,10 @@ class Calls:
             slots=self.slots,
             max_queue=self.max_queue,
             # One slot that is fixed has a queue; a model without an engine lets everybody wait.
+            prefill_chunk=self.prefill_chunk,
+            n_batch=self.cache.n_batch,
+            cache_type=self.cache.numbers,
+            flash_attention=self.cache.flash_attention,
             batching="fixed" if self.precise or self.slots == 1 else "free",
         )
 
@@ -60,6 +76,15 @@ class Served:
     """To be told of each generation and chat that ended well, with the name."""
     receipt_key: bytes | None = None
     """What receipts are sealed with."""
+    tools_in: str = "auto"
+    """Where the model is told of tools, if a request says nothing else: as for `chat`, or "auto"."""
+
+    def place_of_tools(self, asked: str | None) -> str:
+        """Where the model is told of tools; "auto" is its template, or the system message where that shows none."""
+        place = asked or self.tools_in
+        if place != "auto":
+            return place
+        return "template" if self.model.chat_format._shows_tools else "system"
 
     def ended(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""

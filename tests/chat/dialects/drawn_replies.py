@@ -61,6 +61,8 @@ class Dialect:
     cases: list[Case]
     wrong: list[tuple[str, str]]
     """Replies that call a tool there is not, each with its prompt."""
+    ends: tuple[str, str] = ("", "")
+    """What ends a turn, and one with calls."""
 
 
 @dataclass
@@ -210,4 +212,4 @@ class Maker:
                         "call, white space" if "{" in one.reply[len(start) :][:3] else "call, white space before a name"
                     )
                     cases.append(Case(name, one.prompt, spaced, one.message))
-        return Dialect(self.seed, self.draw.axes, self.template, cases, wrong)
+        return Dialect(self.seed, self.draw.axes, self.template, cases, wrong, self.ends)

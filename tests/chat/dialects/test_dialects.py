@@ -63,6 +63,15 @@ def refused(form: ChatFormat, vocab: Vocab, case: Case, choice: str = "auto") ->
     return None
 
 
+def with_end(dialect: Dialect, case: Case) -> Case | None:
+    """A reply with calls and the marker that ends it, where that is none that ends other turns."""
+    usual, end = (end.strip() for end in dialect.ends)
+    # A template that writes no calls does not say how their turns end.
+    if dialect.axes.get("calls are") == "only told" or end in ("", usual, EOS) or case.name.endswith("before a name"):
+        return None
+    return Case(f"{case.name}, ended", case.prompt, case.reply + end, case.message, case.thinking)
+
+
 def misread(dialect: Dialect, vocab: Vocab) -> tuple[str | None, str | None]:
     """What is wrong, and what the analysis itself says is."""
     form = ChatFormat(dialect.template, vocab, eos=EOS)
@@ -72,6 +81,11 @@ def misread(dialect: Dialect, vocab: Vocab) -> tuple[str | None, str | None]:
         if not wrong and not case.name.endswith("before a name"):
             wrong = refused(form, vocab, case)
             if not wrong and case.message.get("tool_calls") and not case.message.get("content"):
+                wrong = refused(form, vocab, case, "required")
+        if not wrong and case.message.get("tool_calls") and (ended := with_end(dialect, case)):
+            case = ended
+            wrong = read(form, case) or refused(form, vocab, case)
+            if not wrong and not case.message.get("content"):
                 wrong = refused(form, vocab, case, "required")
         if wrong:
             return f"{case.name}: {wrong}; {case.reply!r} after {case.prompt!r}", form.analysis.degraded

@@ -188,6 +188,10 @@ pub(super) fn skip_reasoning<'a>(text: &'a str, reasoning: &Reasoning) -> &'a st
     }
     let (start, end) = (reasoning.start.trim(), reasoning.end.trim());
     let opened = text.trim_start().strip_prefix(start).unwrap_or(text).trim_start();
+    // What the prompt opens some templates write before what is said too, and never its end.
+    if reasoning.mode == ReasoningMode::OpenedByPrompt && opened.is_empty() {
+        return "";
+    }
     opened.strip_prefix(end).map_or(text, |rest| if rest.trim().is_empty() { "" } else { rest })
 }
 

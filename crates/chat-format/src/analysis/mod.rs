@@ -23,6 +23,7 @@ mod prompt;
 mod reasoning;
 mod shaped;
 pub mod text;
+mod tool_fields;
 mod tools_in;
 
 pub use capabilities::Capabilities;
@@ -179,6 +180,7 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
         frame.content.end.clear();
     }
     dialect.joints = joints(&frame, &written);
+    let goes_on = !dialect.joints.is_empty();
     dialect.joints.extend(Some(written.separator.clone()).filter(|mark| !mark.is_empty()));
     dialect.reasoning = frame.reasoning.clone();
     dialect.content = frame.content.clone();
@@ -189,7 +191,7 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     }
     // A marker of its own that ends a turn with calls, where such turns do not go on.
     let end = written.turn_end.trim();
-    if dialect.joints.is_empty() && matches!(text::segments(end)[..], [text::Segment::Marker(_)]) {
+    if !goes_on && matches!(text::segments(end)[..], [text::Segment::Marker(_)]) {
         end.clone_into(&mut dialect.turns.end_of_calls);
     }
     let mut warnings = Vec::new();

@@ -116,8 +116,7 @@ impl Analysis {
         let (messages, tools) = self.tell(messages, tools, &marks);
         let options = with_usual_variables(options.clone(), tools.as_ref());
         let messages = marks.data(&Value::Array(self.shaped_all(&messages, &marks)));
-        let text = rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)?;
-        Ok(text.into_text())
+        Ok(rendered(template, &messages, tools.as_ref(), &options)?.into_text())
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
@@ -168,12 +167,11 @@ impl Analysis {
         let (messages, tools) = self.tell(messages, tools, &marks);
         let (messages, tools) = (&messages[..], tools.as_ref());
         let usual = with_usual_variables(options.render.clone(), tools);
-        let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {
             let data = marks.data(&Value::Array(messages.to_vec()));
             let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            rendered(template, &data, tools.as_ref(), &render)
+            rendered(template, &data, tools, &render)
         };
         let shaped = self.shaped_all(messages, &marks);
         let last = messages.last().filter(|last| last["role"] == "assistant");
@@ -196,20 +194,27 @@ impl Analysis {
             Continued::Auto => content.is_empty() && !reasoning.is_empty(),
             _ => false,
         };
-        let rendered = self.rendered_last(template, before, last, tools.as_ref(), options, &marks);
+        let rendered = self.rendered_last(template, before, last, tools, options, &marks);
         prompt.push(&self.begun(rendered, header, reasoning, content, only_reasoning));
         Ok((prompt, added))
     }
 }
 
-/// The text; some templates want a list of tools also where there are none.
+/// The text; some templates want a list of tools also where there are none, or fields of tools that are optional.
 fn rendered(
     template: &ChatTemplate,
     messages: &Data,
-    tools: Option<&Data>,
+    given: Option<&Value>,
     options: &RenderOptions,
 ) -> Result<TracedText, TemplateError> {
-    match template.render_growing(messages, tools, options) {
+    let tools = given.map(Data::from);
+    match template.render_growing(messages, tools.as_ref(), options) {
+        Err(TemplateError::Undefined { line, reason }) if given.is_some() => {
+            with_fields(template, messages, given, options).ok_or(TemplateError::Undefined { line, reason })
+        }
+        Err(TemplateError::Value { line, reason }) if given.is_some() => {
+            with_fields(template, messages, given, options).ok_or(TemplateError::Value { line, reason })
+        }
         Err(TemplateError::Value { line, reason }) if tools.is_none() => {
             let none = Data::List(Vec::new());
             let refused = |_| TemplateError::Value { line, reason };
@@ -217,6 +222,20 @@ fn rendered(
         }
         done => done,
     }
+}
+
+/// The text where optional fields of tools are there, if the template takes it.
+fn with_fields(
+    template: &ChatTemplate,
+    messages: &Data,
+    tools: Option<&Value>,
+    options: &RenderOptions,
+) -> Option<TracedText> {
+    let tools = tools?;
+    [false, true].into_iter().find_map(|any_type| {
+        let filled = super::tool_fields::filled(tools, any_type);
+        template.render_growing(messages, Some(&Data::from(&filled)), options).ok()
+    })
 }
 
 /// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.
@@ -251,7 +270,7 @@ impl Analysis {
         template: &ChatTemplate,
         before: &[Value],
         last: &Value,
-        tools: Option<&Data>,
+        tools: Option<&Value>,
         options: &PromptOptions,
         marks: &OwnMarks,
     ) -> Option<(TracedText, Needles)> {

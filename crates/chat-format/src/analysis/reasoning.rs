@@ -232,9 +232,18 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let added = added.as_str();
     // Whether what is thought stays where it stands so, and whether what is said does.
     let stays_in = |content: String| {
-        let text =
-            probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
-        text.map(|text| (text.contains(&needles.reason), text.contains(&needles.reply)))
+        let said = |content: &str| json!({"role": "assistant", "content": content});
+        let stays = |messages: Vec<Value>| {
+            let text = probe.render_somehow(&Ask::new(messages))?;
+            Some((text.contains(&needles.reason), text.contains(&needles.reply)))
+        };
+        let last = stays(vec![probe.user(), said(&content)]);
+        // Some leave out only what was thought in earlier turns.
+        let earlier = || {
+            let next = json!({"role": "user", "content": needles.next_user});
+            stays(vec![probe.user(), said(&content), next, said("0")]).filter(|stays| *stays == (false, true))
+        };
+        if last == Some((true, true)) { earlier().or(last) } else { last }
     };
     let stays = |literals: &[String]| stays_in(format!("{}{}{}", needles.reason, literals.concat(), needles.reply));
     let cuts = |literals: &[String]| stays(literals) == Some((false, true));
@@ -276,7 +285,8 @@ pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
         None => return,
     }
     let closed = |start: &str| closes(start, &reasoning.end);
-    if is_opened && (closed(opened) || end.is_none()) {
+    let is_cut = end.is_some() && !opened.trim().is_empty() && closed(opened);
+    if is_cut || (is_opened && end.is_none()) {
         reasoning.mode = ReasoningMode::OpenedByPrompt;
         opened.clone_into(&mut reasoning.start);
         added[..added.len() - opened.len()].clone_into(&mut frame.header);

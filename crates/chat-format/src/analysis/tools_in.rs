@@ -97,7 +97,7 @@ impl Analysis {
         tools: Option<&Value>,
         marks: &OwnMarks,
     ) -> (Vec<Value>, Option<Value>) {
-        let tools = tools.map(shaped::wrapped);
+        let tools = tools.map(shaped::wrapped).map(super::tool_fields::without_nulls);
         let mut messages = messages.to_vec();
         if self.told.is_some() && self.tools_in != ToolsIn::Template {
             messages = with_results_of_users(messages, marks);

@@ -32,6 +32,12 @@ impl ControlTokens {
         self
     }
 
+    /// Whether a text begins with one of them, white space aside.
+    pub(crate) fn begin(&self, text: &str) -> bool {
+        let text = text.trim();
+        self.texts.iter().any(|(name, _)| text.as_bytes().starts_with(name))
+    }
+
     pub(crate) fn ends_output(&self, token: TokenId) -> bool {
         self.ends.binary_search(&token).is_ok()
     }

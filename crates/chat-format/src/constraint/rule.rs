@@ -40,6 +40,18 @@ pub(crate) struct At {
     markers: u8,
 }
 
+impl BeforeContent {
+    /// Whether content may begin here.
+    pub(crate) fn may_begin(self, machine: &Machine, state: &State) -> bool {
+        let here = match state.region() {
+            Region::Content => true,
+            Region::Fresh => !self.marked,
+            _ => false,
+        };
+        here && !machine.may_be_in_marker(state)
+    }
+}
+
 impl From<State> for At {
     fn from(state: State) -> Self {
         Self { state, held: 0, blanks: 0, markers: 0 }
@@ -57,7 +69,7 @@ impl ReplyRule {
     pub(crate) fn is_open(&self, at: &At) -> bool {
         match self.before {
             Some(_) => self.machine.is_reasoning(&at.state) && at.state.is_text(),
-            None => self.machine.is_end(&at.state) || at.state.is_text(),
+            None => self.machine.is_open(&at.state),
         }
     }
 
@@ -72,7 +84,9 @@ impl ReplyRule {
         let counts = said.marker && !thinks && state.region() != Region::Content;
         let blanks = if said.marker { 0 } else { at.blanks + u8::from(said.blank) };
         let markers = at.markers + u8::from(counts);
-        let few = blanks <= MOST_BLANKS && markers <= MOST_MARKERS;
+        // After a thought that the prompt closed stands the white space that the template writes there.
+        let most_blanks = if at.state.is_quiet() { 0 } else { MOST_BLANKS };
+        let few = blanks <= most_blanks && markers <= MOST_MARKERS;
         (!said.is_wrong && few).then_some(At { state, held: said.held, blanks, markers })
     }
 
@@ -132,12 +146,7 @@ impl Rule for ReplyRule {
 
     fn is_end(&self, at: &At) -> bool {
         let Some(before) = self.before else { return self.machine.is_end(&at.state) };
-        let here = match at.state.region() {
-            Region::Content => true,
-            Region::Fresh => !before.marked,
-            _ => false,
-        };
-        here && !self.machine.may_be_in_marker(&at.state)
+        before.may_begin(&self.machine, &at.state)
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {

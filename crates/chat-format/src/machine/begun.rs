@@ -5,7 +5,7 @@ use super::listener::{Called, Listener};
 use super::markers::{Found, Seen};
 use super::seq::{Outcome, Seq};
 use super::space::Space;
-use super::state::{At, Home, Region, State, free};
+use super::state::{At, BeforeCall, Home, Region, State, free};
 use super::thread::{Thread, Threads};
 use super::walk::{Dead, Done};
 use crate::values::Shapes;
@@ -84,7 +84,9 @@ impl Machine {
     /// Whether a sequence that is written may mean this.
     pub(super) fn may_become(&self, state: &State, outcome: Outcome) -> bool {
         match outcome {
-            Outcome::Content | Outcome::Stop | Outcome::Elsewhere => state.may_say(Region::Outside),
+            Outcome::Content | Outcome::Elsewhere => state.may_say(Region::Outside),
+            Outcome::Stop => state.must_call.is_none_or(BeforeCall::is_called),
+            Outcome::Reasoning => !state.quiet,
             Outcome::Arguments(_) => !self.strict || (self.may_call && (self.parallel || !state.called)),
             _ => true,
         }
@@ -117,6 +119,8 @@ impl Machine {
             Outcome::ListOver if !self.after_list.is_empty() => {
                 state.at = self.threads(state, Home::AfterList, &self.after_list);
             }
+            // What may follow a call that had to come is found where calls begin.
+            then if state.must_call.is_some() && then.region() == Region::Outside => state.at = free(Region::Fresh),
             then => state.at = free(then.region()),
         }
         state.space = Space::default();
@@ -160,6 +164,10 @@ impl Machine {
             listener.text(region, markers.begun(seen).len() + 1);
             state.at = At::Free(Region::Outside, seen);
             return Ok(Done::HandedOn);
+        }
+        let is_named = |thread: &Thread| self.seq(*thread).is_named(*thread);
+        if threads.iter().any(is_named) || self.any_call(threads) {
+            listener.no_call();
         }
         self.back_to_text(state, home, 1, listener)?;
         Ok(Done::HandedOn)

@@ -1,5 +1,6 @@
 //! Name and id of a call, of the text that a sequence was written as; and that text for a name.
 
+use super::members::Members;
 use super::seq::{Atom, Seq};
 
 impl Seq {
@@ -16,7 +17,7 @@ impl Seq {
                 Atom::Name => text.extend_from_slice(name.as_bytes()),
                 Atom::Id | Atom::Index => text.push(b'0'),
                 Atom::Ahead(bytes) => text.extend(bytes.first()),
-                Atom::Blank | Atom::Anything | Atom::WholeId => {}
+                Atom::Blank | Atom::Anything | Atom::WholeId | Atom::Members(_) => {}
             }
         }
         text
@@ -37,6 +38,11 @@ impl Seq {
                     Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
                 },
                 Atom::Blank | Atom::Ahead(_) => {}
+                Atom::Members(side) => {
+                    let next = self.atoms.get(number + 1).and_then(Atom::literal).unwrap_or_default();
+                    let Some(after) = Members::skipped(*side, rest, next.as_bytes()) else { break };
+                    rest = after;
+                }
                 open => {
                     if *open == Atom::Name {
                         rest = rest.trim_ascii_start();

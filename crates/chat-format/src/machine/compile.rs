@@ -2,7 +2,7 @@
 
 use super::forms::{Written, written};
 use super::names::Names;
-use super::seq::{Atom, Literal, Outcome, Seq};
+use super::seq::{Atom, ByToken, Literal, Outcome, Seq};
 use super::state::Before;
 use super::thread::{How, Threads};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
@@ -38,6 +38,7 @@ pub(crate) struct Plan<'a> {
     pub choice: &'a ToolChoice,
     pub parallel: bool,
     pub strict: bool,
+    pub by_token: ByToken,
 }
 
 /// Ways to write a call beyond which no more are looked at.
@@ -47,7 +48,8 @@ impl Plan<'_> {
     pub(crate) fn compile(self) -> Machine {
         let Self { dialect, tools, strict, .. } = self;
         let addressed = dialect.content.is_addressed();
-        let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, ..Seqs::default() };
+        let by_token = self.by_token;
+        let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, by_token, ..Seqs::default() };
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
@@ -76,6 +78,7 @@ impl Plan<'_> {
             parallel: self.parallel,
             again: entries.iter().any(|entry| entry.at_start_only),
             only_ended: dialect.reasoning.mode == ReasoningMode::OnlyEnded,
+            by_token,
             headed: !dialect.joints.is_empty() && dialect.content.mode == ContentMode::Wrapped,
         }
     }
@@ -91,6 +94,7 @@ struct Seqs {
     /// Whether a mark begins all content, so that what a reply begins with says who it is for.
     addressed: bool,
     strict: bool,
+    by_token: ByToken,
 }
 
 /// Texts right before a name: what a call begins with, and what else is for somebody.
@@ -129,7 +133,12 @@ impl Seqs {
 
     fn marker(&mut self, text: &str, then: Outcome) -> Option<u16> {
         let marker = Seq::marker(text, then)?;
-        let made = self.recipients.iter().fold(marker, |made, head| made.certain_after(head, self.strict));
+        let mut made = self.recipients.iter().fold(marker, |made, head| made.certain_after(head, self.strict));
+        made.by_token = match then {
+            Outcome::Reasoning => self.by_token.starts,
+            Outcome::ReasoningOver => self.by_token.ends,
+            _ => false,
+        };
         Some(self.add(made))
     }
 
@@ -146,8 +155,9 @@ impl Seqs {
             .filter_map(|text| self.marker(text, Outcome::Content))
             .collect();
         let over = self.marker(&content.end, Outcome::ContentOver).filter(|_| marks);
-        let joints = dialect.joints.iter().chain(std::iter::once(&dialect.turns.end));
-        let joints: Vec<u16> = joints.filter_map(|text| self.marker(text, Outcome::Joint)).collect();
+        let mut joints: Vec<u16> = dialect.joints.iter().filter_map(|text| self.marker(text, Outcome::Joint)).collect();
+        let turn_end = self.marker(&dialect.turns.end, Outcome::Joint);
+        joints.extend(turn_end);
         let stops = dialect.stops.iter().chain(std::iter::once(&dialect.turns.end_of_calls));
         let stops: Vec<u16> = stops.filter_map(|text| self.marker(text, Outcome::Stop)).collect();
         // A message whose header says nobody that is known.
@@ -188,14 +198,17 @@ impl Seqs {
             of
         };
         let before_call = Before::ALL.map(|before| {
-            let (opens, joins) = match before {
-                Before::Nothing => (true, false),
-                Before::Reasoning => (false, true),
-                Before::Joint => (true, true),
-                Before::Enough => (false, false),
-            };
-            let markers = opened.iter().filter(|_| opens).chain(joints.iter().filter(|_| joins));
-            calls.iter().map(|entry| entry.seq).chain(markers.copied()).collect()
+            let calls = || calls.iter().map(|entry| entry.seq);
+            let all_of = |markers: &[&[u16]]| calls().chain(markers.concat()).collect();
+            match before {
+                Before::Nothing => all_of(&[opened.as_slice()]),
+                Before::Reasoning | Before::Quiet => all_of(&[&joints]),
+                Before::Joint => all_of(&[opened.as_slice(), &joints]),
+                Before::Enough => all_of(&[]),
+                Before::Called => all_of(&[&joints, &stops]),
+                Before::CalledOnce => turn_end.iter().chain(&stops).copied().collect(),
+                Before::Over => Vec::new(),
+            }
         });
         Marked { regions: Region::ALL.map(anything), before_call }
     }
@@ -237,7 +250,11 @@ impl Seqs {
         let is_open = |pattern: &&Pattern| pattern.parts.contains(&Part::Anything);
         let closed = calls.patterns.iter().any(|pattern| !is_open(&pattern));
         let patterns = calls.patterns.iter().filter(|pattern| !(strict && closed && is_open(pattern)));
-        let ways: Vec<Written> = patterns.flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
+        let in_section = !calls.section.start.trim().is_empty();
+        let is_marked =
+            |pattern: &Pattern| in_section || pattern.head().is_some_and(|head| is_marker(head.trim().as_bytes()));
+        let ways = patterns.flat_map(|pattern| written(pattern, strict, is_marked(pattern)));
+        let ways: Vec<Written> = ways.take(MOST_WAYS).collect();
         let section = calls.section.start.trim();
         let apart = calls.section.start.len() - calls.section.start.trim_end().len();
         let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(Literal::new(text)));
@@ -258,7 +275,7 @@ impl Seqs {
                 }
                 let told = addressed && way.at_start_only && matches!(atoms[..], [Atom::Text(_), Atom::Name, ..]);
                 let committed = if told { 1 } else { committed_from(&atoms) };
-                seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
+                seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form), by_token: false })
             };
             let lead: Vec<Atom> = text(section).into_iter().chain(list("[")).collect();
             entries.push(Entry {
@@ -284,11 +301,12 @@ impl Seqs {
             let end = text(&calls.section.end);
             if calls.list {
                 let atoms = vec![Atom::Text(Literal::new("]"))];
-                let seq = self.add(Seq { atoms, committed: 1, then: Outcome::ListOver });
+                let seq = self.add(Seq { atoms, committed: 1, then: Outcome::ListOver, by_token: false });
                 self.after.push(seq);
             }
             if let Some(end) = end {
-                let seq = self.add(Seq { atoms: vec![end], committed: 1, then: Outcome::CallsOver });
+                let (atoms, then) = (vec![end], Outcome::CallsOver);
+                let seq = self.add(Seq { atoms, committed: 1, then, by_token: false });
                 if calls.list { self.after_list.push(seq) } else { self.after.push(seq) }
             }
         }
@@ -300,7 +318,8 @@ impl Seqs {
         let taken = usize::from(!way.arguments.is_object() && !way.after.is_empty());
         let after = way.after.first().filter(|_| taken == 1).and_then(Atom::literal).unwrap_or_default();
         let atoms = way.after[taken..].to_vec();
-        let tail = (!atoms.is_empty()).then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver }));
+        let tail = (!atoms.is_empty())
+            .then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver, by_token: false }));
         self.forms.push(Form { reader: Reader::new(&way.arguments, &after, strict), tail });
         (self.forms.len() - 1) as u16
     }

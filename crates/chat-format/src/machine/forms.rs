@@ -1,5 +1,6 @@
 //! The ways to write a call, each as what stands before its arguments and what stands after them.
 
+use super::members::Side;
 use super::seq::{Atom, Literal};
 use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern, Style};
 
@@ -15,10 +16,12 @@ pub(super) struct Written {
 
 /// All ways to write a pattern, the usual one first. Strict: that one, and those in which the name comes before the
 /// arguments.
-pub(super) fn written(pattern: &Pattern, strict: bool) -> Vec<Written> {
+///
+/// `marked`: a marker says that a call begins.
+pub(super) fn written(pattern: &Pattern, strict: bool, marked: bool) -> Vec<Written> {
     let mut found: Vec<Written> = Vec::new();
     for missing in 0..=pattern.optional_head {
-        for (before, arguments, after) in spread(&pattern.parts[missing.min(pattern.parts.len())..], strict) {
+        for (before, arguments, after) in spread(&pattern.parts[missing.min(pattern.parts.len())..], strict, marked) {
             let named = |atoms: &[Atom]| atoms.contains(&Atom::Name);
             let usable = named(&before) || named(&after);
             let way = Written { before, arguments, after, at_start_only: pattern.at_start_only };
@@ -50,7 +53,7 @@ impl Written {
 
 type Ways = Vec<(Vec<Atom>, Arguments, Vec<Atom>)>;
 
-fn spread(parts: &[Part], strict: bool) -> Ways {
+fn spread(parts: &[Part], strict: bool, marked: bool) -> Ways {
     let Some(place) = parts.iter().position(holds_arguments) else { return Vec::new() };
     let before: Vec<Atom> = atoms(&parts[..place], strict);
     let after: Vec<Atom> = atoms(&parts[place + 1..], strict);
@@ -59,7 +62,7 @@ fn spread(parts: &[Part], strict: bool) -> Ways {
         Part::NameAsKey => {
             vec![(vec![text("{"), text("\""), Atom::Name, exactly("\""), text(":")], Arguments::Json, vec![text("}")])]
         }
-        Part::Object(object) => object_ways(object, strict),
+        Part::Object(object) => object_ways(object, strict, marked),
         _ => Vec::new(),
     };
     let around = |(inner_before, arguments, inner_after): (Vec<Atom>, Arguments, Vec<Atom>)| {
@@ -125,8 +128,8 @@ fn exactly(text: &str) -> Atom {
 }
 
 /// A JSON object with its fields in the order of the template; where it is read, in any order, and without those that
-/// say nothing.
-fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
+/// say nothing, and with others that the template does not write; without arguments where there are none.
+fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
     let needed = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
     let mut sets = vec![object.fields.clone()];
     if object.fields.iter().any(|field| !needed(field)) {
@@ -144,7 +147,9 @@ fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
         for (number, order) in orders.into_iter().enumerate() {
             for &quote in quotes {
                 // Arguments before the name are only written where the template writes them so.
-                if let Some(way) = object_way(object, &order, quote)
+                // Who reads takes other members at the end in any case.
+                let others = (!strict).then_some(Others { first: false, between: false });
+                if let Some(way) = object_way(object, &order, quote, others)
                     && (!strict || number == 0 || way.0.contains(&Atom::Name))
                 {
                     ways.push(way);
@@ -152,7 +157,32 @@ fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
             }
         }
     }
+    if !strict {
+        let names = |field: &Field| matches!(field, Field::Name(_));
+        let given: Vec<Field> = object.fields.iter().filter(|field| needed(field)).cloned().collect();
+        let bare = [object.fields.clone(), given.clone()].map(|mut fields| {
+            fields.retain(|field| !matches!(field, Field::Arguments(_)));
+            fields
+        });
+        for &quote in quotes {
+            let bare = bare.iter().filter(|fields| fields.iter().any(names) && fields.len() <= 4);
+            ways.extend(
+                bare.flat_map(|fields| orders(fields)).filter_map(|order| object_way(object, &order, quote, None)),
+            );
+            let others = Others { first: marked, between: true };
+            ways.extend(orders(&given).iter().filter_map(|order| object_way(object, order, quote, Some(others))));
+        }
+    }
     ways
+}
+
+/// Members that the template does not write.
+#[derive(Debug, Clone, Copy)]
+struct Others {
+    /// Whether they may come first.
+    first: bool,
+    /// Whether they may come between those that the template writes.
+    between: bool,
 }
 
 /// All orders, the given one first.
@@ -169,13 +199,22 @@ fn orders(fields: &[Field]) -> Vec<Vec<Field>> {
     all
 }
 
-fn object_way(object: &ObjectCall, fields: &[Field], quote: char) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
+fn object_way(
+    object: &ObjectCall,
+    fields: &[Field],
+    quote: char,
+    others: Option<Others>,
+) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
+    let before_first = || others.filter(|others| others.first).map(|_| Atom::Members(Side::Before));
+    let before_next = || others.filter(|others| others.between).map(|_| Atom::Members(Side::Before));
+    let after_last = || others.map(|_| Atom::Members(Side::After));
     let (mut before, mut after, mut seen) = (Vec::new(), Vec::new(), false);
     let is_inner = |field: &Field| match field {
         Field::Name(_) | Field::Arguments(_) => true,
         Field::Id(key) | Field::Constant(key, _) => object.beside.contains(key),
     };
     let mut open = vec![text("{")];
+    open.extend(before_first());
     let is_outer = |field: &&Field| !object.inside.is_empty() && !is_inner(field);
     let inner: Vec<_> = fields.iter().filter(|field| !is_outer(field)).collect();
     let first = fields.iter().position(is_inner).unwrap_or_default();
@@ -185,26 +224,36 @@ fn object_way(object: &ObjectCall, fields: &[Field], quote: char) -> Option<(Vec
     for (number, field) in outer.iter().enumerate() {
         open.extend(member(field, blank(number == 0), quote));
         open.push(text(","));
+        open.extend(before_next());
     }
     if !object.inside.is_empty() {
         let key = Atom::Text(Literal::after(blank(outer.is_empty()), &quoted(&object.inside, quote)));
         open.extend([key, text(":"), apart("{")]);
+        open.extend(before_first());
     }
     before.append(&mut open);
     for (number, field) in inner.iter().enumerate() {
         let side = if seen { &mut after } else { &mut before };
         if number > 0 {
             side.push(text(","));
+            side.extend(before_next());
         }
         side.extend(member(field, blank(number == 0), quote));
         seen |= matches!(field, Field::Arguments(_));
     }
+    if !seen {
+        // The end of the object stands where arguments would.
+        before.push(Atom::Ahead([b'}'].into()));
+        seen = true;
+    }
+    after.extend(after_last());
     after.push(text("}"));
     if !object.inside.is_empty() {
         for field in later {
             after.push(text(","));
             after.extend(member(field, " ", quote));
         }
+        after.extend(after_last());
         after.push(text("}"));
     }
     let arguments = match (object.python, object.text) {

@@ -1,7 +1,7 @@
 //! Who is told what the bytes of a reply were.
 
 use super::{Outcome, Region, Seq};
-use crate::values::{Nobody, Out};
+use crate::values::{Nobody, Out, ShapeId, Types};
 
 /// Holds the bytes of a reply until it is told what they were.
 pub(crate) trait Listener: Out {
@@ -13,6 +13,8 @@ pub(crate) trait Listener: Out {
     fn call(&mut self, seq: &Seq, tool: Option<u32>) -> Called;
     /// The call that is open is over before its end, and why.
     fn broke(&mut self, _what: &str) {}
+    /// The held bytes begin like a call, and go on as none.
+    fn no_call(&mut self) {}
     /// The held bytes are arguments, which the reader told of.
     fn taken(&mut self);
     /// The call is over. Where its end was read, the held bytes are that end.
@@ -28,6 +30,35 @@ pub(crate) enum Called {
     Unknown,
     /// None is: the bytes are text.
     Text,
+}
+
+/// Hears whether the last thought is over.
+#[derive(Debug, Default)]
+pub(crate) struct LastThought {
+    pub is_over: bool,
+}
+
+impl Out for LastThought {
+    fn json(&mut self, _text: &[u8]) {}
+    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
+    fn raw(&mut self, _bytes: &[u8]) {}
+    fn raw_end(&mut self) {}
+}
+
+impl Listener for LastThought {
+    fn text(&mut self, _region: Region, _keep: usize) {}
+    fn marker(&mut self, outcome: Outcome) {
+        self.is_over = match outcome {
+            Outcome::Reasoning => false,
+            Outcome::ReasoningOver => true,
+            _ => self.is_over,
+        };
+    }
+    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> Called {
+        tool.map_or(Called::Unknown, Called::Tool)
+    }
+    fn taken(&mut self) {}
+    fn call_over(&mut self, _tail: Option<&Seq>) {}
 }
 
 impl Listener for Nobody {

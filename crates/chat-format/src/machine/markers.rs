@@ -107,6 +107,11 @@ impl Markers {
         self.states = queue.iter().map(|at| begun.get(at).copied().unwrap_or_default()).collect();
     }
 
+    /// All of them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().map(Vec::as_slice)
+    }
+
     /// The bytes that may begin a marker.
     pub(crate) fn begun(&self, seen: Seen) -> &[u8] {
         let Begun { marker, length, .. } = self.states[seen.0 as usize];

@@ -18,6 +18,7 @@ mod compile;
 mod forms;
 mod listener;
 mod markers;
+mod members;
 mod names;
 mod seq;
 mod space;
@@ -28,8 +29,8 @@ mod walk;
 pub(crate) use crate::values::Nobody;
 pub use compile::ToolChoice;
 pub(crate) use compile::{Plan, is_set_off};
-pub(crate) use listener::{Called, Listener};
-pub(crate) use seq::{Outcome, Seq};
+pub(crate) use listener::{Called, LastThought, Listener};
+pub(crate) use seq::{ByToken, Outcome, Seq};
 pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;
@@ -38,7 +39,7 @@ use crate::values::{ArgsState, Reader, ShapeId, Shapes};
 use markers::{Markers, Seen};
 use names::Names;
 use space::Space;
-use state::{At, Before, BeforeCall, Home};
+use state::{At, Before, BeforeCall, Home, Mark};
 use std::collections::HashSet;
 use std::sync::Arc;
 use thread::{How, Thread};
@@ -73,6 +74,8 @@ pub(crate) struct Machine {
     again: bool,
     /// Whether a reply begins with what may be reasoning, by its end alone.
     only_ended: bool,
+    /// The markers that count only where a control token begins them.
+    by_token: ByToken,
 }
 
 /// Markers of a region, and the sequences that each begins: unfinished ones, and whole ones.
@@ -110,12 +113,28 @@ impl Machine {
 
     /// Whether a reply that is constrained may end here.
     pub(crate) fn is_end(&self, state: &State) -> bool {
+        // Where nothing may be said, what begins a marker must become one.
+        let held = state.must_call.is_some();
         let text = match &state.at {
-            At::Free(..) => true,
-            At::Threads(Home::Free(_), threads) => !self.any_committed(threads),
+            At::Free(region, seen) => !held || self.entries(state, *region).markers.begun(*seen).is_empty(),
+            At::Threads(Home::Free(_), threads) => !held && !self.any_committed(threads),
             At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => false,
         };
-        text && state.must_call.is_none()
+        text && state.must_call.is_none_or(BeforeCall::is_called)
+    }
+
+    /// Whether any text may come here, and nothing but markers is looked for.
+    pub(crate) fn is_open(&self, state: &State) -> bool {
+        state.is_text() || (state.must_call.is_none() && self.is_end(state))
+    }
+
+    /// A control token begins here, where a reply is read by its tokens.
+    pub(crate) fn control_begins(&self, state: &mut State) {
+        if let At::Free(region, seen) = state.at
+            && self.by_token.any()
+        {
+            state.mark = state.mark.here(self.entries(state, region).markers.begun(seen).len());
+        }
     }
 
     /// A tool whose name holds text that ends names, or white space, quotes or control characters; and that text.
@@ -178,11 +197,23 @@ impl Machine {
         }
     }
 
+    /// Whether a call is being written, for certain, up to what ends it: not what ends all calls.
+    pub(crate) fn is_calling(&self, state: &State) -> bool {
+        match &state.at {
+            At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail, _) => true,
+            At::Threads(Home::Free(_) | Home::After, threads) => self.any_call(threads),
+            At::Threads(Home::Marked(_) | Home::AfterList, _) | At::Free(..) => false,
+        }
+    }
+
     /// The call whose name is written, where nothing else can be meant: the sequence that holds it.
     pub(crate) fn named(&self, state: &State) -> Option<&Seq> {
         let At::Threads(Home::Free(_) | Home::After, threads) = &state.at else { return None };
         let named = |thread: &Thread| self.seq(*thread).is_named(*thread);
-        (!threads.is_empty() && threads.iter().all(named)).then(|| self.seq(threads[0]))
+        // Other keys than the name may hold anything.
+        let means_it = |thread: &Thread| named(thread) || self.seq(*thread).is_in_members(*thread);
+        let first = threads.iter().find(|thread| named(thread))?;
+        threads.iter().all(means_it).then(|| self.seq(*first))
     }
 
     /// Whether the marker of content is written but for the white space that ends its word.
@@ -202,7 +233,9 @@ impl Machine {
     /// How many of these bytes are text in which nothing begins, and its region.
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {
-            At::Free(region, seen) if seen == Seen::default() && region != Region::Fresh => {
+            At::Free(region, seen)
+                if seen == Seen::default() && region != Region::Fresh && state.mark == Mark::Nowhere =>
+            {
                 Some((region, self.entries(state, region).markers.plain(bytes)))
             }
             _ => None,
@@ -256,12 +289,15 @@ impl Machine {
         (state.called, state.space) = (false, Space::default());
     }
 
-    /// The prompt is read: from here on what is required must come.
-    pub(crate) fn begin(&self, state: &mut State) {
+    /// The prompt is read: from here on what is required must come. `quiet`: the prompt closed the thought, so that
+    /// none may come.
+    pub(crate) fn begin(&self, state: &mut State, quiet: bool) {
+        state.in_prompt(false);
+        state.quiet = self.strict && quiet && state.region() != Region::Reasoning;
         if !(self.strict && self.required) {
             return;
         }
-        state.must_call = Some(BeforeCall::default());
+        state.must_call = Some(BeforeCall::begin(state.quiet));
         if let At::Threads(_, threads) = &mut state.at {
             threads.retain(|&thread| self.seq(thread).then.is_call());
         }

@@ -1,6 +1,7 @@
 //! A sequence of literals and names: one way to write the beginning or the end of a call, or a marker.
 
 use super::Region;
+use super::members::{Members, Side};
 use super::names::Written;
 use super::space::Space;
 use super::thread::{How, Thread, Threads};
@@ -10,6 +11,19 @@ use std::ops::Deref;
 /// Longest name, id or other open text that is read.
 const LONGEST: u16 = 256;
 
+/// The markers of reasoning that a vocabulary has as control tokens: text of the same name is none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ByToken {
+    pub starts: bool,
+    pub ends: bool,
+}
+
+impl ByToken {
+    pub(super) fn any(self) -> bool {
+        self.starts || self.ends
+    }
+}
+
 /// One thing after the other, and what it means when all of it is written.
 #[derive(Debug, Clone)]
 pub(crate) struct Seq {
@@ -17,6 +31,8 @@ pub(crate) struct Seq {
     /// From which atom on it is certain that this is meant: in a constraint there is no way back.
     pub committed: usize,
     pub then: Outcome,
+    /// Whether it counts only where a control token begins it.
+    pub by_token: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +53,8 @@ pub(crate) enum Atom {
     Anything,
     /// The id begins or ends here: it holds what is written between.
     WholeId,
+    /// Members of an object that say nothing of the call, or none.
+    Members(Side),
     /// One of these bytes comes next, and is not part of the sequence; white space may stand before it.
     Ahead(Box<[u8]>),
 }
@@ -135,7 +153,7 @@ impl Seq {
         let mut atoms = vec![Atom::Text(Literal::new(text))];
         atoms.extend(after.map(|byte| Atom::Ahead([byte].into())));
         let committed = atoms.len();
-        (!rest.is_empty()).then_some(Self { atoms, committed, then })
+        (!rest.is_empty()).then_some(Self { atoms, committed, then, by_token: false })
     }
 
     /// The same, of a marker whose beginning is that of a call already: certain from there on. Who reads takes white
@@ -222,6 +240,13 @@ impl Seq {
         self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
     }
 
+    /// Whether members are passed over that say nothing of the call, or ended just here.
+    pub(crate) fn is_in_members(&self, thread: Thread) -> bool {
+        let is_members = |atom: usize| matches!(self.atoms.get(atom), Some(Atom::Members(_)));
+        let atom = usize::from(thread.atom);
+        is_members(atom) || (thread.at == 0 && atom.checked_sub(1).is_some_and(is_members))
+    }
+
     /// The bytes of the text that stands here which are written.
     pub(crate) fn begun(&self, thread: Thread) -> &[u8] {
         match self.atoms.get(usize::from(thread.atom)) {
@@ -301,6 +326,12 @@ impl Seq {
                 self.step(self.past_marks(Thread { tool: Some(tool), ..thread.after_atom() }), byte, how, next)
             }
             Atom::WholeId => None,
+            Atom::Members(side) => {
+                let members = Members::of(thread.at);
+                let after = members.step(*side, byte);
+                next.extend(after.map(|members| Thread { at: members.packed(), ..thread }));
+                members.may_end(*side).then(|| self.step(self.past_marks(thread.after_atom()), byte, how, next))?
+            }
             Atom::Ahead(bytes) => {
                 if bytes.contains(&byte) {
                     return done(thread.after_atom(), next);

@@ -41,17 +41,70 @@ pub(crate) struct State {
     pub(super) must_call: Option<BeforeCall>,
     /// White space before a call that must come: it has an end.
     pub(super) space: Space,
+    /// Whether the prompt closed the thought: none begins again.
+    pub(super) quiet: bool,
+    pub(super) mark: Mark,
+}
+
+/// The place of the last control token in text, in bytes before what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) enum Mark {
+    /// No marker that is begun began with one.
+    #[default]
+    Nowhere,
+    Back(u8),
+    /// Text of a prompt: its tokens are not known.
+    Anywhere,
+}
+
+impl Mark {
+    /// The mark where a control token begins after so many bytes of a marker.
+    pub(super) fn here(self, begun: usize) -> Self {
+        match self {
+            Self::Back(back) if begun > 0 && usize::from(back) == begun => self,
+            Self::Anywhere => self,
+            _ => Self::Back(0),
+        }
+    }
+
+    /// The mark after a byte with which so many bytes of a marker are begun.
+    pub(super) fn after(self, begun: usize) -> Self {
+        match self {
+            Self::Back(back) if usize::from(back) < begun && back < u8::MAX => Self::Back(back + 1),
+            Self::Anywhere => self,
+            _ => Self::Nowhere,
+        }
+    }
+
+    /// Whether a marker whose last bytes are these began with a control token.
+    pub(super) fn begins(self, length: usize) -> bool {
+        match self {
+            Self::Back(back) => usize::from(back) == length,
+            Self::Anywhere => true,
+            Self::Nowhere => false,
+        }
+    }
 }
 
 impl State {
     pub(crate) fn start() -> Self {
         let at = free(Region::Fresh);
-        Self { at, called: false, must_call: None, space: Space::default() }
+        Self { at, called: false, must_call: None, space: Space::default(), quiet: false, mark: Mark::default() }
+    }
+
+    /// The prompt begins, in whose text control tokens are not told apart, or it is over.
+    pub(crate) fn in_prompt(&mut self, begins: bool) {
+        self.mark = if begins { Mark::Anywhere } else { Mark::Nowhere };
     }
 
     /// Whether text may be said here: not where a call must come first.
     pub(super) fn may_say(&self, region: Region) -> bool {
         self.must_call.is_none() || region == Region::Reasoning
+    }
+
+    /// Whether the prompt closed the thought.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether free text stands here.
@@ -73,7 +126,7 @@ impl State {
     }
 }
 
-/// What is written before a call that must come.
+/// What is written before a call that must come, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct BeforeCall {
     last: Before,
@@ -89,20 +142,49 @@ pub(super) enum Before {
     Joint,
     /// So many that only the call may follow.
     Enough,
+    /// A thought that the prompt closed, and no other.
+    Quiet,
+    /// The call, which others may follow.
+    Called,
+    /// The only call.
+    CalledOnce,
+    /// So many markers after the call that only the end may follow.
+    Over,
 }
 
 impl BeforeCall {
     /// Markers that may come before it: reasoning and joints end some time.
     const MOST: u8 = 8;
 
+    /// Before anything is written.
+    pub(super) fn begin(quiet: bool) -> Self {
+        Self { last: if quiet { Before::Quiet } else { Before::Nothing }, markers: 0 }
+    }
+
+    /// After a call.
+    pub(super) fn called(parallel: bool) -> Self {
+        Self { last: if parallel { Before::Called } else { Before::CalledOnce }, markers: 0 }
+    }
+
+    /// Whether the call came.
+    pub(super) fn is_called(self) -> bool {
+        matches!(self.last, Before::Called | Before::CalledOnce | Before::Over)
+    }
+
     pub(super) fn and(self, outcome: Outcome) -> Self {
-        let last = match outcome {
-            Outcome::ReasoningOver => Before::Reasoning,
-            Outcome::Joint => Before::Joint,
+        let last = match (outcome, self.last) {
+            (Outcome::ReasoningOver | Outcome::Joint, Before::Quiet | Before::Called | Before::CalledOnce) => self.last,
+            (Outcome::ReasoningOver, _) => Before::Reasoning,
+            (Outcome::Joint, _) => Before::Joint,
             _ => return self,
         };
         let markers = self.markers + 1;
-        Self { last: if markers < Self::MOST { last } else { Before::Enough }, markers }
+        let last = match (markers < Self::MOST, self.is_called()) {
+            (true, _) => last,
+            (false, true) => Before::Over,
+            (false, false) => Before::Enough,
+        };
+        Self { last, markers }
     }
 
     pub(super) fn last(self) -> Before {
@@ -111,8 +193,17 @@ impl BeforeCall {
 }
 
 impl Before {
-    pub(super) const COUNT: usize = 4;
-    pub(super) const ALL: [Self; Self::COUNT] = [Self::Nothing, Self::Reasoning, Self::Joint, Self::Enough];
+    pub(super) const COUNT: usize = 8;
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::Nothing,
+        Self::Reasoning,
+        Self::Joint,
+        Self::Enough,
+        Self::Quiet,
+        Self::Called,
+        Self::CalledOnce,
+        Self::Over,
+    ];
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

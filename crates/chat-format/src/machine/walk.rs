@@ -2,7 +2,8 @@
 
 use super::listener::Listener;
 use super::markers::{Found, Seen};
-use super::state::{At, Home, Region, State, free};
+use super::space::Space;
+use super::state::{At, BeforeCall, Home, Mark, Region, State, free};
 use super::thread::{Thread, Threads};
 use super::{Begins, Entries, Machine};
 use crate::values::{ArgsState, CONTROL, Step};
@@ -70,12 +71,18 @@ impl Machine {
             // Markers are found by their text, whatever tokens spell them. A header holds no other control tokens.
             if region == Region::Header || (region == Region::Fresh && self.headed) {
                 state.at = self.marked(state, region, entries, entries.markers.begun(seen)).ok_or(Dead)?;
+            } else {
+                self.control_begins(state);
             }
             return Ok(Done::Taken);
         }
         match entries.markers.step(seen, byte) {
             Found::Text(next) => {
                 let (before, begun) = (entries.markers.begun(seen).len(), entries.markers.begun(next));
+                state.mark = state.mark.after(begun.len());
+                if !prelude && !state.may_say(region) && !self.may_become_marker(entries, begun, state.mark) {
+                    return Err(Dead);
+                }
                 let blank = before == 0 && byte.is_ascii_whitespace();
                 if before + 1 > begun.len() && !blank && !prelude {
                     return self.said(state, region, next, begun, listener).map(|()| Done::Taken);
@@ -90,9 +97,34 @@ impl Machine {
             Found::Marker(marker, length) => {
                 listener.text(region, length);
                 let Begins { open, whole } = &entries.begins[marker];
-                let open = &mut Threads::from_slice(open);
-                self.whole_or_on(state, Home::Free(region), whole, open, Vec::new(), listener)
+                let (mut open, mut whole) = (Threads::from_slice(open), Threads::from_slice(whole));
+                if self.by_token.any() {
+                    let is_token = state.mark.after(length).begins(length);
+                    let counts = |thread: &mut Thread| is_token || !self.seq(*thread).by_token;
+                    open.retain(counts);
+                    whole.retain(counts);
+                    state.mark = if state.mark == Mark::Anywhere { state.mark } else { Mark::Nowhere };
+                    if open.is_empty() && whole.is_empty() {
+                        return self.said_but(state, region, Seen::default(), 0, listener).map(|()| Done::Taken);
+                    }
+                }
+                self.whole_or_on(state, Home::Free(region), &whole, &mut open, Vec::new(), listener)
             }
+        }
+    }
+
+    /// Whether a marker may become of what is begun, or nothing is.
+    fn may_become_marker(&self, entries: &Entries, begun: &[u8], mark: Mark) -> bool {
+        let is_token = mark.begins(begun.len());
+        let counts = |of: &Begins| {
+            let mut threads = of.open.iter().chain(&of.whole);
+            is_token || threads.any(|&thread| !self.seq(thread).by_token)
+        };
+        let counts = |(text, of): (&[u8], &Begins)| text.starts_with(begun) && counts(of);
+        if begun.is_empty() {
+            !entries.seqs.is_empty()
+        } else {
+            entries.markers.texts().zip(&entries.begins).any(counts)
         }
     }
 
@@ -227,9 +259,12 @@ impl Machine {
     }
 
     pub(super) fn after_call(&self, state: &mut State) {
-        (state.called, state.must_call) = (true, None);
+        // What is required came: another call may, or the end.
+        let is_held = self.strict && self.required;
+        (state.called, state.must_call) = (true, is_held.then(|| BeforeCall::called(self.parallel)));
+        state.space = Space::default();
         let none = self.after.is_empty();
-        let region = if self.again { Region::Fresh } else { Region::Outside };
+        let region = if self.again || is_held { Region::Fresh } else { Region::Outside };
         state.at = if none { free(region) } else { self.threads(state, Home::After, &self.after) };
     }
 }

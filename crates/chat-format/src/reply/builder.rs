@@ -338,6 +338,10 @@ impl Listener for Builder {
         }
     }
 
+    fn no_call(&mut self) {
+        self.warn(format!("what begins like a call was left as text, at byte {}: it goes on as none", self.read));
+    }
+
     fn taken(&mut self) {
         if let Some(call) = self.call.as_mut().filter(|call| !call.begun) {
             call.raw.extend_from_slice(&self.held);

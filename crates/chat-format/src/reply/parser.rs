@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::message::{Event, Message, ReasoningFormat};
+use crate::constraint::ControlTokens;
 use crate::machine::{Listener, Machine, Outcome, Region, State, ToolChoice};
 use crate::tools::Tools;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub struct ParserOptions {
     pub prompt: Option<String>,
     /// Whether the content is JSON: a code fence around it is left out.
     pub json_content: bool,
+    /// The control tokens of the vocabulary, where the reply comes by [`Parser::push_token`]: text that spells the
+    /// marker of reasoning which is one of them is none.
+    pub control: ControlTokens,
 }
 
 /// Bytes between two looks at whether the work is over.
@@ -51,6 +55,7 @@ impl Parser {
         let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
         let mut parser = Self { state: State::start(), machine, builder };
         parser.builder.prelude = true;
+        parser.state.in_prompt(true);
         for (at, byte) in prompt.bytes().enumerate() {
             if at == known {
                 parser.begin(marker);
@@ -60,6 +65,7 @@ impl Parser {
         if known >= prompt.len() {
             parser.begin(marker);
         }
+        parser.state.in_prompt(false);
         parser
     }
 
@@ -94,6 +100,14 @@ impl Parser {
         Ok(events)
     }
 
+    /// Reads a token of the reply; see [`ParserOptions::control`].
+    pub fn push_token(&mut self, piece: &[u8], is_control: bool) -> Vec<Event> {
+        if is_control {
+            self.machine.control_begins(&mut self.state);
+        }
+        self.push(piece)
+    }
+
     /// Reads more of the reply: what became certain with it.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut rest = bytes;
@@ -123,6 +137,11 @@ impl Parser {
     /// Whether a marker may be begun by what was read last.
     pub fn may_be_in_marker(&self) -> bool {
         self.machine.may_be_in_marker(&self.state)
+    }
+
+    /// Whether a call is being written, up to what ends it.
+    pub fn is_calling(&self) -> bool {
+        self.machine.is_calling(&self.state)
     }
 
     /// Whether the reply said its own end: what comes after is none of it.

@@ -52,6 +52,11 @@ enum At {
     Pairs(PairsAt),
     Tagged(TaggedAt),
     Elements(ElementsAt),
+    /// In the word that says that there are none.
+    Nothing {
+        python: bool,
+        read: u8,
+    },
 }
 
 /// What a byte was.
@@ -115,6 +120,31 @@ impl Reader {
         if matches!((&self.kind, &*at), (Kind::JsonText(_), At::Json(literal)) if literal.is_fresh()) && is_blank(byte)
         {
             return Step::Inside;
+        }
+        if let At::Json(literal) = at
+            && literal.is_fresh()
+            && strict.is_none()
+            && matches!(byte, b'n' | b'N' | b'}')
+        {
+            if byte == b'}' {
+                // The object around the arguments ends without any.
+                out.json(b"{}");
+                return Step::DoneBefore;
+            }
+            *at = At::Nothing { python: byte == b'N', read: 1 };
+            return Step::Inside;
+        }
+        if let At::Nothing { python, read } = at {
+            let word = if *python { b"None" } else { b"null" };
+            if word[usize::from(*read)] != byte {
+                return Step::Dead;
+            }
+            *read += 1;
+            if usize::from(*read) < word.len() {
+                return Step::Inside;
+            }
+            out.json(b"{}");
+            return Step::Done;
         }
         if let At::Json(literal) = at
             && byte == b'"'

@@ -272,6 +272,23 @@ fn a_vocabulary_may_say_it() {
 }
 
 #[test]
+fn a_vocabulary_with_markers_of_lists_says_that_calls_are_python() {
+    let tokens = ["<|tool_list_start|>", "<|tool_list_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
+    let format = format("", &tokens);
+    let call = "<|tool_call_start|>[ring(place='here', times=2)]<|tool_call_end|>";
+    let message = read(&format, &format!("Now.{call}"));
+    assert_eq!((&message.content[..], message.tool_calls.len()), ("Now.", 1), "{:?}", format.analysis().dialect.calls);
+    assert_eq!(
+        message.tool_calls[0].arguments,
+        r#"{"place": "here", "times": 2}"#.replace(": ", ":").replace(", ", ",")
+    );
+    let called = json!({"role": "assistant", "content": "", "tool_calls": [
+        {"id": "a1", "function": {"name": "ring", "arguments": {"place": "here", "times": 2}}}]});
+    let messages = [json!({"role": "user", "content": "When?"}), called];
+    assert!(format.render(&messages, None, &chat_format::RenderOptions::default()).unwrap().contains(call));
+}
+
+#[test]
 fn what_a_template_writes_counts_and_not_what_it_tells() {
     let template = "{% if tools %}{{ tools | tojson }}\n<call>{\"name\": \"x\", \"arguments\": {\"a\": 1}}</call>\n\
         {% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}(I ring \

@@ -138,6 +138,12 @@ pub enum RuntimeError {
         /// What is wrong.
         what: String,
     },
+    /// Options of a cache that do not go together.
+    #[error("{reason}")]
+    Cache {
+        /// What does not, and what to do.
+        reason: String,
+    },
     /// A prefix for slots that are fixed.
     #[error("a prefix is decoded otherwise than slots with fixed batching decode: use free batching")]
     FixedPrefix,

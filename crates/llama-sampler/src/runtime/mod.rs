@@ -11,12 +11,13 @@ mod task;
 mod watch;
 
 pub use context::{
-    Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
+    CacheType, Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
     model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
 pub use generation::{
-    Branch, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, TrailStep, form_of,
+    Branch, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, ReadingTask, TrailStep,
+    form_of,
 };
 pub use questions::{Answers, Question, QuestionScorer};
 pub use scoring::{Bounds, PlannedWave, Scorer, plan};

@@ -78,13 +78,36 @@ pub trait QuestionScorer: Scorer {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
+        self.choose_each_by(questions, |scorer, asked| scorer.score(asked, options, watch))
+    }
+
+    /// [`QuestionScorer::choose_each`]; where [`Scorer::is_apart`], each choice has the bits that its question has
+    /// alone.
+    ///
+    /// # Errors
+    /// As [`QuestionScorer::choose_each`].
+    fn choose_each_apart(
+        &mut self,
+        questions: &[Question],
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        self.choose_each_by(questions, |scorer, asked| scorer.score_apart(asked, options, watch))
+    }
+
+    #[doc(hidden)]
+    fn choose_each_by(
+        &mut self,
+        questions: &[Question],
+        score: impl FnOnce(&mut Self, &[Asked<'_>]) -> Result<Vec<Choice>, RuntimeError>,
+    ) -> Result<Vec<Choice>, RuntimeError> {
         let (vocab, (sets, numbers)) = (Arc::clone(self.vocab()), sets_of(questions));
         let asked = questions.iter().zip(numbers).enumerate().map(|(number, (question, set))| {
             let prompt = healed(&vocab, &question.prompt, &sets[set]).map_err(|error| error.of_prompt(number))?;
             Ok(Asked { prompt, constraint: &sets[set] })
         });
         let asked: Vec<Asked<'_>> = asked.collect::<Result<_, RuntimeError>>()?;
-        self.score(&asked, options, watch)
+        score(self, &asked)
     }
 
     /// [`QuestionScorer::choose_each`] for a part of a stream: a bad prompt does not take the answers before it away.

@@ -30,6 +30,9 @@ pub struct Step {
     pub forced: bool,
     /// Whether it is one of the tokens of the output, and does not only end it.
     pub kept: bool,
+    /// Whether it is free text that stands after a value or where nothing is constrained: no part of a value, of a
+    /// form or of a thought before one.
+    pub free: bool,
     /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
     /// the output, but for a character that it does not end.
     pub text: String,

@@ -29,7 +29,9 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
     match error {
         RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
         RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
-        RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
+        RuntimeError::OutOfRange { .. } | RuntimeError::Cache { .. } | RuntimeError::Draw(_) => {
+            TOKENTRIE_ERROR_ARGUMENT
+        }
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => TOKENTRIE_ERROR_DAMAGED,
         RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
         RuntimeError::Prefix { .. } => TOKENTRIE_ERROR_FILE,
@@ -85,6 +87,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::StopOfValue
             | GenerateError::LogprobsOfExact
             | GenerateError::BiasOfWholes
             | GenerateError::ReceiptOfForm
@@ -114,6 +117,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
             | ChatError::ContentThinks
+            | ChatError::StopOfContent
             | ChatError::Untold) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())

@@ -35,7 +35,7 @@ impl Plan {
         let draw = DrawSettings { temperature, top_p, ..DrawSettings::default() };
         draw.check()?;
         let mut options = Generate::default();
-        options.max_tokens = max_tokens;
+        options.max_tokens = Some(max_tokens);
         let request = GenerateRequest { prompt: None, constraint: None, options, call: CallOptions::default() };
         Self { request, draw: Some(draw), began: Instant::now() }.checked()
     }
@@ -47,8 +47,7 @@ impl Plan {
     }
 
     fn checked(self) -> Result<Self> {
-        let most = self.request.options.max_tokens;
-        if most == 0 || most > i32::MAX as u32 {
+        if let Some(most) = self.request.options.max_tokens.filter(|&most| most == 0 || most > i32::MAX as u32) {
             return Err(Error::argument(format!("max_tokens is {most}: it must be from 1 to {}", i32::MAX)));
         }
         Ok(self)

@@ -333,6 +333,13 @@ impl ChatFormat {
         self.vocab(py)
     }
 
+    /// bool: the template shows tools and writes calls, so that `chat` needs no other `tools_in`.
+    #[getter]
+    fn _shows_tools(&self) -> bool {
+        let analysis = self.core.analysis();
+        analysis.shows_tools() && analysis.dialect.calls.is_some()
+    }
+
     /// str: where the model is told of tools: "template", "system" or "messages".
     #[getter(tools_in)]
     fn py_tools_in(&self) -> &'static str {

@@ -2,11 +2,11 @@
 
 use crate::convert::gil::step;
 use crate::convert::ids::{shown, type_name};
-use crate::errors::{Class, Error, Result};
+use crate::errors::{Class, Result};
 use crate::exit::items;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use trie_text::{TextValues, Tokenization};
 
 /// A str.
@@ -19,7 +19,12 @@ pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Resu
         return Ok(text.to_str().map_err(half)?.to_owned());
     }
     let (place, shown, name) = (place(), shown(value), type_name(value));
-    Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())
+    let next = if value.is_instance_of::<PyInt>() {
+        ": numbers are values of a type, such as Literal[1, 2], or of a rule, such as Integer(1, 9)"
+    } else {
+        ""
+    };
+    Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}{next}")).into())
 }
 
 /// A str, or a list or tuple of them.
@@ -55,16 +60,23 @@ pub(crate) fn one_text(what: &str, text: &Bound<'_, PyString>) -> String {
     format!("{what} must be a list of str, not one str: give [{shown:?}{more}]")
 }
 
-/// A str that is no payload and does not begin like one was meant as a value: says so.
-pub(crate) fn meant_as_value(what: &str, given: &Bound<'_, PyAny>, error: Error) -> Error {
-    let Ok(text) = given.cast::<PyString>() else { return error };
-    let begins = text.to_str().ok().and_then(|text| text.trim_start().chars().next());
-    match error {
-        Error::Ours(Class::Payload, reason) if begins.is_some_and(|begins| !matches!(begins, '{' | '[')) => {
-            Class::Payload.error(format!("{}, or the JSON of a payload ({reason})", one_text(what, text)))
-        }
-        error => error,
-    }
+/// What a str was meant as that stands where a constraint is wanted: one value, a pattern, a grammar; and how that is
+/// given.
+pub(crate) fn meant(what: &str, given: &Bound<'_, PyString>) -> String {
+    let text = given.to_string_lossy();
+    let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+    let rule = if has(&["::="]) {
+        ", a grammar in GBNF as Gbnf(...)"
+    } else if has(&["start:", "%import", "%ignore"]) {
+        ", a grammar in Lark as Lark(...)"
+    } else if has(&["%%", "%token"]) {
+        ", a grammar as Grammar(...)"
+    } else if has(&["\\", "[", "(", "|", "*", "+", "?", "{", "^", "$"]) {
+        ", a pattern as Regex(...)"
+    } else {
+        ""
+    };
+    format!("{}{rule}", one_text(what, given))
 }
 
 /// Whether texts are given, and no payload and nothing of ours: a list, a tuple, a set, a generator, a column.
@@ -98,13 +110,26 @@ pub(crate) fn column<'py>(what: &str, values: &Bound<'py, PyAny>) -> Result<Boun
         let list = values.getattr_opt("to_pylist")?;
         return Ok(list.map(|list| list.call0()).transpose()?.unwrap_or_else(|| values.clone()));
     };
-    let names: Vec<String> = names.try_iter()?.map(|name| Ok(shown(&name?))).collect::<PyResult<_>>()?;
-    let (name, first) = (type_name(values), names.first().map_or("\"name\"", String::as_str));
+    let names: Vec<Bound<'_, PyAny>> = names.try_iter()?.collect::<PyResult<_>>()?;
+    let of_texts = names.iter().find(|name| has_texts(values, name)).or(names.first());
+    let (name, first) = (type_name(values), of_texts.map_or_else(|| "\"name\"".to_owned(), shown));
+    let names: Vec<String> = names.iter().map(shown).collect();
     let message = format!(
         "{what} is a whole {name} with the columns {}: give one of them, such as [{first}] of it",
         names.join(", ")
     );
     Err(PyTypeError::new_err(message).into())
+}
+
+/// Whether the first item of a column is a str.
+fn has_texts(table: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> bool {
+    let first = table.get_item(name).and_then(|column| column.try_iter()?.next().transpose());
+    first.is_ok_and(|first| first.is_some_and(|first| is_text(&first)))
+}
+
+/// A str, also one of pyarrow's.
+fn is_text(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyString>() || type_name(value).ends_with("StringScalar")
 }
 
 /// A list of str.

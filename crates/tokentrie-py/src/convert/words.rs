@@ -97,6 +97,16 @@ fn one_of<T: Copy>(name: &str, given: &Bound<'_, PyAny>, words: [(&str, T); 2]) 
     })
 }
 
+/// The numbers of a cache by their name.
+#[cfg(feature = "llama")]
+pub(crate) fn cache_type(word: &str) -> Result<llama_sampler::CacheType> {
+    let all = llama_sampler::CacheType::ALL;
+    all.into_iter().find(|known| known.name() == word).ok_or_else(|| {
+        let names = all.map(|known| format!("{:?}", known.name())).join(", ");
+        Class::Option.error(format!("unknown cache_type {word:?}: it may be {names}"))
+    })
+}
+
 pub(crate) fn unsigned(name: &str, value: i64) -> Result<u32> {
     u32::try_from(value).map_err(|_| Class::Option.error(format!("{name} is {value}: it must be from 0 to 4294967295")))
 }

@@ -67,6 +67,20 @@ Example:
     {\"n\": 3}
 ";
 
+pub(crate) const TRUNCATED: &CStr =
+    c"A value that was cut off before it was whole: by `max_tokens`, or because the context was full.
+
+`text` is what was written of it; `partial` the result, a Generated or a Message, or with `n` the list.
+`on_invalid=\"none\"` gives that instead of an error: its value is None, and `invalid` says why.
+
+Example:
+    >>> try:
+    ...     tokentrie.Model().generate('Ten digits: ', tokentrie.Regex('[0-9]{10}'), max_tokens=2)
+    ... except tokentrie.TruncatedError as error:
+    ...     print(len(error.partial.tokens), error.text == error.partial.text)
+    2 True
+";
+
 pub(crate) const VOCABULARY: &CStr =
     c"A token id that the vocabulary does not have, or a vocabulary that cannot be used for what is asked.
 

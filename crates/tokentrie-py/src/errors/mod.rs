@@ -34,6 +34,7 @@ pub(crate) enum Class {
     Trie,
     Rule,
     Invalid,
+    Truncated,
     Vocabulary,
     NotAllowed,
     Option,
@@ -68,12 +69,13 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 16] = [
+const CLASSES: [ClassSpec; 17] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, docs::TRIE),
     spec(Class::Rule, c"tokentrie.RuleError", Class::Base, Also::ValueError, docs::RULE),
     spec(Class::Invalid, c"tokentrie.InvalidValueError", Class::Base, Also::ValueError, docs::INVALID),
+    spec(Class::Truncated, c"tokentrie.TruncatedError", Class::Base, Also::Nothing, docs::TRUNCATED),
     spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, Also::Nothing, docs::VOCABULARY),
     spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, Also::Nothing, docs::NOT_ALLOWED),
     spec(Class::Option, c"tokentrie.OptionError", Class::Base, Also::ValueError, docs::OPTION),
@@ -90,7 +92,7 @@ const CLASSES: [ClassSpec; 16] = [
 /// What a call that was ended had made before.
 const PARTIAL: &str = "partial";
 
-/// The text that a class refused.
+/// The text that a class refused, or that was cut off.
 const TEXT: &str = "text";
 
 static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
@@ -109,10 +111,10 @@ fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
                 Also::ValueError => both(py, spec, &parent, &py.get_type::<PyValueError>())?,
                 Also::TimeoutError => both(py, spec, &parent, &py.get_type::<PyTimeoutError>())?,
             };
-            if matches!(spec.class, Class::Cancelled | Class::Invalid) {
+            if matches!(spec.class, Class::Cancelled | Class::Invalid | Class::Truncated) {
                 class.bind(py).setattr(PARTIAL, py.None())?;
             }
-            if spec.class == Class::Invalid {
+            if matches!(spec.class, Class::Invalid | Class::Truncated) {
                 class.bind(py).setattr(TEXT, py.None())?;
             }
             types.push(class);
@@ -184,13 +186,21 @@ pub(crate) fn invalid(py: Python<'_>, what: &str, text: &str, refused: PyErr) ->
     Error::Python(set.err().unwrap_or(error))
 }
 
-/// A value that a class refused: what it was read from, why, and the error.
+/// A value that there is not, since a class refused its text or since that was cut off: why, and the error.
 pub(crate) struct Refused {
     pub(crate) reason: String,
     pub(crate) error: Error,
 }
 
 impl Refused {
+    /// A value whose text was cut off.
+    #[cfg(feature = "llama")]
+    pub(crate) fn truncated(py: Python<'_>, text: &str, reason: String) -> Self {
+        let error = PyErr::from(Class::Truncated.error(reason.clone()));
+        let set = error.value(py).setattr(TEXT, text);
+        Self { reason, error: Error::Python(set.err().unwrap_or(error)) }
+    }
+
     /// What reading `text` raised, where that says that the text is refused; other errors stay what they are.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ impl From<GenerateError> for Error {
             GenerateError::Rules(error) => error.into(),
             GenerateError::NotForForms
             | GenerateError::StopOfForm
+            | GenerateError::StopOfValue
             | GenerateError::LogprobsOfExact
             | GenerateError::ReceiptOfForm
             | GenerateError::NothingToEnd
@@ -67,6 +68,7 @@ impl From<ChatError> for Error {
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed
             | ChatError::ContentThinks
+            | ChatError::StopOfContent
             | ChatError::Untold => Class::Option.error(error.to_string()),
         }
     }
@@ -110,7 +112,10 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Stopped { .. } => Class::Cancelled,
         RuntimeError::QueueFull { .. } => Class::QueueFull,
         RuntimeError::Template(_) => Class::Template,
-        RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
+        RuntimeError::OutOfRange { .. }
+        | RuntimeError::Cache { .. }
+        | RuntimeError::EmptyPrompt
+        | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,

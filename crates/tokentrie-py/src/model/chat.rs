@@ -106,6 +106,31 @@ impl Model {
 }
 
 impl Message {
+    /// Has no value, since its content was cut off.
+    fn truncated(&mut self, py: Python<'_>, max_tokens: Option<i64>) -> Error {
+        let Refused { reason, error } = Refused::truncated(py, &self.content, self.cut_off(max_tokens));
+        self.invalid = Some(reason);
+        error
+    }
+
+    /// Where the limit ended it, and what to do.
+    fn cut_off(&self, max_tokens: Option<i64>) -> String {
+        let (tokens, thought) = self.stats.as_ref().map_or((0, 0), |stats| (stats.tokens, stats.reasoning_tokens));
+        let what = match (self.content.is_empty(), thought) {
+            (true, 1..) => "the model was still reasoning, and no content was begun,",
+            _ => "the content was cut off",
+        };
+        let then = match max_tokens {
+            Some(most) if tokens as i64 >= most && self.content.is_empty() && thought > 0 => {
+                format!("raise max_tokens, which is {most}, or give a thinking_budget below it")
+            }
+            Some(most) if tokens as i64 >= most => format!("raise max_tokens, which is {most}"),
+            _ => "the context is full: shorten the messages, bound the constraint, or give the Model a larger n_ctx"
+                .to_owned(),
+        };
+        format!("{what} after {tokens} tokens: {then}")
+    }
+
     /// Reads what its content stands for; the error is its class's, which refuses it.
     fn read(&mut self, py: Python<'_>, held: &Bound<'_, PyAny>) -> Result<Option<Error>> {
         let mut refused = None;
@@ -153,12 +178,13 @@ impl Model {
     ///     n: how many replies, 1 to 1024, as a list, after one prompt that is decoded once: as for `generate`. Not
     ///         with stream or retries.
     ///     stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
+    ///         Not beside constraint and response_format.
     ///     constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
     ///         value. Reasoning stays free. Not where tools may be called.
     ///     response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
     ///         {"type": "json_object"} or {"type": "text"}; or a class.
-    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, or "none": `parsed` is None, and
-    ///         `invalid` says why.
+    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
+    ///         content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
     ///     retries: how often the model is asked again where that happens: it is told what was wrong.
     ///     mode: "greedy" or "sampled".
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
@@ -188,6 +214,7 @@ impl Model {
     ///         setting is out of range.
     ///     TypeError: there is no such keyword.
     ///     RuleError: nothing satisfies a tool's schema.
+    ///     TruncatedError: content that obeys a constraint is cut off; `error.partial` is the Message.
     ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message, with
     ///         `n` the list.
     ///     ContextError: the prompt does not fit.
@@ -308,13 +335,14 @@ impl Model {
             if reply.finish == ChatFinish::Cancelled {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }
-            let held = held.as_ref().filter(|_| reply.content_is_whole && reply.finish != ChatFinish::Cancelled);
+            let is_whole = reply.content_is_whole;
+            let held = held.as_ref().filter(|_| reply.finish != ChatFinish::Cancelled);
             let receipt = subject.as_ref().map(|subject| {
                 Receipt::of(subject, loaded.model.vocab(), &reply.trail, receipt.key.as_deref()).to_json()
             });
             let mut message = Message { receipt, ..Message::from(reply) };
             if let Some(held) = held {
-                let error = message.read(py, held)?;
+                let error = if is_whole { message.read(py, held)? } else { Some(message.truncated(py, max_tokens)) };
                 refused = refused.or(error);
             }
             all.push(message);

@@ -8,6 +8,7 @@ use crate::errors::{Class, Result};
 use crate::model::choice::Choice;
 use crate::model::choices::{ChoiceSet, Choices, OnError};
 use crate::model::loaded::Model;
+use crate::model::watch::check_callable;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
@@ -157,6 +158,7 @@ impl Model {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
             return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
         }
+        check_callable("progress", progress.as_ref().map(|progress| progress.bind(slf.py())))?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let (call, on_error) =
             (begun(cancel, CallOptions { priority, ..CallOptions::default() })?, OnError::read(on_error)?);

@@ -41,8 +41,8 @@ pub(crate) struct Generated {
     /// constrained.
     #[pyo3(get)]
     value: Option<Value>,
-    /// str | None: why there is no value of a text that is whole: what the class said that refused it. Only with
-    /// `on_invalid="none"`, and in the `partial` of an InvalidValueError.
+    /// str | None: why there is no value: what the class said that refused its text, or that it was cut off. Only
+    /// with `on_invalid="none"`, and in the `partial` of an InvalidValueError or a TruncatedError.
     #[pyo3(get)]
     invalid: Option<String>,
     partial_token: Vec<u8>,

@@ -1,17 +1,18 @@
 //! A model that generates inside a span.
 
-use crate::call::{self, CancelToken, begun};
+use crate::call::{self, CancelToken, OpenCall, begun};
 use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::{self, tokens};
+use crate::convert::logprob::TokenLogprob;
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
-use crate::errors::{Class, Error, Result, warn, with_partial};
+use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
 use crate::model::generated::Generated;
-use crate::model::meaning::{Meaning, Written, meaning};
+use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
 use crate::model::rivals;
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable};
@@ -44,7 +45,8 @@ use trie_text::ValueSets;
 /// Args:
 ///     path: the file; the tiny model inside the package if None.
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
-///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
+///     n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
+///         that it does nothing.
 ///     n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
 ///         forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
 ///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
@@ -57,10 +59,16 @@ use trie_text::ValueSets;
 ///         else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
 ///         whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
 ///         of a context for each slot.
+///     prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
+///         ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
+///     n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
+///     cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
+///         with `precise`. Fewer bits take less memory, and change probabilities.
+///     flash_attention: whether attention is flash attention; None lets llama.cpp choose.
 ///
 /// Raises:
 ///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
-///     OptionError: a number is out of range.
+///     OptionError: a number is out of range, or options of the cache do not go together.
 ///
 /// Example:
 ///     >>> model = tokentrie.Model()
@@ -110,10 +118,12 @@ impl Model {
     #[pyo3(
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
-            batching=Batching(tokentrie::engine::Batching::Free)
+            batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
+            n_batch=512, cache_type=None, flash_attention=None
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
-                          max_queue=1024, batching=\"free\")",
+                          max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
+                          flash_attention=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -126,17 +136,36 @@ impl Model {
         slots: i64,
         max_queue: i64,
         batching: Batching,
+        prefill_chunk: i64,
+        n_batch: i64,
+        cache_type: Option<&str>,
+        flash_attention: Option<bool>,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
-        let n_gpu_layers = unsigned("n_gpu_layers", n_gpu_layers)?;
+        let n_gpu_layers = match n_gpu_layers {
+            // More than any model has.
+            -1 => i32::MAX as u32,
+            layers => u32::try_from(layers).map_err(|_| {
+                Class::Option
+                    .error(format!("n_gpu_layers is {layers}: it must be from 0 to {}, or -1 for all", i32::MAX))
+            })?,
+        };
         if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
         let slots = unsigned("slots", slots)?;
+        if let Some(tokens) = n_ctx.filter(|&tokens| (1..=i64::from(slots)).contains(&tokens)) {
+            let least = slots + 1;
+            let message = format!("a context of {tokens} tokens (n_ctx) is too small: it needs at least {least}");
+            return Err(Class::Option.error(message));
+        }
         let of_engine = EngineOptions::default().with_max_queue(unsigned("max_queue", max_queue)? as usize);
         let of_engine = of_engine.with_batching(batching.0);
+        let of_engine = of_engine.with_prefill_chunk(unsigned("prefill_chunk", prefill_chunk)? as usize);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
+        let options = options.with_n_batch(unsigned("n_batch", n_batch)?).with_flash_attention(flash_attention);
+        let options = options.with_cache_type(cache_type.map(crate::convert::words::cache_type).transpose()?);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
         let unwatched = || Watch::new(None, Call::default());
@@ -257,7 +286,8 @@ impl Model {
     ///         such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
-    ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
+    ///     max_tokens: the most tokens to generate, at least 1. None: 64 of free text, and of a value what the context
+    ///         has room for. A Form is always filled to its end.
     ///     skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
     ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
     ///         tokens. Forms always do.
@@ -277,10 +307,10 @@ impl Model {
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
     ///     free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the value.
-    ///     stop: a str or a list of str: the output ends before the first of them, and `finish` is "stop_text". A value
-    ///         that one cuts off is None. Not for forms, whose texts have stops of their own.
-    ///     on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, or "none":
-    ///         `value` is None, and `invalid` says why.
+    ///     stop: a str or a list of str: free text ends before the first of them, and `finish` is "stop_text". Not
+    ///         inside a constraint, which says where its value ends; with after="free" for the text behind the value.
+    ///     on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, and a
+    ///         TruncatedError where a value is cut off; or "none": `value` is None, and `invalid` says why.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -295,12 +325,14 @@ impl Model {
     /// Raises:
     ///     ContextError: the prompt does not fit.
     ///     InvalidValueError: the class of a JsonSchema refuses the value; `error.partial` is the Generated.
-    ///     OptionError: a setting is out of range, a keyword stands beside `sampling`, or the prompt does not end
-    ///         as a healed Trie begins.
+    ///     TruncatedError: the limit of tokens or the context ended a value of a rule, a type or a list of str;
+    ///         `error.partial` is the Generated.
+    ///     OptionError: a setting is out of range, `stop` stands beside a constraint, a keyword stands beside
+    ///         `sampling`, or the prompt does not end as a healed Trie begins.
     ///     PayloadError: the payload cannot be used; it says line, column and field.
     ///     VocabularyError: ids are outside the vocabulary.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
-    ///         was generated before; with `n` a list, as for InvalidValueError.
+    ///         was generated before; with `n` a list, as for the others.
     ///     ModelError: a forward pass fails, or the model is closed.
     ///
     /// Example:
@@ -313,12 +345,12 @@ impl Model {
     ///     (3, True, 3)
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
+            prompt, constraint=None, mode=Given(None), max_tokens=None, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, logprobs=None, receipt=Wanted::default(),
             logit_bias=None, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise,
             cancel=None, timeout=None, priority=0, n=None, **settings
         ),
-        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=None, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
             probabilities=False, logprobs=None, receipt=False, logit_bias=None, on_step=None, sampling=None, \
             free_sampling=None, stop=None, on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, \
@@ -330,7 +362,7 @@ impl Model {
         prompt: &Bound<'_, PyAny>,
         constraint: Option<&Bound<'_, PyAny>>,
         mode: Given<FillMode>,
-        max_tokens: i64,
+        max_tokens: Option<i64>,
         skip_ahead: bool,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
@@ -358,7 +390,7 @@ impl Model {
         let mode = Given(mode.0.map(|mode| mode.mode));
         options.sampling = Keywords { call: "generate", mode, placed: None, settings, sampling }.options(py)?;
         options.free_sampling = free_sampling.map(|sampling| sampling.get().used(py)).transpose()?;
-        options.max_tokens = unsigned("max_tokens", max_tokens)?;
+        options.max_tokens = max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?;
         options.stop = stops(stop)?;
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
@@ -395,7 +427,12 @@ impl Model {
             let fields = || fields.iter().map(|(name, value)| (name.clone(), value.as_str())).collect();
             let (text, leaves) = (generated.value.as_deref(), &generated.leaves[..]);
             let written = Written { fields: ready.is_form().then(fields), leaves, text };
-            let (meaning, found) = meaning(py, written, given.as_ref())?;
+            let (meaning, mut found) = meaning(py, written, given.as_ref())?;
+            if found.is_none() && matches!(meaning, Meaning::Value(None)) && given.as_ref().is_some_and(promises_value)
+            {
+                found = cut_off(&generated, options.max_tokens)
+                    .map(|reason| Refused::truncated(py, &generated.text, reason));
+            }
             let (reason, error) = found.map(|found| (found.reason, found.error)).unzip();
             refused = refused.or(error);
             let is_stopped = generated.finish == Finish::Stopped;
@@ -622,6 +659,18 @@ impl Model {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
         let row = self.using(py, None, &Call::default(), |runtime, watch| runtime.row(&tokens, watch))?;
         Ok(PyArray1::from_vec(py, row))
+    }
+
+    /// How probable each token of a prompt is but the first, with `top` rivals.
+    fn _prompt_logprobs(
+        &self,
+        tokens: &Bound<'_, PyAny>,
+        top: u32,
+        call: &Bound<'_, OpenCall>,
+    ) -> Result<Vec<TokenLogprob>> {
+        let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
+        let known = self.using(py, None, &call.get().0, |runtime, watch| runtime.read(&tokens, top, watch))?;
+        Ok(known.into_iter().map(TokenLogprob::from).collect())
     }
 
     /// Forgets the tokens in the context: for measurements.

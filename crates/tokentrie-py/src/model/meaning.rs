@@ -1,5 +1,6 @@
 //! What the text of a generation or a row stands for.
 
+use crate::convert::strings::is_list;
 use crate::convert::value::Value;
 use crate::errors::{Refused, Result};
 use crate::rule::Rule;
@@ -8,6 +9,7 @@ use crate::rule::gate::ThinkGate;
 use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use crate::trie::leaf::fields_of;
+use llama_sampler::Finish;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -57,6 +59,36 @@ pub(crate) fn meaning(
         return Ok((Meaning::Value(value), refused));
     }
     Ok((Meaning::Value(name.map(Value::Text)), None))
+}
+
+/// Whether a constraint says of what type the value is, so that there must be one: a rule, a type, a list of texts.
+pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        return spec.get().promises_value();
+    }
+    is_list(given) || value_reader(given).is_some_and(|_| gate_form(given).is_none())
+}
+
+/// Why a value was cut off; `None` where the caller ended the call.
+pub(crate) fn cut_off(generated: &llama_sampler::Generated, max_tokens: Option<u32>) -> Option<String> {
+    let (tokens, thought) = (generated.tokens.len(), generated.stats.thinking_tokens);
+    let only_thought = thought > 0 && generated.value_tokens == 0;
+    let what =
+        if only_thought { "the model was still thinking, and no value was begun" } else { "the value was cut off" };
+    let then = match generated.finish {
+        Finish::Stopped => return None,
+        Finish::MaxTokens => {
+            let gate = if only_thought { ", or give the ThinkGate a budget below it" } else { "" };
+            format!("raise max_tokens, which is {}{gate}", max_tokens.unwrap_or_default())
+        }
+        Finish::ContextFull => {
+            "the context is full: shorten the prompt, bound the constraint, or give the Model a larger \
+                                n_ctx"
+                .to_owned()
+        }
+        other => format!("the output ended ({})", other.name()),
+    };
+    Some(format!("{what} after {tokens} tokens: {then}"))
 }
 
 /// What a text was read as; nothing where it was refused, which is kept.

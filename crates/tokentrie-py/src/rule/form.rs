@@ -69,8 +69,7 @@ impl Slot {
             given = PyList::new(py, crate::convert::strings::list(&given)?)?.into_any();
         }
         let spec = spec_of("values", &given, None)?;
-        let values = with_host(py, &NO_VOCABULARY, |over, host| spec.slot(&name, over, host))
-            .map_err(|error| crate::convert::strings::meant_as_value("values", &given, error))?;
+        let values = with_host(py, &NO_VOCABULARY, |over, host| spec.slot(&name, over, host))?;
         Ok(Self { name, values, given: given.unbind() })
     }
 

@@ -342,6 +342,14 @@ impl Rule {
         added(other, slf.as_any())
     }
 
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        either(slf.as_any(), other)
+    }
+
+    fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        either(other, slf.as_any())
+    }
+
     /// What is kept of it for a vocabulary, and how often that was of use.
     ///
     /// Args:
@@ -422,4 +430,14 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
         || problem.downcast_ref::<WasmError>().is_some();
     let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
+}
+
+/// `a | b`: a text of either, as `OneOf(a, b)`. What is neither a rule nor a str is left to Python.
+fn either<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let py = one.py();
+    let is_part = |part: &Bound<'_, PyAny>| part.is_instance_of::<Rule>() || part.is_instance_of::<PyString>();
+    if !is_part(one) || !is_part(other) {
+        return Ok(py.NotImplemented().into_bound(py));
+    }
+    Ok(py.import("tokentrie")?.getattr("OneOf")?.call1((one, other))?)
 }

@@ -71,6 +71,8 @@ pub(crate) struct JsonSchema {
     #[pyo3(get)]
     lenient: bool,
     unheld: Vec<(String, String)>,
+    /// Those of them that are hints of its type.
+    hints: Vec<(String, String)>,
     limits: work::Limits,
 }
 
@@ -120,17 +122,27 @@ impl JsonSchema {
         text: String,
         options: SchemaOptions,
         limits: work::Limits,
+        hints: Vec<(String, String)>,
     ) -> Result<Made> {
         let SchemaOptions { ref whitespace, unicode_escapes, lenient, .. } = options;
         let whitespace = whitespace.clone();
-        let schema = asked(py, limits, || trie_schema::JsonSchema::new(&text, options))??;
+        let made = asked(py, limits, || trie_schema::JsonSchema::new(&text, options))?;
+        let schema = made.map_err(|error| match error.reason(&text) {
+            Some(reason) => Class::Rule.error(format!("{error}: {reason}")),
+            None => error.into(),
+        })?;
         for warning in schema.warnings() {
             warn(py, &format!("schema: {warning}"))?;
         }
         // As Python writes it, so that schemas compare by what they say.
         let text = called(&in_python(py, "normal")?, &(text,).into_pyobject(py)?, None)?.extract()?;
-        let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
-        let made = Self { text, given, whitespace, unicode_escapes, lenient, unheld, limits };
+        for (at, hint) in &hints {
+            let at = if at.is_empty() { String::new() } else { format!("at {at}: ") };
+            warn(py, &format!("schema: {at}{hint} is not held"))?;
+        }
+        let unheld =
+            schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).chain(hints.clone()).collect();
+        let made = Self { text, given, whitespace, unicode_escapes, lenient, unheld, hints, limits };
         Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&schema))).add_subclass(made))
     }
 
@@ -160,8 +172,8 @@ impl JsonSchema {
     ) -> Result<Made> {
         let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
         let read = called(&in_python(py, "read")?, &(schema,).into_pyobject(py)?, None)?;
-        let (text, given) = read.extract()?;
-        Self::made(py, given, text, options, self::limits(limits))
+        let (text, given, hints) = read.extract()?;
+        Self::made(py, given, text, options, self::limits(limits), hints)
     }
 
     /// dict | bool: the schema, as it was read: of a class the one that was made for it.
@@ -170,8 +182,9 @@ impl JsonSchema {
         py.import("json")?.call_method1("loads", (&self.text,))
     }
 
-    /// list[tuple[str, str]]: what is not held, with `lenient`: the JSON pointer of a schema ("" is the whole), and
-    /// the keyword. Empty where documents are valid under all of it.
+    /// list[tuple[str, str]]: what is not held: the JSON pointer of a schema ("" is the whole), and the keyword,
+    /// with `lenient`, or the hint of a type that JSON Schema has no word for. Empty where documents are valid under
+    /// all of it.
     #[getter]
     fn unheld(&self) -> Vec<(String, String)> {
         self.unheld.clone()
@@ -254,15 +267,16 @@ impl JsonSchema {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        let (py, Self { text, given, unicode_escapes, lenient, limits, .. }) = (slf.py(), slf.get());
+        let (py, Self { text, given, unicode_escapes, lenient, hints, limits, .. }) = (slf.py(), slf.get());
         let given = given.as_ref().map(|given| given.clone_ref(py));
         let whitespace = slf.get().whitespace(py).unbind();
-        let parts = (given, text.clone(), whitespace, *unicode_escapes, *lenient, (*limits).into());
+        let parts = (given, text.clone(), whitespace, *unicode_escapes, *lenient, (*limits).into(), hints.clone());
         Ok((slf.get_type().getattr("_restore")?, parts))
     }
 
     /// What `__reduce__` took apart.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a pickle")]
     fn _restore(
         py: Python<'_>,
         given: Option<Py<PyAny>>,
@@ -271,9 +285,10 @@ impl JsonSchema {
         unicode_escapes: bool,
         lenient: bool,
         limits: &Bound<'_, Limits>,
+        hints: Vec<(String, String)>,
     ) -> Result<Py<Self>> {
         let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
-        Ok(Py::new(py, Self::made(py, given, text, options, self::limits(Some(limits)))?)?)
+        Ok(Py::new(py, Self::made(py, given, text, options, self::limits(Some(limits)), hints)?)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -281,8 +296,8 @@ impl JsonSchema {
     }
 }
 
-/// Class, text, whitespace, escapes, leniency, limits.
-type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool, Limits);
+/// Class, text, whitespace, escapes, leniency, limits, hints that are not held.
+type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool, Limits, Vec<(String, String)>);
 
 /// A grammar in Lark as a rule, of the variant that the library llguidance reads.
 ///

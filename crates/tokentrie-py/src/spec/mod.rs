@@ -97,20 +97,41 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
     if let Some(spec) = of_dict(given)? {
         return Ok(spec.resolved(&DataOnly)?);
     }
-    payload_text(what, given, |text| Ok(Spec::Payload { text: text.into(), path: None }))
+    payload_text(what, given, of_text)
 }
 
-/// The spec that a dictionary is, unless it is a payload.
+/// The spec that a dictionary is, unless it is a payload: that has descriptors.
 pub(crate) fn of_dict(given: &Bound<'_, PyAny>) -> Result<Option<Spec>> {
     let Ok(dict) = given.cast::<PyDict>() else { return Ok(None) };
     if dict.contains("descriptors")? {
         return Ok(None);
     }
-    let keys: Vec<String> = dict.keys().iter().filter_map(|key| key.extract().ok()).collect();
-    if !Spec::has_kind(keys.iter().map(String::as_str)) {
-        return Ok(None);
+    let meanings = !dict.is_empty() && dict.iter().all(|(_, value)| value.is_instance_of::<PyString>());
+    let read = |text: &[u8]| match Spec::from_json(text) {
+        Err(error) if meanings && matches!(error.problem(), SpecProblem::NoKind { meant: None, .. }) => {
+            let message = format!(
+                "{error}. Names with what they mean are a question of Model.decide; as a constraint give list(...) \
+                 of the names"
+            );
+            Err(Class::Option.error(message))
+        }
+        read => Ok(read?),
+    };
+    payload_text("constraint", given, read).map(Some)
+}
+
+/// The spec that a text is: a payload has descriptors, all else is a spec or a JSON Schema.
+fn of_text(text: &[u8]) -> Result<Spec> {
+    if Payload::is_meant(text) {
+        return Ok(Spec::Payload { text: text.into(), path: None });
     }
-    payload_text("constraint", given, |text| Ok(Spec::from_json(text)?)).map(Some)
+    match Spec::from_json(text) {
+        // Where payloads are read it is said what is wrong.
+        Err(error) if matches!(error.problem(), SpecProblem::Json { .. }) => {
+            Ok(Spec::Payload { text: text.into(), path: None })
+        }
+        read => Ok(read?.resolved(&DataOnly)?),
+    }
 }
 
 /// A dictionary that is a spec, or a type, as an object; everything else as it is.
@@ -181,11 +202,14 @@ pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'
     }
     if given.is_exact_instance_of::<PyString>() || given.is_exact_instance_of::<PyBytes>() {
         let n_vocab = around.over.n_vocab;
-        return payload_text(what, given, |text| {
-            let payload = around.cache.read(py, text, Some(n_vocab))??;
+        let payload = payload_text(what, given, |text| match around.cache.read(py, text, Some(n_vocab))? {
+            Err(_) if !Payload::is_meant(text) => Ok(None),
+            read => Ok(Some(read?)),
+        })?;
+        if let Some(payload) = payload {
             warn_dropped(py, &payload.report, n_vocab)?;
-            Ok(Arc::clone(&payload.constraints))
-        });
+            return Ok(Arc::clone(&payload.constraints));
+        }
     }
     let spec = spec_of(what, given, around.over.vocab)?;
     with_host(py, around, |over, host| spec.constraint(over, host))

@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokentrie::spec::{DataOnly, Host, Part, Spec, SpecCache};
-use trie_core::{FileOptions, Problem, Trie};
+use trie_core::{FileOptions, Payload, Problem, Trie};
 
 /// A constraint as data: one JSON form for every host. Made by `tokentrie.constraint`.
 ///
@@ -52,6 +52,26 @@ impl SpecObject {
 
     pub(crate) fn cache(&self) -> &SpecCache {
         &self.cache
+    }
+
+    /// Whether it has one value, of a type that is known.
+    #[cfg(feature = "llama")]
+    pub(crate) fn promises_value(&self) -> bool {
+        fn promises(spec: &Spec) -> bool {
+            match spec {
+                Spec::Think(think) => promises(&think.then),
+                Spec::Any
+                | Spec::Set(_)
+                | Spec::Payload { .. }
+                | Spec::Sequence(_)
+                | Spec::Form(_)
+                | Spec::Reply(_)
+                | Spec::Name(_)
+                | Spec::Object(_) => false,
+                _ => true,
+            }
+        }
+        promises(&self.resolved)
     }
 
     /// What a text of the part with this name stands for, where it is a form.
@@ -160,9 +180,7 @@ pub(crate) fn constraint(
     let read = match of_dict(spec)? {
         Some(read) => read,
         None if spec.is_instance_of::<PyString>() => payload_text("spec", spec, |text| {
-            let value = serde_json::from_slice::<serde_json::Value>(text).unwrap_or_default();
-            let is_payload = value.get("descriptors").is_some();
-            Ok(if is_payload { Spec::payload(text)? } else { Spec::from_json(text)? })
+            Ok(if Payload::is_meant(text) { Spec::payload(text)? } else { Spec::from_json(text)? })
         })?,
         None => data_of("spec", spec)?,
     };

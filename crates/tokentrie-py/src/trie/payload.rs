@@ -1,7 +1,7 @@
 //! Payloads as Python gives them: text and dictionaries.
 
 use crate::convert::ids::type_name;
-use crate::convert::strings::meant_as_value;
+use crate::convert::strings::meant;
 use crate::errors::{Class, Result, warn};
 use crate::exit::called;
 use pyo3::exceptions::{PyException, PyTypeError};
@@ -40,7 +40,8 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
 /// Runs `use_text` on the JSON text of what is no other constraint.
 ///
 /// # Errors
-/// As [`with_text`], and those of `use_text`; a str that is no JSON was meant as a value, which it says.
+/// As [`with_text`], and those of `use_text`; a str that is no object of JSON was meant as something else, which it
+/// says.
 pub(crate) fn payload_text<R>(
     what: &str,
     given: &Bound<'_, PyAny>,
@@ -48,12 +49,16 @@ pub(crate) fn payload_text<R>(
 ) -> Result<R> {
     with_text(given, |text| {
         let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
-        if given.is_instance_of::<PyString>() && begins.is_none_or(|byte| !matches!(byte, b'{' | b'[')) {
-            Payload::from_json(text, None)?;
+        let is_object = begins == Some(&b'{');
+        match given.cast::<PyString>() {
+            Ok(said) if !is_object => {
+                // Neither a payload nor a spec nor a JSON Schema: a value, a pattern, a grammar.
+                let reason = Payload::from_json(text, None).err().map_or_else(String::new, |error| error.to_string());
+                Err(Class::Payload.error(format!("{}, or the JSON of a payload ({reason})", meant(what, said))))
+            }
+            _ => use_text(text),
         }
-        use_text(text)
     })
-    .map_err(|error| meant_as_value(what, given, error))
 }
 
 /// Says what a vocabulary made unusable.

@@ -17,8 +17,8 @@ use trie_core::{
 /// content, too.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldContent {
-    /// Ends wherever content may begin.
-    before: AnyConstraint,
+    /// Ends wherever content may begin; `None` where nothing stands before it.
+    before: Option<AnyConstraint>,
     content: AnyConstraint,
 }
 
@@ -44,12 +44,17 @@ impl HeldState {
 }
 
 impl HeldContent {
-    pub(crate) fn new(before: AnyConstraint, content: AnyConstraint) -> Self {
+    pub(crate) fn new(before: Option<AnyConstraint>, content: AnyConstraint) -> Self {
         Self { before, content }
     }
 
+    /// Whether content that was begun is whole, and nothing of it may follow.
+    pub(crate) fn is_over(&self, at: &HeldState) -> bool {
+        at.content.as_ref().is_some_and(|(inside, _)| self.content.ending(inside) == Ending::Must)
+    }
+
     fn may_begin(&self, before: &AnyState) -> bool {
-        !matches!(self.before.ending(before), Ending::No)
+        self.before.as_ref().is_some_and(|rule| !matches!(rule.ending(before), Ending::No))
     }
 }
 
@@ -57,11 +62,14 @@ impl Constraint for HeldContent {
     type State = HeldState;
 
     fn start(&self) -> HeldState {
-        HeldState { before: Some(self.before.start()), content: None }
+        match &self.before {
+            Some(before) => HeldState { before: Some(before.start()), content: None },
+            None => HeldState { before: None, content: Some((self.content.start(), 0)) },
+        }
     }
 
     fn next<'a>(&'a self, at: &'a HeldState, scratch: &'a mut Scratch) -> Next<'a> {
-        let Some(before) = &at.before else {
+        let (Some(rule), Some(before)) = (&self.before, &at.before) else {
             return match &at.content {
                 Some((content, _)) => self.content.next(content, scratch),
                 None => Next { tokens: Tokens::default(), ending: Ending::No },
@@ -69,12 +77,12 @@ impl Constraint for HeldContent {
         };
         let begins = self.may_begin(before);
         if !begins && at.content.is_none() {
-            return self.before.next(before, scratch);
+            return rule.next(before, scratch);
         }
         let (ids, _, scratch) = scratch.split();
         ids.clear();
         let mut denied = None;
-        match self.before.next(before, scratch).tokens {
+        match rule.next(before, scratch).tokens {
             Tokens::Except(but) => denied = Some(but.denied().to_vec()),
             few => ids.extend(few.iter()),
         }
@@ -114,7 +122,7 @@ impl Constraint for HeldContent {
         let mut role = None;
         let before = at.before.as_ref().and_then(|before| {
             let mut before = before.clone();
-            role = Some(self.before.advance(&mut before, token)?);
+            role = Some(self.before.as_ref()?.advance(&mut before, token)?);
             Some(before)
         });
         role = role.or_else(|| content.is_some().then_some(Role::Value));
@@ -127,18 +135,18 @@ impl Constraint for HeldContent {
     fn forced_token(&self, at: &HeldState, scratch: &mut Scratch) -> Option<TokenId> {
         match (&at.before, &at.content) {
             (None, Some((content, _))) => self.content.forced_token(content, scratch),
-            (Some(before), None) if !self.may_begin(before) => self.before.forced_token(before, scratch),
+            (Some(before), None) if !self.may_begin(before) => self.before.as_ref()?.forced_token(before, scratch),
             _ => None,
         }
     }
 
     fn problem(&self, at: &HeldState) -> Option<Problem> {
         let of_content = at.content.as_ref().and_then(|(content, _)| self.content.problem(content));
-        of_content.or_else(|| self.before.problem(at.before.as_ref()?))
+        of_content.or_else(|| self.before.as_ref()?.problem(at.before.as_ref()?))
     }
 
     fn max_token(&self) -> Option<TokenId> {
-        self.content.max_token().max(self.before.max_token())
+        self.content.max_token().max(self.before.as_ref().and_then(Constraint::max_token))
     }
 
     fn sets(&self) -> Vec<&Trie> {
@@ -160,7 +168,8 @@ impl Special for HeldContent {
     }
 
     fn thought(&self, at: &HeldState) -> Thought {
-        at.before.as_ref().map_or_else(Thought::default, |before| self.before.thought(before))
+        let before = self.before.as_ref().zip(at.before.as_ref());
+        before.map_or_else(Thought::default, |(rule, before)| rule.thought(before))
     }
 }
 

@@ -89,6 +89,12 @@ impl ModelFormat {
         &self.format
     }
 
+    /// The control tokens that may stand in replies.
+    #[cfg(feature = "llama")]
+    pub(crate) fn control(&self) -> &ControlTokens {
+        &self.control
+    }
+
     /// The vocabulary.
     #[must_use]
     pub fn vocab(&self) -> &Arc<Vocab> {
@@ -113,19 +119,23 @@ impl ModelFormat {
         })
     }
 
-    /// What may stand before content after what begins its turn; a value of it ends wherever content may begin.
+    /// What may stand before content after what begins its turn, if anything may; a value of it ends wherever content may begin.
     ///
     /// # Errors
     /// As [`ModelFormat::constraint`].
     #[cfg(feature = "llama")]
-    pub(crate) fn before_content(&self, prompt: &str, budget: Option<u32>) -> Result<AnyConstraint, ConstraintError> {
+    pub(crate) fn before_content(
+        &self,
+        prompt: &str,
+        budget: Option<u32>,
+    ) -> Result<Option<AnyConstraint>, ConstraintError> {
         let closing = budget.map(|_| self.closing()).transpose()?;
         let spelling = self.vocab.spelling_with_control(ControlTokens::BYTE);
         let before = self.format.before_content(Some(prompt), &spelling, &self.control)?;
-        Ok(match (budget, closing) {
+        Ok(before.map(|before| match (budget, closing) {
             (Some(budget), Some(closing)) => AnyConstraint::new(before.with_budget(budget, closing)),
             _ => AnyConstraint::new(before),
-        })
+        }))
     }
 
     /// The prompt of a conversation up to where the content of the reply begins: without thinking, where the template
@@ -158,7 +168,8 @@ impl ModelFormat {
     #[cfg(feature = "llama")]
     fn content_may_begin(&self, turn: &str) -> Result<Option<bool>, ConstraintError> {
         match self.before_content(turn, None) {
-            Ok(before) => Ok(Some(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No)),
+            Ok(None) => Ok(Some(true)),
+            Ok(Some(before)) => Ok(Some(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No)),
             Err(ConstraintError::Format(FormatError::Recipients { .. })) => Ok(None),
             Err(error) => Err(error),
         }

@@ -5,6 +5,9 @@ use serde_json::Value;
 /// Roles that every chat API knows; others must be known to the template.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
+/// Those of [`ROLES`] whose messages say something.
+const SPEAKING: [&str; 5] = ["system", "developer", "user", "tool", "function"];
+
 /// What parts are of that no text stands for.
 const MEDIA: [&str; 4] = ["image", "audio", "video", "file"];
 
@@ -22,7 +25,7 @@ pub fn check_message(
         return Err("it has no \"role\": a message is {\"role\": \"user\", \"content\": \"...\"}".into());
     };
     match role.as_str() {
-        Some(role) if ROLES.contains(&role) || (!role.is_empty() && template.contains(role)) => {}
+        Some(role) if ROLES.contains(&role) || (!role.is_empty() && is_named(template, role)) => {}
         Some(role) => {
             let known = ROLES.map(|role| format!("{role:?}")).join(", ");
             let near = near(role, &ROLES);
@@ -30,8 +33,15 @@ pub fn check_message(
         }
         None => return Err(format!("the role is {role}: it must be a str")),
     }
+    // An assistant may have called tools, or thought, and said nothing; a template may have roles without content.
+    let may_be_silent = |role: &Value| !role.as_str().is_some_and(|role| SPEAKING.contains(&role));
     match message.get("content") {
-        None | Some(Value::Null | Value::String(_)) => {}
+        Some(Value::String(_)) => {}
+        None | Some(Value::Null) if may_be_silent(role) => {}
+        None => return Err(format!("it has no \"content\", which a message of the role {role} must have")),
+        Some(Value::Null) => {
+            return Err(format!("the content is null: with the role {role} it must be a str or a list of parts"));
+        }
         Some(Value::Array(parts)) => parts.iter().try_for_each(|part| check_part(part, template))?,
         Some(other) if role == "tool" => {
             return Err(format!("the content is {}: write a tool's result as a str, with json.dumps", short(other)));
@@ -64,14 +74,18 @@ fn check_part(part: &Value, template: &str) -> Result<(), String> {
         };
     }
     let is_media = MEDIA.iter().any(|media| kind.contains(media));
-    let is_known = ['"', '\''].iter().any(|quote| template.contains(&format!("{quote}{kind}{quote}")));
-    match (is_media, is_known) {
+    match (is_media, is_named(template, kind)) {
         (true, _) => Err(format!("a part of the content has the type {kind:?}: only text can be given to the model")),
         (false, true) => Ok(()),
         (false, false) => Err(format!(
             "a part of the content has the type {kind:?}, which the template does not know: it takes \"text\""
         )),
     }
+}
+
+/// Whether a template has a word as a text of its own.
+fn is_named(template: &str, word: &str) -> bool {
+    ['"', '\''].iter().any(|quote| template.contains(&format!("{quote}{word}{quote}")))
 }
 
 fn short(value: &Value) -> String {

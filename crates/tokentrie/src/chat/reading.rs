@@ -183,6 +183,16 @@ impl<W: ChatWatch> Reading<W> {
         self.over || self.told.stop.found()
     }
 
+    /// Whether content that is held to something can only end here.
+    pub(super) fn content_is_over(&self) -> bool {
+        self.content.as_ref().is_some_and(|held| held.constraint.is_over(&held.at))
+    }
+
+    /// Whether a call is being written.
+    pub(super) fn is_calling(&self) -> bool {
+        self.parser.is_calling()
+    }
+
     /// The message, once the reply is over; how probable its calls were; and how many tokens were reasoning.
     pub(super) fn finish(mut self, partial: bool, tools: &Tools) -> (Message, Vec<CallShares>, usize) {
         if let Some(mut held) = self.content.take() {
@@ -206,7 +216,8 @@ impl<W: ChatWatch> Reading<W> {
 
     fn read(&mut self, token: TokenId) {
         let thinking = self.parser.is_reasoning();
-        let mut events = self.parser.push(self.vocab.piece(token).unwrap_or_default());
+        let is_control = self.vocab.control().binary_search(&token).is_ok();
+        let mut events = self.parser.push_token(self.vocab.piece(token).unwrap_or_default(), is_control);
         if self.content.is_some() {
             events.retain(|event| !matches!(event, Event::Content(_)));
         }

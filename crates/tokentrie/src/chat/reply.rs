@@ -1,14 +1,13 @@
 //! A reply: generated inside its format, and read while it comes.
 
 use crate::chat::content::HeldContent;
+use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
 use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
 use crate::run::{ReceiptSubject, Stops, nth_seed};
-use chat_format::{
-    ChatFormat, ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools,
-};
+use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -61,12 +60,13 @@ impl ReplyOptions {
     ///
     /// # Errors
     /// As [`ChatFormat::parser`].
-    pub fn parser(&self, format: &ChatFormat, prompt: &ChatPrompt) -> Result<Parser, FormatError> {
+    pub fn parser(&self, format: &ModelFormat, prompt: &ChatPrompt) -> Result<Parser, FormatError> {
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.clone());
         options.tool_choice = self.choice.clone();
         options.prompt = Some(prompt.turn.clone());
-        format.parser(&options)
+        options.control = format.control().clone();
+        format.format().parser(&options)
     }
 }
 
@@ -267,13 +267,15 @@ struct End {
 impl End {
     fn of<W: ChatWatch>(&self, generated: Generated, reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish == Finish::Stopped && !reading.is_over();
-        let content_is_whole = !self.is_held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
+        // Only the token that ends the turn did not fit.
+        let is_whole = !stopped && (reading.content_is_over() || (!self.is_held && !reading.is_calling()));
+        let content_is_whole = !self.is_held || generated.finish == Finish::Span || is_whole;
         let (message, shares, reasoning_tokens) = reading.finish(cut, &self.options.tools);
         let logprobs = of_content(&generated.logprobs, &message.content, &self.vocab);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
             (true, ..) => ChatFinish::Cancelled,
-            (_, true, _) => ChatFinish::Length,
+            (_, true, no_calls) if !is_whole || (no_calls && !self.is_held) => ChatFinish::Length,
             (.., false) => ChatFinish::ToolCalls,
             _ => ChatFinish::Stop,
         };

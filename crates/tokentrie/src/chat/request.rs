@@ -217,17 +217,25 @@ impl ChatRequest {
             if vocab.end_of_generation().is_empty() {
                 return Err(ChatError::ContentWithoutEnd);
             }
+            if !self.reply.stop.is_empty() && !held.never_ends() {
+                return Err(ChatError::StopOfContent);
+            }
             let before = format.before_content(&prompt.turn, budget)?;
             let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
             content = Some(held.clone());
             let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
             rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
         } else {
-            let rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
+            let mut rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
+            let must_call = matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
+            if must_call && !vocab.end_of_generation().is_empty() {
+                // After the calls nothing but the end may come.
+                rules = rules.with_end_tokens(vocab.end_of_generation())?.with_after(After::Stop)?;
+            }
             rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);
-        let parser = self.reply.parser(format.format(), &prompt)?;
+        let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
             let (template, definitions) = (format.format().template(), self.definitions.as_deref());
             let known = fingerprint(template, definitions, self.tools_in, budget, &prompt, &self.reply);
@@ -280,6 +288,12 @@ pub enum ChatError {
          followed by, and thinking_budget"
     )]
     ContentThinks,
+    /// Content that is held to something ends where that says so.
+    #[error(
+        "stop is not supported beside constraint and response_format: it would cut the content in the middle, and the \
+         constraint says where it ends. Leave stop out, or put the text into the constraint"
+    )]
+    StopOfContent,
     /// Content that was begun cannot be held to something.
     #[error(
         "constraint and response_format hold content from its beginning, and continue_final_message goes on with one"

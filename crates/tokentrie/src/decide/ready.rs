@@ -182,7 +182,8 @@ impl ReadyDecision {
         self.prompts.iter().map(|asked| &asked.prompt[..])
     }
 
-    /// Asks the model: all prompts in as few passes as their trees allow. The answers to each state.
+    /// Asks the model: all prompts in as few passes as their trees allow, or each alone where the model promises the
+    /// same bits ([`Scorer::is_apart`](llama_sampler::Scorer::is_apart)). The answers to each state.
     ///
     /// # Errors
     /// [`DecideError`]. Nothing is given then.
@@ -199,7 +200,7 @@ impl ReadyDecision {
                 continue;
             }
             let first = choices.len();
-            let found = model.choose_each(these, &choose, watch).map_err(|error| match error {
+            let found = model.choose_each_apart(these, &choose, watch).map_err(|error| match error {
                 RuntimeError::Prompt { number, error } if number < these.len() => {
                     let part = &parts[first + number];
                     let question = request.questions[part.question].name.clone();
@@ -208,7 +209,8 @@ impl ReadyDecision {
                 error => error.into(),
             })?;
             // What is decoded together says each what all of it took.
-            for choice in found.iter().take(if shared { 1 } else { found.len() }) {
+            let is_shared = shared && !model.is_apart();
+            for choice in found.iter().take(if is_shared { 1 } else { found.len() }) {
                 passes.0 += choice.stats.forward_passes;
                 passes.1 += choice.stats.tokens_decoded;
             }

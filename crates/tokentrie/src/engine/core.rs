@@ -22,6 +22,8 @@ pub(super) struct Core<M> {
     pub(super) waiting: VecDeque<Arrived>,
     /// Whether they may begin: not while somebody waits to have the context alone.
     pub(super) lets_in: bool,
+    /// See [`EngineOptions::prefill_chunk`](super::options::EngineOptions::prefill_chunk).
+    pub(super) prefill_chunk: usize,
     pub(super) counts: Counts,
 }
 
@@ -38,16 +40,19 @@ pub(super) struct Counts {
 }
 
 impl<M: Cells> Core<M> {
-    pub(super) fn new(cells: M) -> Self {
+    pub(super) fn new(cells: M, prefill_chunk: usize) -> Self {
         let slots = (0..cells.slots()).map(|_| Slot::default()).collect();
         let of = if cells.piece().is_some() { Branches::of_each } else { Branches::of_all };
         let branches = of(cells.slots(), cells.branches());
-        Self { cells, slots, branches, waiting: VecDeque::new(), lets_in: true, counts: Counts::default() }
+        let (waiting, counts) = (VecDeque::new(), Counts::default());
+        Self { cells, slots, branches, waiting, lets_in: true, prefill_chunk, counts }
     }
 
     /// A job comes. It runs once a slot is free, and those of higher priority and earlier ones have theirs.
     pub(super) fn add(&mut self, arrived: Arrived) {
-        let before = |other: &Arrived| other.priority >= arrived.priority;
+        let key = |arrived: &Arrived| (std::cmp::Reverse(arrived.priority), arrived.seat.number);
+        // The next job of a call goes before calls that came after it.
+        let before = |other: &Arrived| key(other) <= key(&arrived);
         let place = self.waiting.iter().rposition(before).map_or(0, |last| last + 1);
         self.waiting.insert(place, arrived);
     }
@@ -232,8 +237,8 @@ pub(super) fn stopped() -> RuntimeError {
 
 /// A job hears how it ended. What it does then is no concern of others.
 pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_threads: u32) {
-    let Arrived { job, place, .. } = arrived;
-    drop(place);
+    let Arrived { job, seat, .. } = arrived;
+    drop(seat.place);
     let _ = catch_unwind(AssertUnwindSafe(|| job.finish(ended, n_threads)));
 }
 

@@ -22,10 +22,16 @@ pub(super) struct Arrived {
     pub(super) work: Work,
     /// Higher ones go first.
     pub(super) priority: i32,
-    /// Its number, in the order in which they came.
+    /// Given back before it is told how it ended: who hears of the end of its last job finds the place free.
+    pub(super) seat: Seat,
+}
+
+/// The place of a call, which its jobs take one after the other.
+#[derive(Debug, Clone)]
+pub(super) struct Seat {
+    pub(super) place: Arc<Place>,
+    /// The number of the call, in the order in which they came.
     pub(super) number: u64,
-    /// Given back before it is told how it ended: who hears of the end finds the place free.
-    pub(super) place: Place,
 }
 
 /// One of the places of an engine, for those that run and those that wait.

@@ -1,5 +1,6 @@
 //! How an engine works, and what it tells of that.
 
+use llama_sampler::RuntimeError;
 use std::time::Duration;
 
 /// What goes into a forward pass.
@@ -21,11 +22,20 @@ pub struct EngineOptions {
     pub max_queue: usize,
     /// What goes into a forward pass.
     pub batching: Batching,
+    /// The most tokens of long prompts and large trees in a forward pass that others share, which want fewer tokens
+    /// than this: how long a short reply waits for a token beside a long prompt. Where only long ones run, they fill
+    /// the pass. With [`Batching::Fixed`] passes are never shared, and this changes nothing.
+    pub prefill_chunk: usize,
+}
+
+impl EngineOptions {
+    /// The usual [`EngineOptions::prefill_chunk`].
+    pub const PREFILL_CHUNK: usize = 64;
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { max_queue: 1024, batching: Batching::Free }
+        Self { max_queue: 1024, batching: Batching::Free, prefill_chunk: Self::PREFILL_CHUNK }
     }
 }
 
@@ -40,6 +50,18 @@ impl EngineOptions {
     #[must_use]
     pub fn with_batching(self, batching: Batching) -> Self {
         Self { batching, ..self }
+    }
+
+    /// With [`EngineOptions::prefill_chunk`].
+    #[must_use]
+    pub fn with_prefill_chunk(self, prefill_chunk: usize) -> Self {
+        Self { prefill_chunk, ..self }
+    }
+
+    pub(super) fn check(self) -> Result<(), RuntimeError> {
+        let (value, most) = (self.prefill_chunk as u64, i32::MAX as u64);
+        let is_right = (1..=most).contains(&value);
+        is_right.then_some(()).ok_or(RuntimeError::OutOfRange { what: "prefill_chunk", value, least: 1, most })
     }
 }
 

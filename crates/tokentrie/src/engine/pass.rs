@@ -1,7 +1,8 @@
 //! What goes into one forward pass, and who gets its rows.
 //!
 //! Every running job gets something of each pass: an even share first, then what others left, those that were served
-//! longest ago first. So a long prompt takes what is over, and no job waits while another has two turns.
+//! longest ago first. So a long prompt takes what is over, and no job waits while another has two turns. The longer a
+//! pass, the later all rows in it come: where somebody wants few tokens, long prompts get only a chunk of the pass.
 
 use super::cells::Cells;
 use super::core::{Core, WORTH_SHARING, guarded};
@@ -46,7 +47,9 @@ impl<M: Cells> Core<M> {
     fn by_turn(&self) -> Vec<usize> {
         let key = |&number: &usize| {
             let running = self.slots[number].running.as_ref();
-            running.map(|running| (std::cmp::Reverse(running.arrived.priority), running.served, running.arrived.number))
+            running.map(|running| {
+                (std::cmp::Reverse(running.arrived.priority), running.served, running.arrived.seat.number)
+            })
         };
         let mut numbers: Vec<usize> = (0..self.slots.len()).filter(|number| key(number).is_some()).collect();
         numbers.sort_by_key(key);
@@ -71,7 +74,7 @@ impl<M: Cells> Core<M> {
             }
         }
         let mut rows = PlannedWave::most_rows(self.cells.host().n_vocab);
-        let granted = grant(&wanted, self.cells.n_batch());
+        let granted = grant(&wanted, self.cells.n_batch(), self.prefill_chunk);
         let (mut tokens, mut parts) = (Vec::new(), Vec::new());
         for (&(slot, _), &most) in wanted.iter().zip(&granted) {
             let begin = tokens.len();
@@ -98,8 +101,8 @@ impl<M: Cells> Core<M> {
         let best = others.clone().map(|(other, slot)| (slot.shared(prompt).min(most), other)).max();
         let earlier = others.filter_map(|(_, slot)| slot.running.as_ref().map(|other| (slot, other)));
         let is_coming = |(slot, other): (&super::slot::Slot, &super::job::Running)| {
-            let is_first = (other.arrived.priority, std::cmp::Reverse(other.arrived.number))
-                > (running.arrived.priority, std::cmp::Reverse(running.arrived.number));
+            let is_first = (other.arrived.priority, std::cmp::Reverse(other.arrived.seat.number))
+                > (running.arrived.priority, std::cmp::Reverse(running.arrived.seat.number));
             let to_come = || shared(other.arrived.job.want().prompt, prompt).min(most);
             is_first && matches!(other.stage, Stage::Prompt) && {
                 let to_come = to_come();
@@ -265,20 +268,23 @@ fn again(error: &RuntimeError) -> RuntimeError {
     }
 }
 
-/// How many tokens each may have, of so many: an even share, and then what others leave, in their order.
-fn grant(wanted: &[(usize, usize)], most: usize) -> Vec<usize> {
-    let share = (most / wanted.len().max(1)).max(1);
+/// How many tokens each may have, of so many: an even share, and then what others leave, in their order. Beside one
+/// that wants at most a chunk, those that want more have a chunk together.
+fn grant(wanted: &[(usize, usize)], most: usize, chunk: usize) -> Vec<usize> {
+    let is_long = |tokens: usize| tokens > chunk;
+    let is_mixed = wanted.iter().any(|&(_, tokens)| !is_long(tokens));
     let mut left = most;
-    let mut granted: Vec<usize> = Vec::with_capacity(wanted.len());
-    for &(_, tokens) in wanted {
-        let now = tokens.min(share).min(left);
-        left -= now;
-        granted.push(now);
-    }
-    for (granted, &(_, tokens)) in granted.iter_mut().zip(wanted) {
-        let more = (tokens - *granted).min(left);
-        left -= more;
-        *granted += more;
+    let mut left_of_long = if is_mixed { chunk.min(most) } else { most };
+    let share = (most / wanted.len().max(1)).max(1);
+    let mut granted = vec![0; wanted.len()];
+    for limit in [share, most] {
+        for (granted, &(_, tokens)) in granted.iter_mut().zip(wanted) {
+            let of_kind = if is_long(tokens) { left_of_long } else { left };
+            let more = (tokens - *granted).min(limit).min(of_kind).min(left);
+            left -= more;
+            left_of_long -= if is_long(tokens) { more } else { 0 };
+            *granted += more;
+        }
     }
     granted
 }
@@ -289,9 +295,18 @@ mod tests {
 
     #[test]
     fn shares_of_a_pass() {
-        assert_eq!(grant(&[(0, 1000), (1, 1), (2, 3)], 100), [96, 1, 3]);
-        assert_eq!(grant(&[(0, 1000), (1, 1000)], 100), [50, 50]);
-        assert_eq!(grant(&[(0, 5), (1, 5), (2, 5)], 2), [1, 1, 0]);
-        assert_eq!(grant(&[], 2), [0; 0]);
+        assert_eq!(grant(&[(0, 1000), (1, 1), (2, 3)], 100, 100), [96, 1, 3]);
+        assert_eq!(grant(&[(0, 1000), (1, 1000)], 100, 10), [50, 50]);
+        assert_eq!(grant(&[(0, 5), (1, 5), (2, 5)], 2, 9), [1, 1, 0]);
+        assert_eq!(grant(&[], 2, 9), [0; 0]);
+    }
+
+    #[test]
+    fn long_ones_have_a_chunk_of_a_pass_beside_short_ones() {
+        assert_eq!(grant(&[(0, 1000), (1, 1)], 100, 10), [10, 1]);
+        assert_eq!(grant(&[(0, 1000), (1, 10), (2, 900)], 100, 10), [10, 10, 0]);
+        assert_eq!(grant(&[(0, 1000)], 100, 10), [100]);
+        assert_eq!(grant(&[(0, 1000), (1, 1)], 100, 1), [1, 1]);
+        assert_eq!(grant(&[(0, 1000), (1, 60)], 100, 300), [50, 50], "a chunk that is longer than a pass");
     }
 }

@@ -1,7 +1,7 @@
 //! What a job tells the thread that waits for it, and how that thread stops it.
 
 use super::job::Job;
-use llama_sampler::{GenerateTask, Generated, RuntimeError, Step, Task, Watch};
+use llama_sampler::{GenerateTask, Generated, ReadingTask, RuntimeError, Step, Task, TokenLogprob, Watch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -28,6 +28,12 @@ impl Stop {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Watch for Stop {
+    fn stop(&mut self) -> bool {
+        self.is_stopped()
     }
 }
 
@@ -166,6 +172,46 @@ impl Work for Row {
     }
 
     fn took(&mut self, _: Decoded) {}
+}
+
+/// The probabilities of a prompt's tokens, as a job.
+pub(super) struct Reading {
+    pub(super) task: ReadingTask<Stop>,
+    pub(super) tell: Sender<Said<(), Vec<TokenLogprob>>>,
+}
+
+impl Job for Reading {
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
+        let Self { task, tell } = *self;
+        // As in `Relay::step`.
+        let _ = tell.send(Said::Done(ended.map(|()| task.finish())));
+    }
+}
+
+impl Task for Reading {
+    fn stop(&mut self) -> bool {
+        self.task.stop()
+    }
+}
+
+impl Work for Reading {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        self.task.advance()
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.task.want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        self.task.take(node, row)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.task.took(decoded);
+    }
 }
 
 /// A choice, or several, as a job.

@@ -3,7 +3,8 @@
 use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, Prefix, RuntimeError, Scorer, Watch,
+    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, Prefix, ReadingTask, RuntimeError, Scorer,
+    TokenLogprob, Watch,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ impl Opened {
     /// # Errors
     /// As [`Model::context`] and [`Engine::new`].
     pub fn new(model: &Model, of_context: ContextOptions, of_engine: EngineOptions) -> Result<Self, RuntimeError> {
+        of_engine.check()?;
         if of_context.slots == 1 && of_engine.batching == Batching::Free {
             return Ok(Self::Alone(Box::new(model.context(of_context)?)));
         }
@@ -77,6 +79,26 @@ impl Runtime<'_> {
                 context.logits().map(<[f32]>::to_vec)
             }
             Self::Shared(engine) => engine.row(tokens, watch),
+        }
+    }
+
+    /// How probable each token of a prompt is after those before it, with `top` rivals; of the first nothing is known.
+    ///
+    /// # Errors
+    /// As [`ReadingTask::new`] and [`Context::run`], and what an engine refuses.
+    pub fn read(
+        &mut self,
+        tokens: &[TokenId],
+        top: u32,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<TokenLogprob>, RuntimeError> {
+        match self {
+            Self::Alone(context) => {
+                let mut task = ReadingTask::new(context.host(), tokens, top, watch)?;
+                context.run(&mut task)?;
+                Ok(task.finish())
+            }
+            Self::Shared(engine) => engine.read(tokens, top, watch),
         }
     }
 
@@ -167,6 +189,13 @@ impl Scorer for Runtime<'_> {
         }
     }
 
+    fn is_apart(&self) -> bool {
+        match self {
+            Self::Alone(context) => context.is_apart(),
+            Self::Shared(engine) => engine.is_fixed(),
+        }
+    }
+
     fn score(
         &mut self,
         asked: &[Asked<'_>],
@@ -175,6 +204,18 @@ impl Scorer for Runtime<'_> {
     ) -> Result<Vec<Choice>, RuntimeError> {
         match self {
             Self::Alone(context) => context.score(asked, options, watch),
+            Self::Shared(engine) => engine.score(asked, options, watch),
+        }
+    }
+
+    fn score_apart(
+        &mut self,
+        asked: &[Asked<'_>],
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        match self {
+            Self::Alone(context) => context.score_apart(asked, options, watch),
             Self::Shared(engine) => engine.score(asked, options, watch),
         }
     }

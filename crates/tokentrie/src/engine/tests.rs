@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::core::Core;
 use super::fake::{Fake, VOCABULARY, id, row_after};
-use super::job::{Arrived, Job, Place};
+use super::job::{Arrived, Job, Place, Seat};
 use super::relay::Generating;
 use super::relay::Stop;
 use llama_sampler::{GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Task, Watch};
@@ -16,6 +16,8 @@ use trie_core::{
     Trie, Want, run,
 };
 use trie_text::Vocab;
+
+const USUAL: usize = super::EngineOptions::PREFILL_CHUNK;
 
 /// What a test asks for.
 #[derive(Debug, Clone)]
@@ -194,8 +196,8 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 fn arrived(job: Box<dyn Job>, priority: i32, number: u64) -> Arrived {
-    let place = Place::take(&Arc::default(), 1).unwrap();
-    Arrived { job, work: Work::new(Limits::NONE), priority, number, place }
+    let place = Arc::new(Place::take(&Arc::default(), 1).unwrap());
+    Arrived { job, work: Work::new(Limits::NONE), priority, seat: Seat { place, number } }
 }
 
 /// Runs them all; what each gave.
@@ -232,11 +234,11 @@ proptest! {
     #[test]
     fn together_as_each_alone(
         asked in prop::collection::vec(asked(), 1..12),
-        (slots, branches, n_batch) in (1..6usize, 1..7usize, 1..30usize),
+        (slots, branches, n_batch, chunk) in (1..6usize, 1..7usize, 1..30usize, 1..30usize),
         has_parts in prop::bool::weighted(0.8),
     ) {
         let recurrent = || Fake::new(slots, 1, n_batch).without_parts();
-        let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() });
+        let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() }, chunk);
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match (asked.stops, gave) {
@@ -259,7 +261,7 @@ proptest! {
         asked in prop::collection::vec(asked(), 1..8),
         fails in prop::collection::hash_set(1..40u64, 1..4),
     ) {
-        let mut core = Core::new(Fake::new(3, 4, 9).failing(fails));
+        let mut core = Core::new(Fake::new(3, 4, 9).failing(fails), 4);
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match gave {
@@ -275,6 +277,7 @@ proptest! {
         asked in prop::collection::vec(asked(), 1..12),
         fails in prop::option::weighted(0.3, prop::collection::hash_set(1..60u64, 1..4)),
         (slots, branches, n_batch, piece) in (1..6usize, 1..7usize, 1..30usize, 1..9usize),
+        chunk in 1..30usize,
         has_parts in prop::bool::weighted(0.8),
     ) {
         let (branches, fails) = (if has_parts { branches } else { 1 }, fails.unwrap_or_default());
@@ -282,12 +285,12 @@ proptest! {
             let fake = Fake::apart(slots, branches, n_batch, piece);
             if has_parts { fake } else { fake.without_parts() }
         };
-        let mut core = Core::new(fake(slots).failing(fails));
+        let mut core = Core::new(fake(slots).failing(fails), chunk);
         let gave = together(&mut core, &asked);
         for (asked, gave) in asked.into_iter().zip(gave) {
             match gave {
                 Ok(gave) if asked.stops.is_none() => {
-                    let alone = together(&mut Core::new(fake(1)), &[Asked { comes: 0, ..asked }]).pop().unwrap();
+                    let alone = together(&mut Core::new(fake(1), USUAL), &[Asked { comes: 0, ..asked }]).pop().unwrap();
                     prop_assert_eq!(gave, alone.unwrap());
                 }
                 Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
@@ -304,7 +307,7 @@ fn generation(prompt: std::ops::Range<usize>) -> Asked {
 
 #[test]
 fn a_long_prompt_stops_nobody() {
-    let mut core = Core::new(Fake::new(3, 2, 6));
+    let mut core = Core::new(Fake::new(3, 2, 6), USUAL);
     let (tell, said) = channel();
     let host = core.cells.host();
     core.add(arrived(generation(0..30).job(host, 0, tell.clone()), 0, 0));
@@ -320,8 +323,24 @@ fn a_long_prompt_stops_nobody() {
 }
 
 #[test]
+fn a_long_prompt_makes_no_pass_long_for_a_short_reply() {
+    let mut core = Core::new(Fake::new(3, 2, 16), 3);
+    let (tell, said) = channel();
+    let host = core.cells.host();
+    core.add(arrived(generation(0..30).job(host, 0, tell.clone()), 0, 0));
+    core.add(arrived(generation(40..41).job(host, 1, tell), 0, 1));
+    let mut longest = 0;
+    while !said.try_iter().any(|(number, _)| number == 1) {
+        let before = core.counts.tokens;
+        core.pass();
+        longest = longest.max(core.counts.tokens - before);
+    }
+    assert_eq!(longest, 3 + 1, "a chunk and its own token");
+}
+
+#[test]
 fn what_prompts_begin_with_is_decoded_once() {
-    let mut core = Core::new(Fake::new(4, 2, 512));
+    let mut core = Core::new(Fake::new(4, 2, 512), USUAL);
     let shared = generation(0..36);
     let mut other = shared.clone();
     other.prompt.push(22);
@@ -363,7 +382,7 @@ fn a_job_that_panics_is_alone_in_that() {
             *self.0.lock().unwrap() = ended.err();
         }
     }
-    let mut core = Core::new(Fake::new(2, 2, 8));
+    let mut core = Core::new(Fake::new(2, 2, 8), USUAL);
     let heard = Arc::new(Mutex::new(None));
     core.add(arrived(Box::new(Bad(Arc::clone(&heard), vec![id(3)])), 0, 99));
     let asked = [generation(0..5)];

@@ -3,19 +3,20 @@
 use super::cells::Cells;
 use super::core::Core;
 use super::inbox::{Alone, Shared, run};
-use super::job::{Arrived, Job, Place};
+use super::job::{Arrived, Job, Place, Seat};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, Relay, Row, Said, Stop, wait};
+use super::relay::{Choosing, Generating, Reading, Relay, Row, Said, Stop, wait};
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, RuntimeError, Step, Watch,
+    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, ReadingTask,
+    RuntimeError, Step, TokenLogprob, Watch,
 };
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use trie_core::work::{Limits, Work};
-use trie_core::{Asked, Choice, ChooseOptions, Host, Scoring, TokenId};
+use trie_core::{Asked, Choice, ChooseError, ChooseOptions, Host, Scoring, TokenId};
 use trie_text::Vocab;
 
 /// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
@@ -40,13 +41,16 @@ impl Engine {
     /// # Errors
     /// As [`Model::context`]; the system gives no thread.
     pub fn new(model: &Model, of_context: ContextOptions, options: EngineOptions) -> Result<Self, RuntimeError> {
+        options.check()?;
         let pool = Pool::new(model, of_context, options.batching)?;
         let (host, vocab, slots, most_threads) =
             (pool.host(), Arc::clone(model.vocab()), pool.slots(), pool.most_threads());
         let shared = Arc::new(Shared::default());
         shared.inbox().stats.slots = slots;
         let of_thread = Arc::clone(&shared);
-        let thread = Builder::new().name("tokentrie-engine".into()).spawn(move || run(&of_thread, Core::new(pool)));
+        let thread = Builder::new()
+            .name("tokentrie-engine".into())
+            .spawn(move || run(&of_thread, Core::new(pool, options.prefill_chunk)));
         let thread = thread.map_err(|error| RuntimeError::Backend { reason: format!("no thread: {error}") })?;
         let process = std::process::id();
         Ok(Self { shared, host, vocab, options, slots, most_threads, thread: Mutex::new(Some(thread)), process })
@@ -134,7 +138,8 @@ impl Engine {
         })
     }
 
-    /// The values of a constraint after each prompt; see [`trie_core::choose_many`].
+    /// The values of a constraint after each prompt; see [`trie_core::choose_many`]. With [`Batching::Fixed`] each
+    /// prompt is a job of its own, one after the other in the place of one call.
     ///
     /// # Errors
     /// As there; a full queue, a closed engine, another process.
@@ -144,14 +149,40 @@ impl Engine {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        self.call(
-            watch.priority(),
-            |tell, stop| {
-                let scoring = Scoring::each::<RuntimeError>(self.host, asked, options)?;
-                Ok(Box::new(Choosing { scoring, stop, tell }))
-            },
-            &mut |_: Option<()>| watch.stop(),
-        )
+        if !self.is_fixed() || asked.len() < 2 {
+            let scoring = Scoring::each::<RuntimeError>(self.host, asked, options)?;
+            return self.score_in(&self.seat()?, scoring, watch);
+        }
+        let scorings = asked.iter().enumerate().map(|(number, asked)| {
+            Scoring::each::<RuntimeError>(self.host, std::slice::from_ref(asked), options).map_err(
+                |error| match error {
+                    ChooseError::Prompt { problem, .. } => ChooseError::Prompt { number, problem },
+                    error => error,
+                },
+            )
+        });
+        // All are made before the first is asked: a prompt that is refused costs nothing.
+        let scorings: Vec<Scoring> = scorings.collect::<Result<_, _>>()?;
+        let seat = self.seat()?;
+        let mut choices = Vec::with_capacity(scorings.len());
+        for scoring in scorings {
+            choices.append(&mut self.score_in(&seat, scoring, watch)?);
+        }
+        Ok(choices)
+    }
+
+    fn score_in(&self, seat: &Seat, scoring: Scoring, watch: &mut dyn Watch) -> Result<Vec<Choice>, RuntimeError> {
+        let ((tell, said), stop) = (channel(), Stop::default());
+        let of_work = stop.clone();
+        let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
+        let job = Box::new(Choosing { scoring, stop: stop.clone(), tell });
+        self.submit_to(seat, job, work, watch.priority())?;
+        wait(&said, &stop, &mut |_: Option<()>| watch.stop())
+    }
+
+    /// Whether nothing that is decoded enters into anything else.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.options.batching == Batching::Fixed
     }
 
     /// The row after some tokens.
@@ -161,6 +192,23 @@ impl Engine {
     pub(super) fn row(&self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Vec<f32>, RuntimeError> {
         let tokens = tokens.to_vec();
         let job = |tell, stop| Ok(Box::new(Row { tokens, found: None, stop, tell }) as Box<dyn Job>);
+        self.call(watch.priority(), job, &mut |_: Option<()>| watch.stop())
+    }
+
+    /// How probable each token of a prompt is, but the first.
+    ///
+    /// # Errors
+    /// As [`ReadingTask::new`]; a full queue, a closed engine, another process.
+    pub(super) fn read(
+        &self,
+        tokens: &[TokenId],
+        top: u32,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<TokenLogprob>, RuntimeError> {
+        let job = |tell, stop| {
+            let task = ReadingTask::new(self.host, tokens, top, stop)?;
+            Ok(Box::new(Reading { task, tell }) as Box<dyn Job>)
+        };
         self.call(watch.priority(), job, &mut |_: Option<()>| watch.stop())
     }
 
@@ -200,7 +248,7 @@ impl Engine {
     }
 
     fn check_shares(&self) -> Result<(), RuntimeError> {
-        if self.options.batching == Batching::Free { Ok(()) } else { Err(RuntimeError::FixedPrefix) }
+        if self.is_fixed() { Err(RuntimeError::FixedPrefix) } else { Ok(()) }
     }
 
     /// Runs a job of a priority, and waits for its end. `hear` gets what it says on the way, or nothing from time to
@@ -245,6 +293,11 @@ impl Engine {
     }
 
     fn submit(&self, job: Box<dyn Job>, work: Work, priority: i32) -> Result<(), RuntimeError> {
+        self.submit_to(&self.seat()?, job, work, priority)
+    }
+
+    /// A place among those that run and wait, for the jobs of one call.
+    fn seat(&self) -> Result<Seat, RuntimeError> {
         self.check()?;
         let mut inbox = self.shared.inbox();
         if inbox.is_closing {
@@ -254,8 +307,16 @@ impl Engine {
         let place = Place::take(&self.shared.taken, most)
             .map_err(|taken| RuntimeError::QueueFull { queued: taken.saturating_sub(self.slots) })?;
         inbox.calls += 1;
-        let number = inbox.calls;
-        inbox.arrived.push(Arrived { job, work, priority, number, place });
+        Ok(Seat { place: Arc::new(place), number: inbox.calls })
+    }
+
+    fn submit_to(&self, seat: &Seat, job: Box<dyn Job>, work: Work, priority: i32) -> Result<(), RuntimeError> {
+        self.check()?;
+        let mut inbox = self.shared.inbox();
+        if inbox.is_closing {
+            return Err(RuntimeError::Closed);
+        }
+        inbox.arrived.push(Arrived { job, work, priority, seat: seat.clone() });
         drop(inbox);
         self.shared.came.notify_one();
         Ok(())

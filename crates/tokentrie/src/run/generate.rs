@@ -1,12 +1,12 @@
 //! A generation: what stands after its prompt is placed and put into rules; then it only needs a context.
 
-use super::options::Generate;
+use super::options::{FREE_TOKENS, Generate};
 use super::stops::Stopping;
 use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
 use llama_sampler::{Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
-use trie_core::{After, RulesError, SamplerOptions, SpanRules, TokenId};
+use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
 use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
 
 /// Why a generation cannot begin.
@@ -27,6 +27,13 @@ pub enum GenerateError {
     /// A form is filled to its end.
     #[error("stop is not for forms, which are filled to their end: give a Text of the form its own stop")]
     StopOfForm,
+    /// A value ends where its constraint says so.
+    #[error(
+        "stop is not supported inside a constraint: it would cut a value in the middle, and the constraint says where \
+         its value ends. Leave stop out; put the text into the constraint; or give after=\"free\", where stop ends the \
+         text behind the value"
+    )]
+    StopOfValue,
     /// What has no end.
     #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
     NothingToEnd,
@@ -99,6 +106,7 @@ impl Generate {
         };
         let placed = built.after(prompt, sets)?;
         let rules = Arc::new(self.rules(placed.spans, vocab)?);
+        self.check_stop(&rules)?;
         if self.receipt && !self.skip_ahead && form_of(&rules).is_some() {
             return Err(GenerateError::ReceiptOfForm);
         }
@@ -111,6 +119,7 @@ impl Generate {
     /// Options of forms.
     pub fn inside(&self, prompt: Vec<TokenId>, rules: Arc<SpanRules>) -> Result<ReadyGeneration, GenerateError> {
         self.check_without_form()?;
+        self.check_stop(&rules)?;
         Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Rules(rules) })
     }
 
@@ -127,6 +136,11 @@ impl Generate {
             rules = rules.with_end_of_generation(vocab.end_of_generation())?;
         }
         rules.with_after(self.after.unwrap_or(After::Stop))
+    }
+
+    /// Stop texts end free text: somewhere there must be some.
+    fn check_stop(&self, rules: &SpanRules) -> Result<(), GenerateError> {
+        if self.stop.is_empty() || !ends_by_itself(rules) { Ok(()) } else { Err(GenerateError::StopOfValue) }
     }
 
     fn check_without_form(&self) -> Result<(), GenerateError> {
@@ -256,7 +270,8 @@ impl ReadyGeneration {
         GenerateOptions::default()
             .with_sampling(nth_seed(options.sampling, nth))
             .with_free(options.free_sampling.map(|sampling| nth_seed(sampling, nth)))
-            .with_max_tokens(options.max_tokens as usize)
+            .with_max_tokens(options.max_tokens.map_or(i32::MAX as usize, |most| most as usize))
+            .with_max_free_tokens(options.max_tokens.is_none().then_some(FREE_TOKENS as usize))
             .with_skip_ahead(options.skip_ahead)
             .with_healed_bytes(self.healed_bytes)
             .with_exact(options.exact)
@@ -265,6 +280,11 @@ impl ReadyGeneration {
             .with_trail(options.receipt)
             .with_logit_bias(options.logit_bias.clone())
     }
+}
+
+/// Whether the output is over with a value, so that none of it is free text but thoughts before one.
+fn ends_by_itself(rules: &SpanRules) -> bool {
+    rules.after() == After::Stop && !rules.constraints().iter().all(|(_, constraint)| constraint.never_ends())
 }
 
 /// How one of several is drawn: the first with the seed that is given, the next ones with those after it.

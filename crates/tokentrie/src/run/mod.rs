@@ -34,7 +34,7 @@ pub(crate) use generate::nth_seed;
 #[cfg(feature = "llama")]
 pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
-pub use options::{Choose, Generate, OptionInfo};
+pub use options::{Choose, FREE_TOKENS, Generate, OptionInfo};
 #[cfg(feature = "llama")]
 pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep, ReceiptSubject};
 #[cfg(feature = "llama")]

@@ -49,7 +49,7 @@ pub(crate) const STOP: OptionInfo = option(
     "stop",
     "null",
     "a text, or an array of texts",
-    "texts that end the output and are none of it; not for forms",
+    "texts that end free text and are none of it; not inside constraints, which end by themselves",
 );
 /// The seconds that a call may take, in every request.
 pub(crate) const TIMEOUT: OptionInfo =
@@ -76,6 +76,9 @@ pub(crate) const PRIORITY: OptionInfo = option(
     "of calls that share an engine, those of higher priority go first",
 );
 
+/// The most tokens of free text, unless something else is said.
+pub const FREE_TOKENS: u32 = 64;
+
 /// How to generate.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -85,9 +88,10 @@ pub struct Generate {
     pub sampling: SamplerOptions,
     /// How a token of the free text after a span is chosen, where that differs.
     pub free_sampling: Option<SamplerOptions>,
-    /// The most tokens to generate. A form is always filled to its end.
-    pub max_tokens: u32,
-    /// Texts that end the output: it goes up to the first of them. Not for forms.
+    /// The most tokens to generate; `None`: [`FREE_TOKENS`] of free text, and of a value what the context has room
+    /// for. A form is always filled to its end.
+    pub max_tokens: Option<u32>,
+    /// Texts that end free text: the output goes up to the first of them. Not where all of it is constrained.
     pub stop: Stops,
     /// Whether forced tokens are decoded together with what follows them.
     pub skip_ahead: bool,
@@ -112,7 +116,7 @@ impl Default for Generate {
         Self {
             sampling: SamplerOptions::default(),
             free_sampling: None,
-            max_tokens: 64,
+            max_tokens: None,
             stop: Stops::default(),
             skip_ahead: true,
             end_tokens: None,
@@ -131,7 +135,13 @@ impl Generate {
     pub const OPTIONS: [OptionInfo; 14] = [
         SAMPLING,
         FREE,
-        option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
+        option(
+            "max_tokens",
+            "null",
+            "1 to 2147483647",
+            "the most tokens to generate; null: 64 of free text, and of a value what the context has room for; a form \
+             is filled to its end",
+        ),
         STOP,
         option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
         option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
@@ -155,7 +165,7 @@ impl Generate {
         Ok(Self {
             sampling: fields.read(SAMPLING.name, sampling)?.unwrap_or_default(),
             free_sampling: fields.read(FREE.name, sampling)?,
-            max_tokens: from_one(fields, "max_tokens")?.unwrap_or(usual.max_tokens),
+            max_tokens: from_one(fields, "max_tokens")?,
             stop: stops(fields)?,
             skip_ahead: fields.flag("skip_ahead", usual.skip_ahead)?,
             end_tokens: fields.read(END_TOKENS, token_ids)?,

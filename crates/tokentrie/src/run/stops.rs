@@ -140,7 +140,8 @@ impl StopFilter {
     }
 }
 
-/// Watches a generation that stop texts end: whoever watches it hears of tokens once no stop text can reach them.
+/// Watches a generation whose free text stop texts end: whoever watches it hears of tokens once no stop text can
+/// reach them.
 pub(super) struct Stopping<W> {
     watch: W,
     filter: StopFilter,
@@ -182,12 +183,6 @@ impl<W: Watch> Stopping<W> {
         }
         let cut = self.shown;
         let kept = self.begins.iter().take_while(|&&begin| begin < cut).count();
-        let value_is_whole =
-            generated.value_tokens == 0 || self.begins.get(generated.value_tokens).is_some_and(|&end| end <= cut);
-        if !value_is_whole {
-            (generated.value, generated.leaf) = (None, None);
-            generated.leaves.clear();
-        }
         generated.text.truncate(cut);
         generated.tokens.truncate(kept);
         generated.logprobs.truncate(kept);
@@ -215,7 +210,8 @@ impl<W: Watch> Watch for Stopping<W> {
 
     fn step(&mut self, step: &Step) {
         self.begins.push(self.shown + self.held.iter().map(|step| step.text.len()).sum::<usize>());
-        self.certain += self.filter.push(&step.text).len();
+        // Inside a value nothing ends the output but its constraint.
+        self.certain += if step.free { self.filter.push(&step.text).len() } else { step.text.len() };
         self.held.push(step.clone());
         if !self.filter.found {
             return self.tell(self.filter.held());

@@ -83,12 +83,19 @@ pub enum SpecProblem {
         name: &'static str,
     },
     /// An object that is no spec.
-    #[error("a spec is an object with one of {}; this one has {}", quoted(.known), quoted(.given))]
+    #[error(
+        "unknown kind of spec: expected an object with one of {}, got one with {}{}",
+        quoted(.known),
+        quoted(.given),
+        .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default()
+    )]
     NoKind {
         /// What it has.
         given: Vec<String>,
         /// The kinds.
         known: Vec<String>,
+        /// The kind that was meant, where one is near.
+        meant: Option<String>,
     },
     /// An object that is several.
     #[error("a spec is of one kind, and this is of several: {}", quoted(.kinds))]

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod.rs` | the kinds |
 //! | `read.rs`, `fields.rs`, `json.rs` | from JSON: kinds, fields of an object, text within limits |
+//! | `foreign.rs` | JSON Schemas without the name of a kind; kinds as others call them |
 //! | `write.rs`, `fingerprint.rs` | to JSON; by which that is known |
 //! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
 //! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
@@ -19,6 +20,7 @@ mod error;
 pub(crate) mod fields;
 #[cfg(feature = "llama")]
 mod fingerprint;
+mod foreign;
 mod host;
 pub(crate) mod json;
 pub(crate) mod kinds;
@@ -246,10 +248,5 @@ impl Spec {
             Self::Name(_) => "name",
             Self::Object(object) => object.kind(),
         }
-    }
-
-    /// Whether an object of JSON is meant as a spec: it has the name of a kind.
-    pub fn has_kind<'k>(mut keys: impl Iterator<Item = &'k str>) -> bool {
-        keys.any(read::is_kind)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::{SpecError, SpecProblem};
 use super::fields::{Fields, array, shown, text, wrong_type};
+use super::foreign::{is_schema, meant_kind};
 use super::json::{MOST_DEPTH, parse};
 use super::kinds::form::Part;
 use super::kinds::reply::Reply;
@@ -47,12 +48,13 @@ const KINDS: [(&str, &[&str]); 23] = [
 /// What the outermost object may have besides.
 const VERSION_FIELD: &str = "version";
 
-pub(super) fn is_kind(name: &str) -> bool {
-    KINDS.iter().any(|(kind, _)| *kind == name)
+/// The names of the kinds.
+pub(super) fn known_kinds() -> Vec<String> {
+    KINDS.iter().map(|&(kind, _)| kind.to_owned()).collect()
 }
 
 impl Spec {
-    /// Reads the JSON form: docs/specs.md.
+    /// Reads the JSON form: docs/specs.md. An object that can be nothing but a JSON Schema stands for that.
     ///
     /// # Errors
     /// [`SpecError`] with the place: text that is no JSON, fields that there are not or that come twice, no kind or
@@ -87,9 +89,12 @@ impl Spec {
         let object = value.as_object().ok_or_else(|| wrong_type(place, "an object with the kind of a spec", value))?;
         let mut kinds = KINDS.iter().filter(|(kind, _)| object.contains_key(*kind));
         let Some(&(kind, beside)) = kinds.next() else {
-            let given = object.keys().cloned().collect();
-            let known = KINDS.iter().map(|&(kind, _)| kind.to_owned()).collect();
-            return Err(SpecError::new(place, SpecProblem::NoKind { given, known }));
+            if is_schema(object) {
+                return json_schema(place, value, &Fields::over(place, &serde_json::Map::new(), &[])?);
+            }
+            let (given, known) = (object.keys().cloned().collect::<Vec<String>>(), known_kinds());
+            let meant = meant_kind(object, &known);
+            return Err(SpecError::new(place, SpecProblem::NoKind { given, known, meant }));
         };
         let others: Vec<String> = kinds.map(|&(kind, _)| kind.to_owned()).collect();
         if !others.is_empty() {

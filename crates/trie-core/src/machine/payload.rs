@@ -175,6 +175,16 @@ impl Payload {
         found.map(|(_, trie)| trie).ok_or_else(unknown)
     }
 
+    /// Whether JSON text is meant as a payload: an object with descriptors. `O(bytes)`; nothing recurses on the input.
+    pub fn is_meant(text: &[u8]) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Meant {
+            #[serde(default)]
+            descriptors: Option<serde::de::IgnoredAny>,
+        }
+        serde_json::from_slice::<Meant>(text).is_ok_and(|meant| meant.descriptors.is_some())
+    }
+
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.
     ///
     /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one

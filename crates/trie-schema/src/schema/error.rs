@@ -1,6 +1,6 @@
 //! What is wrong with a schema, and where.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A schema that cannot be used. Places are JSON pointers: empty for the whole schema, else `/properties/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,55 @@ pub enum SchemaError {
         reason: String,
     },
 }
+
+impl SchemaError {
+    /// Returns why the keywords of a schema are not supported, with the values that meet; `None` for other errors.
+    #[must_use]
+    pub fn reason(&self, schema: &str) -> Option<String> {
+        let Self::Unsupported { at, keywords } = self else { return None };
+        let schema: Value = serde_json::from_str(schema).ok()?;
+        let part = schema.pointer(at)?.as_object()?;
+        let reasons: Vec<String> = keywords.iter().filter_map(|keyword| reason(part, keyword)).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+}
+
+/// Returns why one keyword is not supported, and what to do.
+fn reason(part: &Map<String, Value>, keyword: &str) -> Option<String> {
+    let value = part.get(keyword)?;
+    let names = |key: &str| part.get(key).and_then(Value::as_object).map_or(0, Map::len);
+    Some(match keyword {
+        "minProperties" | "maxProperties" => {
+            let required = part.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            let optional = names("properties").saturating_sub(required);
+            format!(
+                "{keyword} is {value} and {optional} names are optional, too many to count which of them came: require \
+                 some of them, or leave {keyword} out"
+            )
+        }
+        "patternProperties" => {
+            let patterns = value.as_object()?.keys().take(SHOWN).map(|name| format!("{name:?}"));
+            let patterns: Vec<String> = patterns.collect();
+            format!(
+                "its patterns {} overlap: a name may meet several of them, and the names of properties; write patterns \
+                 that exclude each other",
+                patterns.join(" and ")
+            )
+        }
+        "format" => format!("no finite pattern says what texts {} are: give a pattern in its place", shown(value)),
+        "uniqueItems" => "the items that must differ are not a short list of values: give them an enum of a few, or \
+                          leave uniqueItems out"
+            .to_owned(),
+        "contains" => format!("which items are {} cannot be counted: bound maxItems, or use prefixItems", shown(value)),
+        "not" | "if" | "oneOf" | "dependentSchemas" | "unevaluatedProperties" | "unevaluatedItems" => {
+            format!("the values that {} refuses cannot be written as a schema: list what is allowed", shown(value))
+        }
+        _ => format!("{} says of a whole value what cannot be followed while it is written", shown(value)),
+    })
+}
+
+/// Patterns that a message shows.
+const SHOWN: usize = 6;
 
 fn place(at: &str) -> String {
     if at.is_empty() { String::new() } else { format!("at {at}: ") }

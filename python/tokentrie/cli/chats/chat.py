@@ -142,6 +142,8 @@ class Session:
             if warning not in self._warned:
                 self._warned.add(warning)
                 console.say(f"warning: {warning}")
+        if message.finish == "length" and message.reasoning and not message.content:
+            self._shown.note(_cut_off(message))
         self._shown.stats(message.stats)
         return message
 
@@ -157,6 +159,12 @@ class Session:
             yield cancel
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _cut_off(message: tokentrie.Message) -> str:
+    """The line after a reply that never came to its content: what to do."""
+    tokens = console.count(message.stats.tokens if message.stats else 0, "token", "tokens")
+    return f"cut off while reasoning, after {tokens}: raise --max-tokens, or give a --thinking-budget below it"
 
 
 def run(

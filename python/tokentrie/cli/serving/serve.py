@@ -31,6 +31,11 @@ class Limits:
     slots: int
     max_queue: int
     precise: bool
+    prefill_chunk: int
+    tools_in: str
+    cache_type: str | None
+    flash_attention: bool | None
+    batch: int
     max_body: int
     timeout: float | None
     drain: int
@@ -123,7 +128,7 @@ def run(
         import uvicorn
 
         from tokentrie.serve.app import Settings, create_app
-        from tokentrie.serve.models import Calls, Served
+        from tokentrie.serve.models import Cache, Calls, Served
         from tokentrie.serve.store import Quota
     except ImportError as error:
         raise tokentrie.OptionError(f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})") from None
@@ -133,11 +138,14 @@ def run(
             f"two models are named {again[0]!r}: give names, as in NAME=PATH", param_hint="--model"
         )
     listening = _listening(host, port)
-    calls = Calls(limits.slots, limits.max_queue, limits.precise)
+    cache = Cache(limits.cache_type, limits.flash_attention, limits.batch)  # type: ignore[arg-type]
+    calls = Calls(limits.slots, limits.max_queue, limits.precise, limits.prefill_chunk, cache)
     opened = [
         (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
     ]
-    served = [Served(name, model, limits.timeout, receipt_key=receipt_key) for name, model in opened]
+    served = [
+        Served(name, model, limits.timeout, receipt_key=receipt_key, tools_in=limits.tools_in) for name, model in opened
+    ]
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
     app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log))

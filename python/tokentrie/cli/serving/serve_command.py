@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tokentrie.cli.options import CTX, GPU_LAYERS, THREADS, examples
+from tokentrie.cli.options import CTX, GPU_LAYERS, MOST, THREADS, examples
+from tokentrie.cli.serving.config import WithConfig
+
+
+class CacheType(str, enum.Enum):
+    """Numbers of keys and values."""
+
+    F32 = "f32"
+    F16 = "f16"
+    BF16 = "bf16"
+    Q8_0 = "q8_0"
+    Q5_0 = "q5_0"
+    Q4_0 = "q4_0"
+
+
+class ToolsIn(str, enum.Enum):
+    """Where models are told of tools."""
+
+    AUTO = "auto"
+    SYSTEM = "system"
+    TEMPLATE = "template"
+
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -16,14 +38,23 @@ MODEL = typer.Option(
 )
 KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
 SETS = typer.Option(metavar="FOLDER", help="Where constraints that are put are kept; else in memory.")
+TOOLS_IN = typer.Option(help="Where models are told of tools; auto is system for a template that shows none.")
+CONFIG = typer.Option(
+    "--config",
+    metavar="FILE.toml",
+    help="These options from a file, named as here without the dashes; those given here win over it.",
+)
+CACHE_TYPE = typer.Option(help="Numbers of keys and values; without it f16, or f32 with --precise.")
 KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, one a line.")
 
 
 @app.command(
-    epilog=examples("serve", "serve --model small=model.gguf --port 9000 --slots 8", "serve --api-key-file keys.txt")
+    cls=WithConfig,
+    epilog=examples("serve", "serve --model small=model.gguf --port 9000 --slots 8", "serve --api-key-file keys.txt"),
 )
 def serve(
     model: Annotated[list[str] | None, MODEL] = None,
+    config: Annotated[Path | None, CONFIG] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
     api_key: Annotated[list[str] | None, KEY] = None,
@@ -34,6 +65,16 @@ def serve(
     precise: Annotated[
         bool, typer.Option("--precise", help="No answer depends on what runs beside it, to the last bit. Slower.")
     ] = False,
+    prefill_chunk: Annotated[
+        int,
+        typer.Option(min=1, metavar="TOKENS", help="What long prompts get of a pass that short replies are in, too."),
+    ] = 64,
+    batch: Annotated[int, typer.Option(min=1, max=MOST, metavar="TOKENS", help="Tokens of a forward pass.")] = 512,
+    cache_type: Annotated[CacheType | None, CACHE_TYPE] = None,
+    flash_attention: Annotated[
+        bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Else llama.cpp chooses.")
+    ] = None,
+    tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
     max_upload: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest upload.")] = 256 << 20,
@@ -72,7 +113,22 @@ def serve(
     if not keys and not insecure and not command.is_local(host):
         problem = f"{host} may be reached by others: give --api-key, or --insecure to serve without one"
         raise typer.BadParameter(problem, param_hint="--host")
-    limits = command.Limits(slots, max_queue, precise, max_body, timeout, drain, max_upload, max_sets, max_sets_bytes)
+    limits = command.Limits(
+        slots,
+        max_queue,
+        precise,
+        prefill_chunk,
+        tools_in.value,
+        cache_type and cache_type.value,
+        flash_attention,
+        batch,
+        max_body,
+        timeout,
+        drain,
+        max_upload,
+        max_sets,
+        max_sets_bytes,
+    )
     secret = command.secret_of(receipt_key)
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")

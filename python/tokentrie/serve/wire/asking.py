@@ -11,10 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tokentrie import CancelToken
 from tokentrie._native import OpenCall
+from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Served
 
 T = TypeVar("T")
 
+#: Fields in which clients send what is no text: Ollama's, System One's, OpenAI's audio.
+MEDIA = ("images", "image", "image_url", "audio", "audios", "video", "videos", "files", "assets")
 #: What both formats take beside their own fields.
 Readout = Literal["text", "label"]
 Permute = Annotated[int, Field(ge=1, le=64)]
@@ -73,6 +76,18 @@ async def decide(request: Request, served: Served, state: Any, questions: Mappin
 
     (done,) = json.loads(await served.call(request, work))
     return Decided(done, getattr(how, "return_prompt", False), said["permute"] > 1)
+
+
+def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:
+    """Refuses what stands beside the text of a request and is none.
+
+    Raises:
+        WireError: a field of `MEDIA` has something in it.
+    """
+    for name in MEDIA:
+        if fields.get(name):
+            message = f"{place}{name} is not read by this server: it has text models; leave it out"
+            raise WireError(message, param=place + name)
 
 
 def repeated(items: Iterable[T]) -> T | None:

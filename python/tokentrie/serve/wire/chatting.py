@@ -17,6 +17,7 @@ from tokentrie import CancelToken, ChatEvent, Message, ToolCall, Tools
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
+from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
     Count,
@@ -34,6 +35,8 @@ from tokentrie.serve.wire.generating import (
 )
 from tokentrie.serve.wire.holding import Holds
 
+#: What templates find that is not of the client's making, and keywords of the library.
+RESERVED = {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt", "continue_final_message"}
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -90,7 +93,8 @@ class Asked:
                 self.choice,
                 sampling=self.said.sampling(number),
                 stream=put,
-                stop=None if self.said.stop == [] else self.said.stop,
+                # A constraint says where its value ends.
+                stop=None if self.said.stop == [] or self.options["constraint"] is not None else self.said.stop,
                 priority=self.said.priority,
                 timeout=self.served.timeout,
                 cancel=cancel,
@@ -163,10 +167,7 @@ def prompt_of(
     served: Served, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, options: dict[str, Any]
 ) -> list[int]:
     """The tokens of a conversation; `options` as `template_options` gives them."""
-    variables = options["template_variables"] or {}
-    if taken := {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt"} & set(variables):
-        name = min(taken)
-        raise WireError(f"chat_template_kwargs.{name} is not for clients", param=f"chat_template_kwargs.{name}")
+    variables = variables_of(options)
     prompt = served.model.chat_prompt(messages, tools, enable_thinking=options["enable_thinking"], **variables)
     return [*map(int, prompt)]
 
@@ -182,6 +183,15 @@ def contents(messages: list[dict[str, Any]]) -> Iterator[str]:
                 yield text
 
 
+def variables_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of clients, of what `template_options` gives."""
+    variables: dict[str, Any] = options["template_variables"] or {}
+    if taken := RESERVED & set(variables):
+        name = min(taken)
+        raise WireError(f"chat_template_kwargs.{name} is not for clients", param=f"chat_template_kwargs.{name}")
+    return variables
+
+
 def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """A request as the library takes it.
 
@@ -190,6 +200,9 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """
     if said.top_logprobs is not None and not said.logprobs:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
+    for number, message in enumerate(said.messages):
+        refuse_media(message, f"messages[{number}].")
+    refuse_media(said.model_extra or {})
     served = models.named(said.model)
     served.check_room(contents(said.messages), "messages", len(said.messages))
     tools = tools_of(said.tools)
@@ -202,7 +215,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     thinks = held is None or said.thinking_budget is not None
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
     options["parallel_tool_calls"] = said.parallel_tool_calls is not False
-    options["tools_in"] = said.tools_in or "template"
+    options["tools_in"] = "template" if tools is None else served.place_of_tools(said.tools_in)
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
     options["continue_final_message"] = "auto" if said.continue_final_message else None

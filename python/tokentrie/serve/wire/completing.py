@@ -6,20 +6,22 @@ import codecs
 import functools
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from tokentrie import CancelToken, Generated, Model, Step, TokenLogprob
+from tokentrie._native import OpenCall
 from tokentrie.serve.errors import WireError
+from tokentrie.serve.metrics import finish_reason
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
+    Count,
     Draws,
-    Positive,
     StreamOptions,
     Whole,
     event,
@@ -35,9 +37,16 @@ from tokentrie.serve.wire.holding import Holds
 
 Prompt = str | list[int]
 Part = tuple[str, Step | None]
-#: What was written, and the steps to it where they are told.
-Written = tuple[Generated, list[Step]]
-CUT = ("max_tokens", "context_full")
+
+
+class Written(NamedTuple):
+    """What was written."""
+
+    out: Generated
+    steps: list[Step]
+    """Where they are told."""
+    read: list[TokenLogprob]
+    """How probable the tokens of the prompt were but the first, where it is echoed with logprobs."""
 
 
 class CompletionRequest(Draws, Holds):
@@ -45,7 +54,7 @@ class CompletionRequest(Draws, Holds):
 
     model: str | None = None
     prompt: str | list[int] | list[str] | list[list[int]]
-    max_tokens: Positive | None = None
+    max_tokens: Count | None = None
     n_predict: Whole | None = None
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     best_of: Whole | None = None
@@ -85,6 +94,7 @@ class Asked:
     ) -> Written:
         said, model = self.said, self.served.model
         length, steps = 0, []
+        read = self._read(prompt, cancel) if said.echo and self.logprobs is not None else []
 
         def see(step: Step) -> None:
             nonlocal length
@@ -98,9 +108,10 @@ class Asked:
             out: Generated = model.generate(
                 prompt,
                 self.held,
-                max_tokens=model.n_ctx if self.most is None else self.most,
+                max_tokens=model.n_ctx if self.most is None else max(self.most, 1),
                 sampling=said.sampling(number),
-                stop=None if said.stop == [] else said.stop,
+                # A constraint says where its value ends.
+                stop=None if said.stop == [] or self.held is not None else said.stop,
                 logprobs=self.logprobs,
                 receipt=said.receipt and (self.served.receipt_key or True),
                 logit_bias=said.bias(),
@@ -113,7 +124,15 @@ class Asked:
         self.served.ended(out)
         if put is not None and out.text[length:]:
             put((out.text[length:], None))
-        return out, steps
+        return Written(out, steps, read)
+
+    def _read(self, prompt: Prompt, cancel: CancelToken) -> list[TokenLogprob]:
+        call = OpenCall(cancel, self.served.timeout, self.said.priority)
+        return self.served.model._prompt_logprobs(self.tokens(prompt), self.logprobs or 0, call)
+
+    def shown(self, written: Written) -> tuple[str, list[TokenLogprob]]:
+        """The text that is told, and its tokens: none where only the prompt was asked for."""
+        return ("", []) if self.most == 0 else (written.out.text, written.out.logprobs)
 
     @property
     def most(self) -> int | None:
@@ -146,8 +165,11 @@ def asked(models: Models, store: Store, said: CompletionRequest) -> Asked:
         if given is not None:
             raise WireError(f"{name} is not read by this server: leave it out", param=name)
     known = said.logprobs if said.logprobs is not None else said.n_probs or None
-    if said.echo and known is not None:
-        raise WireError("echo: the tokens of prompts have no logprobs here: leave one of both out", param="echo")
+    if said.echo and known is not None and said.stream:
+        raise WireError("echo: with logprobs it is not streamed: leave stream out", param="echo")
+    if said.max_tokens == 0 and (not said.echo or said.stream):
+        message = "max_tokens: it is 0: it must be at least 1, but for an echo that is not streamed"
+        raise WireError(message, param="max_tokens")
     given_prompt: Any = said.prompt
     is_one = isinstance(given_prompt, str) or (bool(given_prompt) and isinstance(given_prompt[0], int))
     prompts: list[Prompt] = [given_prompt] if is_one else [*given_prompt]
@@ -170,23 +192,24 @@ async def answer(request: Request, models: Models, store: Store, said: Completio
         with_usage = said.stream_options is not None and said.stream_options.include_usage
         return streaming(parts, _chunks(asks, head, parts, with_usage))
     done = await asks.served.each(request, asks.works())
-    choices = [_choice(asks, number, *written) for number, written in enumerate(done)]
+    choices = [_choice(asks, number, written) for number, written in enumerate(done)]
     body = {**head, "choices": choices, "usage": _usage(asks, done)}
     if said.return_prompt:
         body["prompt_token_ids"] = asks.tokens(asks.prompts[0])
     return JSONResponse(body)
 
 
-def _finish(out: Generated) -> str:
-    return "length" if out.finish in CUT else "stop"
-
-
-def _choice(asks: Asked, number: int, out: Generated, steps: list[Step]) -> dict[str, Any]:
-    known = None
+def _choice(asks: Asked, number: int, written: Written) -> dict[str, Any]:
+    (out, steps, read), known = written, None
+    (text, likely), prompt = asks.shown(written), asks.prompts[number // asks.n]
+    echoed = asks.echoed(prompt)
     if asks.logprobs is not None:
-        known = _logprobs(asks.served.model, out.logprobs, -out.stats.healed_bytes)
-    text = asks.echoed(asks.prompts[number // asks.n]) + out.text
-    choice = {"index": number, "text": text, "finish_reason": _finish(out), "logprobs": known}
+        known = _logprobs(asks.served.model, likely, len(echoed) - out.stats.healed_bytes)
+        if asks.said.echo:
+            before = _of_prompt(asks.served.model, asks.tokens(prompt), read, len(echoed))
+            known = {name: before[name] + known[name] for name in known}
+    text = echoed + text
+    choice = {"index": number, "text": text, "finish_reason": finish_reason(out), "logprobs": known}
     if asks.said.return_details:
         choice |= {"x_steps": [*map(_step, steps)], "x_stats": passes(out.stats)}
     return choice | _receipt(asks, out)
@@ -219,10 +242,21 @@ def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, 
     }
 
 
+def _of_prompt(model: Model, tokens: list[int], read: list[TokenLogprob], length: int) -> dict[str, Any]:
+    """The same of a prompt, whose text has this length. Before its first token there is nothing, so that nothing is
+    known of it; it may be one that the text does not have.
+    """
+    behind = b"".join(model.vocab[token] for token in tokens[1:]).decode("utf-8", "replace")
+    rest = _logprobs(model, read, length - len(behind))
+    unknown = {"tokens": shown(tokens[0], model), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
+    return {name: [unknown[name], *rest[name]] for name in rest}
+
+
 def _usage(asks: Asked, done: list[Written]) -> dict[str, Any]:
     prompt = sum(len(asks.tokens(one)) for one in asks.prompts)
-    cached = sum(out.stats.prompt_tokens_reused for out, _ in done[:: asks.n])
-    return usage(prompt, min(cached, prompt), sum(len(out.tokens) for out, _ in done), 0)
+    cached = sum(one.out.stats.prompt_tokens_reused for one in done[:: asks.n])
+    written = 0 if asks.most == 0 else sum(len(one.out.tokens) for one in done)
+    return usage(prompt, min(cached, prompt), written, 0)
 
 
 async def _chunks(
@@ -246,9 +280,9 @@ async def _chunks(
         places[number] += len(text)
         own: dict[str, Any] = {} if step is None or not tells else {"x_steps": [_step(step)]}
         yield chunk(number, text, known=known, **own)
-    for number, (out, _) in enumerate(parts.results):
+    for number, (out, _, _) in enumerate(parts.results):
         own = {"x_stats": passes(out.stats)} if tells else {}
-        yield chunk(number, "", _finish(out), **own, **_receipt(asks, out))
+        yield chunk(number, "", finish_reason(out), **own, **_receipt(asks, out))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(asks, parts.results)})
     yield event("[DONE]")

@@ -36,7 +36,7 @@ class Draws(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    temperature: Annotated[float, Field(ge=0)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Share | None = None
     top_k: Whole | None = None
     min_p: Share | None = None

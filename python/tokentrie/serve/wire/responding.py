@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 from fastapi import Request, Response
@@ -20,6 +22,8 @@ from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_i
 from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
 
+#: How a message of a chat is named where it is wrong.
+MESSAGE = re.compile(r"\bmessages\[(\d+)\]")
 LOGPROBS = "message.output_text.logprobs"
 #: What a request can only ask of a server that keeps answers.
 STORED = ("previous_response_id", "conversation", "prompt", "background")
@@ -54,12 +58,14 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
     for name in STORED:
         if (said.model_extra or {}).get(name) not in (None, False):
             raise WireError(f"{name}: this server stores nothing: send the items of the conversation", param=name)
-    chat = asked(models, store, _as_chat(said))
-    head = _head(said, chat)
-    if said.stream:
-        parts = await chat.served.stream(request, chat.works())
-        return streaming(parts, _events(chat, head, parts))
-    (message,) = await chat.served.each(request, chat.works())
+    turns, places = _messages(said)
+    with _in_items(places):
+        chat = asked(models, store, _as_chat(said, turns))
+        head = _head(said, chat)
+        if said.stream:
+            parts = await chat.served.stream(request, chat.works())
+            return streaming(parts, _events(chat, head, parts))
+        (message,) = await chat.served.each(request, chat.works())
     items = Items()
     items.of(message)
     [*items.close(_logprobs(chat, message))]
@@ -69,7 +75,28 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
     return JSONResponse(body)
 
 
-def _as_chat(said: ResponsesRequest) -> ChatRequest:
+@contextlib.contextmanager
+def _in_items(places: list[str]) -> Iterator[None]:
+    """Says of a message that is wrong which field of the request it came from."""
+
+    def named(message: str) -> str:
+        return MESSAGE.sub(lambda found: places[int(found[1])], message)
+
+    try:
+        yield
+    except WireError as error:
+        error.message, error.param = named(error.message), error.param and named(error.param)
+        raise
+    except REFUSALS as error:
+        if not MESSAGE.match(str(error)):
+            raise
+        told = of_library(error)
+        told.message = named(told.message)
+        told.param = places[int(MESSAGE.match(str(error))[1])]  # type: ignore[index]
+        raise told from None
+
+
+def _as_chat(said: ResponsesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
     """The same as a chat."""
     shared = ChatRequest.model_fields.keys() & ResponsesRequest.model_fields.keys()
     given = {**(said.model_extra or {}), **{name: getattr(said, name) for name in shared}}
@@ -80,7 +107,7 @@ def _as_chat(said: ResponsesRequest) -> ChatRequest:
     with_logprobs = LOGPROBS in (said.include or []) or said.top_logprobs is not None
     given |= {"logprobs": with_logprobs, "top_logprobs": said.top_logprobs, "n": None, "stream": None}
     given |= {"tools": [_tool(number, tool) for number, tool in enumerate(said.tools or [])] or None}
-    given |= {"messages": _messages(said), "tool_choice": said.tool_choice}
+    given |= {"messages": turns, "tool_choice": said.tool_choice}
     given |= {"max_completion_tokens": said.max_output_tokens, "max_tokens": None, "n_probs": None}
     return ChatRequest.model_validate(given)
 
@@ -101,14 +128,16 @@ def _tool(number: int, tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {name: tool[name] for name in names if tool.get(name) is not None}}
 
 
-def _messages(said: ResponsesRequest) -> list[dict[str, Any]]:
-    """The items as a conversation: calls belong to what the assistant said before them."""
+def _messages(said: ResponsesRequest) -> tuple[list[dict[str, Any]], list[str]]:
+    """The items as a conversation, and where each message came from: calls belong to what the assistant said before."""
+    places = ["instructions"] if said.instructions else []
     turns: list[dict[str, Any]] = [{"role": "system", "content": said.instructions}] if said.instructions else []
     items = [{"role": "user", "content": said.input}] if isinstance(said.input, str) else said.input
     if not items:
         raise WireError("input: there is no item", param="input")
     for number, item in enumerate(items):
         place, kind = f"input[{number}]", item.get("type", "message")
+        before = len(turns)
         if kind == "message":
             turns.append({"role": item.get("role"), "content": _text(item.get("content"), f"{place}.content")})
         elif kind == "function_call":
@@ -122,7 +151,8 @@ def _messages(said: ResponsesRequest) -> list[dict[str, Any]]:
             turns.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
         elif kind != "reasoning":
             raise WireError(f"{place}.type: {kind!r} is not read by this server", param=f"{place}.type")
-    return turns
+        places += [place] * (len(turns) - before)
+    return turns, places
 
 
 def _text(content: Any, place: str) -> str | None:

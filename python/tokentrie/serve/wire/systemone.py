@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, shares
+from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, refuse_media, shares
 
 #: Text, or data that is shown as JSON.
 Told = str | dict[str, Any] | list[Any]
@@ -58,12 +57,11 @@ Question = Annotated[Noul | Choice | Score, Field(discriminator="type")]
 class SystemOneRequest(BaseModel):
     """A state and questions by id; further fields beside these are left alone."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True)
 
     model: str
     state: Told
     questions: Annotated[dict[Annotated[str, Field(min_length=1)], Question], Field(min_length=1)]
-    assets: Any = None
     readout: Readout = "text"
     permute: Permute = 1
     prior: Prior = "none"
@@ -72,8 +70,7 @@ class SystemOneRequest(BaseModel):
 
 async def answer(request: Request, models: Models, said: SystemOneRequest) -> dict[str, Any]:
     """The answer to a request."""
-    if said.assets:
-        raise WireError("assets: images are not read by this server: it has a text model", param="assets")
+    refuse_media(said.model_extra or {})
     served = models.named(said.model)
     # One option is certain, and nothing to ask about.
     asked = {f"q{number}": _question(one) for number, one in enumerate(said.questions.values()) if not _is_certain(one)}

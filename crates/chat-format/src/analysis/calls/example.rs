@@ -66,6 +66,13 @@ impl Example {
         Self { call, between: "\n".into(), ..Self::default() }
     }
 
+    /// Python calls with keywords in one list between two marks.
+    pub(crate) fn python_list(start: &str, end: &str) -> Self {
+        let text = |text: &str| Piece::Text(text.into());
+        let call = vec![Piece::Name, text("("), Piece::Arguments(Given::Keywords { quote: '\'' }), text(")")];
+        Self { start: format!("{start}["), call, between: ", ".into(), end: format!("]{end}") }
+    }
+
     /// The text of these calls, with marks around all that is no part of them.
     pub(crate) fn write(&self, calls: &[Value], marks: &OwnMarks) -> String {
         let mut text = marks.around(&self.start);

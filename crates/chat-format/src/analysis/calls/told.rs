@@ -43,7 +43,8 @@ fn shown(probe: &Probe) -> Option<String> {
     text.contains(&probe.needles.names[0]).then_some(text)
 }
 
-/// JSON between two control tokens of calls.
+/// What stands between two control tokens of calls: Python where the vocabulary has such tokens around a list of tools
+/// too, else JSON.
 pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
     if probe.control.is_empty() {
         return None;
@@ -52,8 +53,16 @@ pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
     let mut starts = probe.control.iter().filter(|token| is_of_calls(token));
     starts.find_map(|start| {
         let close = probe.control.iter().find(|token| !is_of_calls(token) && closes(start, token))?;
-        let by = format!("as JSON between {start:?} and {close:?}, which the vocabulary has: a guess");
-        Some(Known { example: Example::json(&format!("{start}\n"), &format!("\n{close}")), by })
+        let of_lists = |marker: &str| probe.control.iter().any(|token| *token == marker.replace("call", "list"));
+        let is_python = start.contains("tool_call") && of_lists(start) && of_lists(close);
+        let style = if is_python { "a list of Python calls" } else { "JSON" };
+        let by = format!("as {style} between {start:?} and {close:?}, which the vocabulary has: a guess");
+        let example = if is_python {
+            Example::python_list(start, close)
+        } else {
+            Example::json(&format!("{start}\n"), &format!("\n{close}"))
+        };
+        Some(Known { example, by })
     })
 }
 

@@ -134,7 +134,7 @@ impl Elements {
                     state.open.pop();
                     go(state, At::Around(Chosen::default()))
                 }
-                Slotted::Dead => Step::Dead,
+                Slotted::Ends(_) | Slotted::Dead => Step::Dead,
             },
             At::Quoted(literal) => {
                 let Guard { shapes, syntax, .. } = *guard;

@@ -115,6 +115,18 @@ impl Guard<'_> {
         bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
     }
 
+    /// What is known once the value is over, if it may be.
+    pub(crate) fn after_value(&self) -> Option<Strict> {
+        let mut strict = Strict::clone(self.strict.as_deref()?);
+        let mut guard = Guard { shapes: self.shapes, strict: Some(&mut strict), syntax: self.syntax };
+        guard.end().then_some(strict)
+    }
+
+    /// The same with other knowledge.
+    pub(crate) fn with<'s>(&'s self, strict: &'s mut Strict) -> Guard<'s> {
+        Guard { shapes: self.shapes, strict: Some(strict), syntax: self.syntax }
+    }
+
     /// Whether the value is a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         let Some(strict) = &self.strict else { return true };

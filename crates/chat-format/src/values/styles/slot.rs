@@ -23,6 +23,8 @@ pub(crate) struct Slot {
 pub(crate) enum Slotted {
     Inside,
     Over,
+    /// The text that ends it came, and text may go on all the same; whether the value may end before it.
+    Ends(bool),
     Dead,
 }
 
@@ -56,6 +58,31 @@ impl Slot {
         guard: &mut Guard,
         out: &mut impl Out,
     ) -> Slotted {
+        self.step_to::<true>(finder, newline, byte, guard, out)
+    }
+
+    /// The same where what follows the text that ends the value says whether it ended: see [`Slotted::Ends`].
+    #[inline]
+    pub(crate) fn step_up_to(
+        &mut self,
+        finder: &Finder,
+        newline: bool,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Slotted {
+        self.step_to::<false>(finder, newline, byte, guard, out)
+    }
+
+    #[inline]
+    fn step_to<const ENDS: bool>(
+        &mut self,
+        finder: &Finder,
+        newline: bool,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Slotted {
         let strict = guard.is_strict();
         let (flushed, finds) = finder.step(self.search, byte, strict);
         if strict && byte == CONTROL && self.search.is_idle() && !self.may_close(newline, guard) {
@@ -70,6 +97,15 @@ impl Slot {
         }
         match finds {
             Finds::Dead => Slotted::Dead,
+            // A control token is never text.
+            Finds::Found(which) if !ENDS && !self.search.is_forced() => {
+                self.search = Search::default();
+                let may_close = !strict || self.may_close(newline, guard);
+                if !may_close && !self.takes(finder.text(which), guard) {
+                    return Slotted::Dead;
+                }
+                Slotted::Ends(may_close)
+            }
             Finds::Found(_) => {
                 if strict && !self.may_close(newline, guard) {
                     return Slotted::Dead;
@@ -122,8 +158,24 @@ impl Slot {
         end
     }
 
+    /// Whether these bytes may be text here, in strict use.
+    pub(crate) fn takes(self, bytes: &[u8], guard: &Guard) -> bool {
+        if !guard.is_strict() {
+            return true;
+        }
+        let text: Vec<u8> = self.newline.then_some(b'\n').into_iter().chain(bytes.iter().copied()).collect();
+        self.utf8.is_whole() && !bytes.contains(&CONTROL) && guard.takes(&text)
+    }
+
+    /// These bytes are text; whether they may be.
+    pub(crate) fn push(&mut self, bytes: &[u8], guard: &mut Guard, out: &mut impl Out) -> bool {
+        let fits = self.flush(guard, out) && bytes.iter().all(|&byte| self.text_byte(byte, guard));
+        self.write(bytes, out);
+        fits
+    }
+
     /// The value ends here, whatever held it.
-    fn over(&mut self, guard: &mut Guard, out: &mut impl Out) -> Slotted {
+    pub(crate) fn over(&mut self, guard: &mut Guard, out: &mut impl Out) -> Slotted {
         if !guard.end() {
             return Slotted::Dead;
         }

@@ -66,11 +66,47 @@ enum At {
     /// Before a value: whether a newline may still be dropped, and how much of the beginning of a CDATA section came.
     Begin(Slot, bool, Chosen),
     Value(Slot),
+    /// After the text that ends a value, which is text of it where nothing follows that may stand there.
+    Ended(Slot, After),
     Cdata(Slot),
     /// A value that ends by itself.
     Quoted(Literal),
     /// After a value, before what stands after it.
     Ending(Chosen),
+}
+
+/// What is read after the text that ends a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct After {
+    blanks: Trail,
+    chosen: Chosen,
+    /// Whether the value may end there.
+    may_close: bool,
+    /// Whether a control token came: it is no text.
+    control: bool,
+}
+
+/// White space that may be text: at most twelve bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Trail(u32);
+
+impl Trail {
+    const SIGNS: [u8; 4] = [b' ', b'\n', b'\t', b'\r'];
+    const MOST: u32 = 12;
+
+    fn len(self) -> u32 {
+        self.0 >> (2 * Self::MOST)
+    }
+
+    fn and(self, byte: u8) -> Option<Self> {
+        let sign = Self::SIGNS.iter().position(|&sign| sign == byte)? as u32;
+        let len = self.len();
+        (len < Self::MOST).then(|| Self((self.0 + (1 << (2 * Self::MOST))) | sign << (2 * len)))
+    }
+
+    fn bytes(self) -> impl Iterator<Item = u8> {
+        (0..self.len()).map(move |at| Self::SIGNS[(self.0 >> (2 * at) & 3) as usize])
+    }
 }
 
 impl Tagged {
@@ -122,11 +158,26 @@ impl Tagged {
         out: &mut impl Out,
     ) -> Step {
         match &mut state.at {
-            At::Value(slot) => match slot.step(&self.value_end, self.ends_line, byte, guard, out) {
-                Slotted::Inside => Step::Inside,
-                Slotted::Over => go(state, At::Around(Chosen::default(), false)),
-                Slotted::Dead => Step::Dead,
-            },
+            At::Value(slot) => {
+                // What may follow a value is known where something begins keys, and something ends them all.
+                let step = if self.around.has(KEY) && self.around.has(AFTER) {
+                    slot.step_up_to(&self.value_end, self.ends_line, byte, guard, out)
+                } else {
+                    slot.step(&self.value_end, self.ends_line, byte, guard, out)
+                };
+                match step {
+                    Slotted::Inside => Step::Inside,
+                    Slotted::Over => go(state, At::Around(Chosen::default(), false)),
+                    Slotted::Ends(may_close) => {
+                        let (blanks, chosen) = (Trail::default(), Chosen::default());
+                        let after = After { blanks, chosen, may_close, control: false };
+                        let slot = *slot;
+                        go(state, At::Ended(slot, after))
+                    }
+                    Slotted::Dead => Step::Dead,
+                }
+            }
+            &mut At::Ended(slot, after) => self.ended(state, shape, slot, after, byte, guard, out),
             At::Quoted(literal) => {
                 let Guard { shapes, syntax, .. } = *guard;
                 let step = match guard.strict.as_mut() {
@@ -146,7 +197,7 @@ impl Tagged {
                 (Some(cdata), false) => match slot.step(&cdata.end, false, byte, guard, out) {
                     Slotted::Inside => Step::Inside,
                     Slotted::Over => go(state, At::Ending(Chosen::default())),
-                    Slotted::Dead => Step::Dead,
+                    Slotted::Ends(_) | Slotted::Dead => Step::Dead,
                 },
                 _ => Step::Dead,
             },
@@ -230,6 +281,115 @@ impl Tagged {
             Chooses::No if !self.around.has(AFTER) && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
                 out.json(if first { b"{}" } else { b"}" });
                 Step::DoneBefore
+            }
+            _ => Step::Dead,
+        }
+    }
+
+    /// A byte after the text that ends a value: of what may follow it, or else all of that is text of the value.
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
+    fn ended(
+        &self,
+        state: &mut TaggedAt,
+        shape: ShapeId,
+        mut slot: Slot,
+        after: After,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let strict = guard.is_strict();
+        let first = state.first;
+        let held = |more: &[u8], after: After| -> Vec<u8> {
+            let begun = self.around.begun(after.chosen);
+            let read = self.value_end.text(0).iter().copied().chain(after.blanks.bytes());
+            read.chain(begun.iter().copied()).chain(more.iter().copied()).collect()
+        };
+        // Whether the value ends, as far as what comes says.
+        let mut next = None;
+        if is_blank(byte) && Choices::is_untouched(after.chosen) {
+            next = after.blanks.and(byte).map(|blanks| After { blanks, ..after });
+            if strict {
+                let blanks = state.blanks.step(byte, 0);
+                next = next.filter(|_| blanks.is_some() && after.may_close);
+                state.blanks = blanks.unwrap_or_default();
+            } else if next.is_none() {
+                // So much white space is none of a value that goes on.
+                return match slot.over(guard, out) {
+                    Slotted::Over => go(state, At::Around(Chosen::default(), false)),
+                    _ => Step::Dead,
+                };
+            }
+        } else {
+            // What may follow the value where it is over: a bit for each text.
+            let mut over = if after.may_close { guard.after_value() } else { None };
+            let follows = over.as_mut().map(|over| {
+                let over = guard.with(over);
+                [KEY, AFTER, JOINT].map(|what| self.may(what, first, false, &over))
+            });
+            let may = |what: usize| !strict || follows.is_some_and(|follows| follows[what]);
+            match self.around.step(after.chosen, byte, strict, may) {
+                Chooses::More(chosen) => {
+                    next = Some(After { chosen, control: after.control || (strict && byte == CONTROL), ..after });
+                }
+                Chooses::Is(what) if may(what) => {
+                    return match slot.over(guard, out) {
+                        Slotted::Over => self.came(state, shape, what, guard, out),
+                        _ => Step::Dead,
+                    };
+                }
+                _ => {}
+            }
+        }
+        if let Some(next) = next {
+            state.at = At::Ended(slot, next);
+            return Step::Inside;
+        }
+        // What reads it may take it for the end.
+        let taken_for_end = strict && !after.may_close && {
+            let all = |_: usize| true;
+            matches!(self.around.step(after.chosen, byte, false, all), Chooses::Is(_))
+        };
+        if after.control || taken_for_end || (strict && !slot.takes(&held(&[byte], after), guard)) {
+            return Step::Dead;
+        }
+        if strict && !after.may_close {
+            // What follows is read on to see that it is none of what may follow a value.
+            let next = if is_blank(byte) && Choices::is_untouched(after.chosen) {
+                after.blanks.and(byte).map(|blanks| After { blanks, ..after })
+            } else {
+                match self.around.step(after.chosen, byte, false, |_| true) {
+                    Chooses::More(chosen) => Some(After { chosen, ..after }),
+                    _ => None,
+                }
+            };
+            if let Some(next) = next {
+                state.at = At::Ended(slot, next);
+                return Step::Inside;
+            }
+        }
+        let text = held(&[], after);
+        let end = self.value_end.text(0).len();
+        if !slot.push(&text[..end], guard, out) {
+            return Step::Dead;
+        }
+        for &byte in &text[end..] {
+            if slot.step_up_to(&self.value_end, self.ends_line, byte, guard, out) != Slotted::Inside {
+                return Step::Dead;
+            }
+        }
+        go(state, At::Value(slot));
+        self.step(state, shape, byte, guard, out)
+    }
+
+    /// One of the texts around arguments came, after a value.
+    fn came(&self, state: &mut TaggedAt, shape: ShapeId, what: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
+        match what {
+            KEY => key_begins(state, shape, guard, out),
+            JOINT => go(state, At::Around(Chosen::default(), true)),
+            _ if guard.on(Event::Close) => {
+                out.json(b"}");
+                Step::Done
             }
             _ => Step::Dead,
         }

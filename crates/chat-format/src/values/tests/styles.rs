@@ -67,7 +67,15 @@ fn newlines_of_the_template_must_come() {
     ] {
         assert_eq!(case.json(&format!("<parameter={text}</parameter></function>"), true), value);
     }
-    for text in ["code>\n", "code>\na", "unit>\nk", "n>\n1", "code>", "n>1\n", "code>a\n"] {
+    // Without the newline the tag is text of a value that may hold it, and never its end.
+    for text in ["code>\n", "code>\na"] {
+        let whole = format!("<parameter={text}</parameter></function>");
+        assert!(matches!(case.strict(whole.as_bytes()), Was::Dead(_)), "{text}");
+        let more = format!("<parameter={text}</parameter>.\n</parameter></function>");
+        assert!(matches!(case.strict(more.as_bytes()), Was::Over(..)), "{text}");
+        assert!(matches!(case.strict(&[b"<parameter=", text.as_bytes(), b"\xff"].concat()), Was::Dead(_)), "{text}");
+    }
+    for text in ["unit>\nk", "n>\n1", "code>", "n>1\n", "code>a\n"] {
         assert!(matches!(case.strict(format!("<parameter={text}</parameter>").as_bytes()), Was::Dead(_)), "{text}");
         assert!(matches!(case.strict(&[b"<parameter=", text.as_bytes(), b"\xff"].concat()), Was::Dead(_)), "{text}");
     }
@@ -200,7 +208,9 @@ fn what_is_certain_is_out_at_once() {
         ("<parameter=code>\nab\n", "{\"code\":\"ab"),
         ("<parameter=code>\nab\n</par", "{\"code\":\"ab"),
         ("<parameter=code>\nab\n</parx", "{\"code\":\"ab\\n</parx"),
-        ("<parameter=code>\nab\n</parameter>", "{\"code\":\"ab\""),
+        // What follows says whether the value is over.
+        ("<parameter=code>\nab\n</parameter>", "{\"code\":\"ab"),
+        ("<parameter=code>\nab\n</parameter>\n</function", "{\"code\":\"ab"),
     ] {
         assert_eq!(case.lenient(text), Was::Open(so_far.to_owned()));
         assert_eq!(case.strict(text.as_bytes()), Was::Open(so_far.to_owned()));

@@ -19,7 +19,7 @@ pub use backend::supports_graphics_cards;
 pub use chat_template::chat_from_gguf;
 pub use gguf::model_digest;
 pub use model::{Model, ModelOptions, Progress};
-pub use options::ContextOptions;
+pub use options::{CacheType, ContextOptions};
 pub(super) use preconditions::{fits, in_range, not_empty};
 pub use prefix::Prefix;
 pub use threads::default_threads;
@@ -29,11 +29,11 @@ use super::error::RuntimeError;
 use backend::{backend, max_sequences, quoted};
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::{KvCacheType, LlamaContextParams};
+use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
-use llama_cpp_sys_2::LLAMA_FLASH_ATTN_TYPE_DISABLED;
+use llama_cpp_sys_2::{LLAMA_FLASH_ATTN_TYPE_DISABLED, LLAMA_FLASH_ATTN_TYPE_ENABLED};
 use preconditions::BRANCHES;
 use self_cell::self_cell;
 use set_threads::SetThreads;
@@ -122,6 +122,7 @@ impl Context {
         in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
         in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
         in_range("n_threads", wanted.into(), 1, ContextOptions::MAX_THREADS)?;
+        options.check_cache()?;
         in_range("slots", options.slots.into(), 1, ContextOptions::MAX_SLOTS.min(u64::from(max_sequences() - 1)))?;
         let cells = u64::from(n_ctx) * u64::from(options.slots);
         in_range("n_ctx times slots", cells, 1, i32::MAX as u64)?;
@@ -148,11 +149,13 @@ impl Context {
             .with_kv_unified(true)
             .with_n_threads(n_threads as i32)
             .with_n_threads_batch(n_threads as i32);
-        if options.precise {
-            params = params
-                .with_type_k(KvCacheType::F32)
-                .with_type_v(KvCacheType::F32)
-                .with_flash_attention_policy(LLAMA_FLASH_ATTN_TYPE_DISABLED);
+        if let Some(numbers) = options.cache_type.or(options.precise.then_some(CacheType::F32)) {
+            params = params.with_type_k(numbers.of_llama()).with_type_v(numbers.of_llama());
+        }
+        match options.flash_attention {
+            Some(true) => params = params.with_flash_attention_policy(LLAMA_FLASH_ATTN_TYPE_ENABLED),
+            None if !options.precise => {}
+            Some(false) | None => params = params.with_flash_attention_policy(LLAMA_FLASH_ATTN_TYPE_DISABLED),
         }
         let backend = backend()?;
         let make = |llama| Cell::try_new(llama, |llama| llama.new_context(backend, params));
@@ -380,6 +383,11 @@ impl Context {
     /// Threads of the last forward pass: what was asked for, or one or all of [`default_threads`], whichever is faster.
     pub fn n_threads(&self) -> u32 {
         self.n_threads
+    }
+
+    /// Returns whether it was made with [`ContextOptions::precise`].
+    pub fn is_precise(&self) -> bool {
+        self.is_precise
     }
 
     /// The most threads that a forward pass may get.

@@ -1,5 +1,58 @@
 //! How large a context is.
 
+use crate::runtime::error::RuntimeError;
+use llama_cpp_2::context::params::KvCacheType;
+
+/// A type of numbers in a key-value cache. Fewer bits take less memory, and round more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheType {
+    /// 32 bits.
+    F32,
+    /// 16 bits.
+    F16,
+    /// 16 bits, with the exponent of 32.
+    Bf16,
+    /// 8.5 bits, in blocks.
+    Q8_0,
+    /// 5.5 bits.
+    Q5_0,
+    /// 4.5 bits.
+    Q4_0,
+}
+
+impl CacheType {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::F32, Self::F16, Self::Bf16, Self::Q8_0, Self::Q5_0, Self::Q4_0];
+
+    /// Its name in llama.cpp.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Q8_0 => "q8_0",
+            Self::Q5_0 => "q5_0",
+            Self::Q4_0 => "q4_0",
+        }
+    }
+
+    pub(super) fn of_llama(self) -> KvCacheType {
+        match self {
+            Self::F32 => KvCacheType::F32,
+            Self::F16 => KvCacheType::F16,
+            Self::Bf16 => KvCacheType::BF16,
+            Self::Q8_0 => KvCacheType::Q8_0,
+            Self::Q5_0 => KvCacheType::Q5_0,
+            Self::Q4_0 => KvCacheType::Q4_0,
+        }
+    }
+
+    /// Whether it is read in blocks, which only flash attention does for values.
+    fn has_blocks(self) -> bool {
+        matches!(self, Self::Q8_0 | Self::Q5_0 | Self::Q4_0)
+    }
+}
+
 /// How large a context is. The default suits choices after prompts of a few pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,6 +68,10 @@ pub struct ContextOptions {
     /// then agree to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults
     /// hold (f16, flash attention).
     pub precise: bool,
+    /// Numbers of keys and values; `None` takes f16, or f32 where it is precise.
+    pub cache_type: Option<CacheType>,
+    /// Whether attention is flash attention; `None` lets llama.cpp choose, or takes none where it is precise.
+    pub flash_attention: Option<bool>,
     /// Sequences that have a context each, of [`ContextOptions::n_ctx`] tokens, and are decoded in common forward
     /// passes: see `tokentrie::engine`. The cache has room for all of them.
     pub slots: u32,
@@ -50,6 +107,39 @@ impl ContextOptions {
         Self { slots, ..self }
     }
 
+    /// With [`ContextOptions::cache_type`].
+    #[must_use]
+    pub fn with_cache_type(self, cache_type: impl Into<Option<CacheType>>) -> Self {
+        Self { cache_type: cache_type.into(), ..self }
+    }
+
+    /// With [`ContextOptions::flash_attention`].
+    #[must_use]
+    pub fn with_flash_attention(self, flash_attention: impl Into<Option<bool>>) -> Self {
+        Self { flash_attention: flash_attention.into(), ..self }
+    }
+
+    /// Whether the cache can be made as it is asked for.
+    pub(super) fn check_cache(&self) -> Result<(), RuntimeError> {
+        let wrong = |reason: String| Err(RuntimeError::Cache { reason });
+        if self.precise {
+            if let Some(other) = self.cache_type.filter(|&other| other != CacheType::F32) {
+                let name = other.name();
+                return wrong(format!(
+                    "cache_type {name:?} is not supported with precise: that is \"f32\"; give one of both"
+                ));
+            }
+            if self.flash_attention == Some(true) {
+                return wrong("flash_attention is not supported with precise, which computes step by step".to_owned());
+            }
+        }
+        if let (Some(blocks), Some(false)) = (self.cache_type.filter(|one| one.has_blocks()), self.flash_attention) {
+            let name = blocks.name();
+            return wrong(format!("cache_type {name:?} is not supported without flash_attention: leave that out"));
+        }
+        Ok(())
+    }
+
     /// With [`ContextOptions::precise`].
     #[must_use]
     pub fn with_precise(self, precise: bool) -> Self {
@@ -59,6 +149,14 @@ impl ContextOptions {
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { n_ctx: None, n_batch: 512, n_threads: None, precise: false, slots: 1 }
+        Self {
+            n_ctx: None,
+            n_batch: 512,
+            n_threads: None,
+            precise: false,
+            cache_type: None,
+            flash_attention: None,
+            slots: 1,
+        }
     }
 }

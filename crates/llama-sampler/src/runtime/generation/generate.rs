@@ -47,7 +47,7 @@ impl Context {
         generation.prepare(options)?;
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
-        self.walk(Walk::new(generation, WholeChain::new(chain), options.max_tokens, false))
+        self.walk(Walk::new(generation, WholeChain::new(chain), options, false))
     }
 
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it
@@ -114,6 +114,6 @@ impl Context {
         let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
         generation.prepare(options)?;
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
-        self.walk(Walk::new(generation, chooser, options.max_tokens, true))
+        self.walk(Walk::new(generation, chooser, options, true))
     }
 }

@@ -16,6 +16,8 @@ pub struct GenerateOptions {
     pub free: Option<SamplerOptions>,
     /// The most tokens to generate.
     pub max_tokens: usize,
+    /// The most of them that are free text, after a value or where nothing is constrained; `None`: no limit besides.
+    pub max_free_tokens: Option<usize>,
     /// Whether forced tokens are decoded together with what follows them, instead of one by one.
     pub skip_ahead: bool,
     /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
@@ -40,6 +42,7 @@ impl Default for GenerateOptions {
             sampling: SamplerOptions::default(),
             free: None,
             max_tokens: 64,
+            max_free_tokens: None,
             skip_ahead: true,
             healed_bytes: 0,
             exact: false,
@@ -68,6 +71,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_max_tokens(self, max_tokens: usize) -> Self {
         Self { max_tokens, ..self }
+    }
+
+    /// With [`GenerateOptions::max_free_tokens`].
+    #[must_use]
+    pub fn with_max_free_tokens(self, most: impl Into<Option<usize>>) -> Self {
+        Self { max_free_tokens: most.into(), ..self }
     }
 
     /// With [`GenerateOptions::skip_ahead`].

@@ -7,6 +7,7 @@ mod fill;
 mod generate;
 mod generated;
 mod likely;
+mod reading;
 mod report;
 mod task;
 mod trail;
@@ -14,6 +15,7 @@ mod walk;
 
 pub use fill::form_of;
 pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
+pub use reading::ReadingTask;
 pub use task::{GenerateTask, Inside};
 
 use super::context::{fits, in_range, not_empty};
@@ -53,6 +55,8 @@ struct Generation<W> {
     report: Report,
     /// Whether tokens that are written now may be taken back.
     tentative: bool,
+    /// Whether tokens that are written now are free text: see [`Step::free`].
+    free: bool,
 }
 
 impl<W: Watch> Generation<W> {
@@ -77,6 +81,7 @@ impl<W: Watch> Generation<W> {
             bias: BiasedRow::default(),
             report: Report::default(),
             tentative: false,
+            free: false,
         })
     }
 
@@ -191,7 +196,7 @@ impl<W: Watch> Generation<W> {
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
             let (allowed, text) = (self.shares.clone(), String::new());
-            self.report.add(Step { index, depth, allowed, token, forced, kept, text, logprob }, bytes);
+            self.report.add(Step { index, depth, allowed, token, forced, kept, free: self.free, text, logprob }, bytes);
             if !self.tentative {
                 self.settle(index + 1);
             }

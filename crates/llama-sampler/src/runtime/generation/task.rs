@@ -61,20 +61,20 @@ impl<W: Watch> GenerateTask<W> {
         let set = rules.and_then(|rules| rules.first_set());
         let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
         generation.prepare(options)?;
-        let (most, skip) = (options.max_tokens, options.skip_ahead);
+        let skip = options.skip_ahead;
         let Some(rules) = rules else {
             let seed = chain::seed_of(&options.sampling);
             generation.stats.seed = seed;
             let free = Free(RowChooser::new(SamplerOptions { seed: Some(seed), ..options.sampling })?);
-            return Ok(Self(Kind::Free(Box::new(Walk::new(generation, free, most, skip)))));
+            return Ok(Self(Kind::Free(Box::new(Walk::new(generation, free, options, skip)))));
         };
         let sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
         generation.stats.seed = sampler.seed();
         Ok(Self(match &options.free {
-            None => Kind::Span(Box::new(Walk::new(generation, sampler, most, skip))),
+            None => Kind::Span(Box::new(Walk::new(generation, sampler, options, skip))),
             Some(free) => {
                 let chooser = SpanThenFree::new(sampler, RowChooser::new(*free)?);
-                Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, most, skip)))
+                Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, options, skip)))
             }
         }))
     }

@@ -1,20 +1,23 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
 use super::chooser::Chooser;
-use super::generated::{Field, Finish, Generated};
+use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, Decoded, Job, Role, Scratch, Span, Status, TokenId, Want};
+use trie_core::{Allowed, Decoded, Ending, Job, Role, Scratch, Span, Status, TokenId, Want};
 
 /// Nothing is decoded until logits are needed, and then everything since the last time at once.
 pub(super) struct Walk<W, C> {
     pub(super) generation: Generation<W>,
     chooser: C,
     max_tokens: usize,
+    /// The most tokens of free text among them, and those that were written.
+    max_free: usize,
+    free: usize,
     /// Whether no row is asked for where one token alone may come.
     skip: bool,
     finish: Option<Finish>,
@@ -33,24 +36,33 @@ struct Taken {
 }
 
 impl<W: Watch, C: Chooser> Walk<W, C> {
-    pub(super) fn new(generation: Generation<W>, chooser: C, max_tokens: usize, skip: bool) -> Self {
-        Self { generation, chooser, max_tokens, skip, finish: None, scratch: Scratch::default() }
+    pub(super) fn new(generation: Generation<W>, chooser: C, options: &GenerateOptions, skip: bool) -> Self {
+        let (max_tokens, max_free) = (options.max_tokens, options.max_free_tokens.unwrap_or(usize::MAX));
+        Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish: None, scratch: Scratch::default() }
+    }
+
+    /// Whether nothing constrains any more what comes.
+    fn is_free(&self) -> bool {
+        self.chooser.span().is_none_or(|span| span.status() != Status::Active || span.ending() == Ending::Free)
     }
 
     /// Writes a token that was accepted, and notes if it is the last.
     fn write(&mut self, taken: &Taken) {
         let &Taken { token, role, forced, depth } = taken;
+        let free = role == Role::Free && self.is_free();
         let (generation, over) = (&mut self.generation, self.chooser.span().is_some_and(Span::is_over));
         let ends_output = !matches!(role, Role::Value | Role::Marker) && generation.vocab.is_end_of_generation(token);
         if role == Role::Value {
             generation.add_value(token);
         }
+        generation.free = free;
+        self.free += usize::from(free);
         generation.write(token, forced, depth, !ends_output && (!over || role != Role::Free));
         self.finish = if over {
             Some(Finish::Span)
         } else if ends_output {
             Some(Finish::EndOfGeneration)
-        } else if generation.tokens().len() >= self.max_tokens {
+        } else if generation.tokens().len() >= self.max_tokens || self.free >= self.max_free {
             Some(Finish::MaxTokens)
         } else if generation.is_full() {
             Some(Finish::ContextFull)

@@ -31,6 +31,25 @@ pub trait Scorer {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError>;
 
+    /// Returns whether [`Scorer::score_apart`] has the same bits whatever was decoded before, and whatever is beside
+    /// it.
+    fn is_apart(&self) -> bool {
+        false
+    }
+
+    /// [`Scorer::score`]; with [`Scorer::is_apart`] one prompt after the other, so that no other enters into a choice.
+    ///
+    /// # Errors
+    /// As [`Scorer::choose_many`].
+    fn score_apart(
+        &mut self,
+        asked: &[Asked<'_>],
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        self.score(asked, options, watch)
+    }
+
     /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. A set that begins
     /// inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
     ///
@@ -102,6 +121,32 @@ impl Scorer for Context {
         let mut task = ScoringTask { scoring, watch };
         self.run(&mut task)?;
         Ok(task.scoring.finish(self.n_threads()))
+    }
+
+    fn is_apart(&self) -> bool {
+        self.is_precise()
+    }
+
+    fn score_apart(
+        &mut self,
+        asked: &[Asked<'_>],
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        if !self.is_precise() {
+            return self.score(asked, options, watch);
+        }
+        let mut choices = Vec::with_capacity(asked.len());
+        for (number, asked) in asked.iter().enumerate() {
+            // What was held would be there in pieces of other sizes, which are rounded otherwise.
+            self.clear();
+            let scored = self.score(std::slice::from_ref(asked), options, watch);
+            choices.append(&mut scored.map_err(|error| match error {
+                RuntimeError::Prompt { error, .. } => error.of_prompt(number),
+                error => error,
+            })?);
+        }
+        Ok(choices)
     }
 }
 

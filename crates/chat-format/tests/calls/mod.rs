@@ -1,0 +1,4 @@
+//! Calls, walked and written at random.
+
+mod after_calls;
+mod closing_tags;

@@ -1,0 +1,275 @@
+"""JSON Schemas that hold what pydantic's own leave out: bounds of dates and Decimals, versions of UUIDs, and the like.
+
+pydantic's schema of a type says less than the type itself checks. What can be said in JSON Schema is added here; the
+rest is named, so that nobody takes it for held.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+#: A hint of a type that its schema does not hold: the JSON pointer of the schema, and the name of the hint.
+Unheld = tuple[str, str]
+
+#: Under this key a schema names such hints, until they are collected.
+MARK = "x-unheld-hints"
+
+#: Formats of pydantic's that mean the same as one of JSON Schema.
+SAME = {f"uuid{version}": "uuid" for version in range(1, 9)}
+#: Formats that have a pattern.
+PATTERNS = {
+    "base64": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    "base64url": "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$",
+}
+#: Formats that the engine holds, and those that any text has.
+KNOWN = {
+    *("date", "time", "date-time", "duration", "uuid", "ipv4", "ipv6", "hostname", "email", "uri", "json-pointer"),
+    *("path", "password", "binary"),
+}
+
+HOST = "(?:[a-z0-9]{1,30}\\.){0,3}[a-z]{2,12}(?::[1-9][0-9]{0,3})?"
+PATH = "(?:/[A-Za-z0-9._~-]{0,40}){0,8}(?:\\?[A-Za-z0-9=&_-]{0,60})?(?:#[A-Za-z0-9_-]{0,40})?"
+CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,6})?"
+
+Bounds = tuple[str, ...]
+ORDER: Bounds = ("ge", "gt", "le", "lt")
+
+
+def of_model(model: Any) -> dict[str, Any]:
+    """The schema of a pydantic model, with what it leaves out under `MARK`."""
+    made: dict[str, Any] = model.model_json_schema(schema_generator=_generator())
+    return made
+
+
+def of_adapter(adapter: Any) -> dict[str, Any]:
+    """The schema of a TypeAdapter, with what it leaves out under `MARK`."""
+    made: dict[str, Any] = adapter.json_schema(schema_generator=_generator())
+    return made
+
+
+def collected(schema: Any) -> tuple[Any, list[Unheld]]:
+    """A schema without the marks, and what they name."""
+    found: list[Unheld] = []
+
+    def plain(part: Any, at: str) -> Any:
+        if isinstance(part, list):
+            return [plain(one, f"{at}/{number}") for number, one in enumerate(part)]
+        if not isinstance(part, dict):
+            return part
+        found.extend((at, hint) for hint in part.get(MARK, ()))
+        rest = ((key, value) for key, value in part.items() if key != MARK)
+        return {key: plain(value, f"{at}/{_escaped(key)}") for key, value in rest}
+
+    return plain(schema, ""), found
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+@functools.lru_cache(maxsize=1)
+def _generator() -> Any:
+    """A generator of schemas as pydantic's own, whose schemas hold more."""
+    base: Any = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
+
+    class Generator(base):  # type: ignore[misc]
+        def generate_inner(self, schema: Any) -> Any:
+            made = super().generate_inner(schema)
+            fill = FILLS.get(schema.get("type"))
+            if fill is not None and "$ref" not in made:
+                fill(made, schema)
+            return _with_format(made)
+
+    return Generator
+
+
+def _mark(made: dict[str, Any], *hints: str) -> None:
+    for hint in hints:
+        if hint not in made.setdefault(MARK, []):
+            made[MARK].append(hint)
+
+
+def _unheld(made: dict[str, Any], schema: dict[str, Any], hints: Bounds) -> None:
+    """Marks those of the hints that are given."""
+    _mark(made, *(hint for hint in hints if schema.get(hint) is not None))
+
+
+def _with_format(made: dict[str, Any]) -> dict[str, Any]:
+    """Formats that only pydantic knows."""
+    form = made.get("format")
+    if made.get("type") == "string" and isinstance(form, str):
+        if form in SAME:
+            made["format"] = SAME[form]
+        elif form in PATTERNS and "pattern" not in made:
+            made["pattern"] = PATTERNS[form]
+        elif form not in KNOWN and form not in PATTERNS:
+            _mark(made, f"format {made.pop('format')}")
+    if "contentSchema" in made:
+        _mark(made, "contentSchema")
+    return made
+
+
+def _date(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    day = datetime.timedelta(days=1)
+    low, high = datetime.date.min, datetime.date.max
+    try:
+        low = max(low, schema.get("ge") or low, schema["gt"] + day if schema.get("gt") else low)
+        high = min(high, schema.get("le") or high, schema["lt"] - day if schema.get("lt") else high)
+    except (OverflowError, TypeError):
+        return _unheld(made, schema, ORDER)
+    if low > high:
+        return _unheld(made, schema, ORDER)
+    if (low, high) != (datetime.date.min, datetime.date.max):
+        made["pattern"] = f"^(?:{between(low.isoformat(), high.isoformat())})$"
+    if schema.get("now_op"):
+        _mark(made, f"in the {schema['now_op']}")
+    return None
+
+
+def between(low: str, high: str) -> str:
+    """A pattern of the texts from one to another, which differ in digits alone and are of one length."""
+    if not low:
+        return ""
+    if low[0] == high[0]:
+        return low[0] + between(low[1:], high[1:])
+    parts = [low[0] + _from(low[1:], True), high[0] + _from(high[1:], False)]
+    if int(high[0]) - int(low[0]) > 1:
+        parts.append(f"[{int(low[0]) + 1}-{int(high[0]) - 1}]" + _any(low[1:]))
+    return f"(?:{'|'.join(parts)})"
+
+
+def _from(bound: str, is_low: bool) -> str:
+    """The same of the texts that are not below a bound, or not above it."""
+    if not bound or not any(char.isdigit() for char in bound):
+        return bound
+    if not bound[0].isdigit():
+        return bound[0] + _from(bound[1:], is_low)
+    digit = int(bound[0])
+    parts = [bound[0] + _from(bound[1:], is_low)]
+    if digit != (9 if is_low else 0):
+        rest = f"[{digit + 1}-9]" if is_low else f"[0-{digit - 1}]"
+        parts.append(rest + _any(bound[1:]))
+    return f"(?:{'|'.join(parts)})"
+
+
+def _any(like: str) -> str:
+    return "".join("[0-9]" if char.isdigit() else char for char in like)
+
+
+def _moment(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    zone, whole = schema.get("tz_constraint"), schema["type"] == "datetime"
+    if zone == "naive":
+        # The formats of JSON Schema have an offset always.
+        made.pop("format", None)
+        day = "[1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T" if whole else ""
+        made["pattern"] = f"^{day}{CLOCK}$"
+    elif isinstance(zone, int):
+        _mark(made, "tz_constraint")
+    _unheld(made, schema, ORDER)
+    if schema.get("now_op"):
+        _mark(made, f"in the {schema['now_op']}")
+
+
+def _timedelta(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    # pydantic reads fewer durations than there are.
+    made.pop("format", None)
+    time = "T(?:[0-9]|1[0-9]|2[0-3])H(?:[1-5]?[0-9]M(?:[1-5]?[0-9]S)?)?"
+    made["pattern"] = f"^-?P(?:[0-9]{{1,6}}D(?:{time})?|{time})$"
+    _unheld(made, schema, ORDER)
+
+
+def _decimal(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    """A number: pydantic would take a string, too, which no bound of JSON Schema holds."""
+    number = next((part for part in made.pop("anyOf", ()) if part.get("type") in ("number", "integer")), None)
+    if number is not None:
+        made.update(number)
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    if places is not None and schema.get("multiple_of") is None:
+        if places == 0:
+            made["type"] = "integer"
+        else:
+            made["multipleOf"] = float(f"1e-{places}")
+    if digits is not None and places is not None and digits >= places:
+        limit = 10 ** (digits - places)
+        if made.get("maximum", limit) >= limit and made.get("exclusiveMaximum", limit) >= limit:
+            made.pop("maximum", None)
+            made["exclusiveMaximum"] = limit
+        if made.get("minimum", -limit) <= -limit and made.get("exclusiveMinimum", -limit) <= -limit:
+            made.pop("minimum", None)
+            made["exclusiveMinimum"] = -limit
+    elif digits is not None:
+        _mark(made, "max_digits")
+
+
+def _uuid(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    version = schema.get("version")
+    made["format"] = "uuid"
+    if version is not None:
+        part = "[0-9a-fA-F]"
+        made["pattern"] = f"^{part}{{8}}-{part}{{4}}-{version}{part}{{3}}-[89abAB]{part}{{3}}-{part}{{12}}$"
+
+
+def _url(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    schemes = schema.get("allowed_schemes")
+    if schema["type"] != "url" or not schemes or not {*schemes} <= {"http", "https", "ws", "wss", "ftp"}:
+        if schemes or schema.get("host_required"):
+            _mark(made, "allowed_schemes")
+        return
+    # Hosts of URLs have rules of their own: these are hosts whatever they are.
+    made.pop("format", None)
+    made["pattern"] = f"^(?:{'|'.join(schemes)})://{HOST}{PATH}$"
+    made.pop("minLength", None)
+    if made.get("maxLength", 2083) >= 2083:
+        made.pop("maxLength", None)
+
+
+def _bytes(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    if schema.get("min_length") is not None or schema.get("max_length") is not None:
+        # Bytes are counted, and a character of ASCII is one.
+        made.setdefault("pattern", "^[ -~]*$")
+
+
+def _str(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    if schema.get("strip_whitespace"):
+        # Lengths and patterns count after it.
+        if schema.get("pattern") is not None:
+            _mark(made, "strip_whitespace")
+        else:
+            made["pattern"] = r"^(?:[^\s\x00-\x1f](?:[^\x00-\x1f]*[^\s\x00-\x1f])?)?$"
+    if schema.get("ascii_only"):
+        _mark(made, "ascii_only")
+
+
+def _set(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    """A set takes what comes twice once: that items differ matters only where they are counted."""
+    items = made.get("items", {})
+    few = isinstance(items, dict) and ("const" in items or len(items.get("enum", [None] * 6)) < 6)
+    if not few and made.pop("uniqueItems", False) and (schema.get("min_length") or 0) > 1:
+        _mark(made, "minItems of items that differ")
+
+
+def _dict(made: dict[str, Any], schema: dict[str, Any]) -> None:
+    keys = schema.get("keys_schema") or {"type": "any"}
+    if keys.get("type") not in ("str", "any") and "propertyNames" not in made and "patternProperties" not in made:
+        _mark(made, "the type of keys")
+
+
+FILLS: dict[Any, Callable[[dict[str, Any], dict[str, Any]], None]] = {
+    "date": _date,
+    "datetime": _moment,
+    "time": _moment,
+    "timedelta": _timedelta,
+    "decimal": _decimal,
+    "uuid": _uuid,
+    "url": _url,
+    "multi-host-url": _url,
+    "bytes": _bytes,
+    "str": _str,
+    "set": _set,
+    "frozenset": _set,
+    "dict": _dict,
+}

@@ -1,0 +1,63 @@
+"""`POST /apply-template` and `GET /props`, in the shapes of llama-server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import tokentrie
+from tokentrie.serve.models import Models, Served
+from tokentrie.serve.wire.asking import refuse_media
+from tokentrie.serve.wire.chatting import template_options, tools_of, variables_of
+
+
+class TemplateRequest(BaseModel):
+    """A conversation."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    model: str | None = None
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    tools: list[dict[str, Any]] | None = None
+    tools_in: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+
+def apply_template(models: Models, said: TemplateRequest) -> dict[str, Any]:
+    """The text of the prompt that a chat would have."""
+    served = models.named(said.model)
+    for number, message in enumerate(said.messages):
+        refuse_media(message, f"messages[{number}].")
+    tools, options = tools_of(said.tools), template_options(said.chat_template_kwargs)
+    written = served.model.chat_format
+    if tools is not None:
+        written = written.with_tools_in(served.place_of_tools(said.tools_in))
+    prompt = written.prompt(
+        said.messages,
+        None if tools is None else tools.definitions,
+        enable_thinking=options["enable_thinking"],
+        **variables_of(options),
+    )
+    return {"prompt": prompt.text}
+
+
+def properties(served: Served) -> dict[str, Any]:
+    """What clients of llama-server look up before they ask: of the first model."""
+    model = served.model
+    template = model.chat_format.template
+    engine = model.engine
+    return {
+        "default_generation_settings": {
+            "n_ctx": model.n_ctx,
+            "params": {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "n_predict": -1, "stream": False},
+        },
+        "total_slots": 1 if engine is None else engine.slots,
+        "model_alias": served.name,
+        "model_path": str(model.path),
+        "chat_template": template.text,
+        "bos_token": template.bos,
+        "eos_token": template.eos,
+        "modalities": {"vision": False, "audio": False},
+        "build_info": f"tokentrie {tokentrie.__version__}",
+    }

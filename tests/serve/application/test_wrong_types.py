@@ -1,0 +1,236 @@
+"""Every field of every route, with every type of JSON: what is wrong is refused, and nothing ends as a fault of ours.
+
+The requests are made of the OpenAPI document, which says the types of fields, and of one good request for each route,
+whose inner values are exchanged as well.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+import tokentrie
+from serve.application.in_process import InProcess
+from tokentrie.serve import Settings, create_app
+from tokentrie.serve.models import Served
+
+pytestmark = pytest.mark.model
+
+USER = {"role": "user", "content": "Hi"}
+#: A good request for each route, with inner values of every kind of it.
+GOOD: dict[tuple[str, str], dict[str, Any]] = {
+    ("post", "/v1/chat/completions"): {
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+            USER,
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "a12345678", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "a12345678", "content": "1"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "description": "F.", "parameters": {}}}],
+        "tool_choice": "none",
+        "max_tokens": 1,
+        "stop": ["x"],
+        "logit_bias": {"5": 1.0},
+        "stream_options": {"include_usage": True},
+        "chat_template_kwargs": {"enable_thinking": False},
+    },
+    ("post", "/v1/completions"): {
+        "prompt": ["The sky is "],
+        "max_tokens": 1,
+        "stop": ["x"],
+        "structured_outputs": {"choice": ["a", "b"]},
+    },
+    ("post", "/v1/responses"): {
+        "input": [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+            {"type": "function_call", "call_id": "a12345678", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a12345678", "output": "1"},
+        ],
+        "instructions": "Be brief.",
+        "max_output_tokens": 1,
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "boolean"}}},
+        "reasoning": {"effort": "low"},
+        "include": ["message.output_text.logprobs"],
+        "metadata": {"a": "b"},
+    },
+    ("post", "/v1/decisions"): {
+        "model": "any",
+        "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}],
+        "questions": [
+            {"type": "predicate", "name": "a", "instructions": "On?"},
+            {"type": "choice", "name": "b", "instructions": "?", "choices": [{"value": "x"}, {"value": True}]},
+            {"type": "score", "name": "c", "instructions": "?", "levels": [{"label": "x"}, {"label": "y"}]},
+        ],
+    },
+    ("post", "/v1/systemone"): {
+        "model": "any",
+        "state": {"a": 1},
+        "questions": {
+            "a": {"type": "noul", "instructions": "On?", "criteria": {"true": "x"}},
+            "b": {"type": "choice", "criteria": {"x": None, "y": "z"}},
+            "c": {"type": "score", "criteria": ["x", "y"]},
+        },
+    },
+    ("post", "/v1/choose"): {"messages": [USER], "values": ["red", "blue"], "top": 1},
+    ("post", "/v1/rerank"): {"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True},
+    ("post", "/tokenize"): {"content": "Hi"},
+    ("post", "/apply-template"): {"messages": [USER], "chat_template_kwargs": {"enable_thinking": False}},
+    ("post", "/detokenize"): {"tokens": [5, 6]},
+    ("put", "/v1/constraints/{name}"): {"kind": "set", "values": ["red", "blue"]},
+    ("patch", "/v1/constraints/{name}"): {"add": ["green"], "remove": ["red"]},
+}
+#: Names that only programs in Python have.
+PYTHON = re.compile(r"\bn_ctx\b|\bModel\(|\ba Model\b|\bmax_queue\b|penalty_last_n|\b(str|dict|tuple)\b")
+#: Values of every type of JSON, and those of their edges.
+VALUES: dict[str, list[Any]] = {
+    "null": [None],
+    "boolean": [True],
+    "integer": [-1, 10**30],
+    "number": [0.5, 1e308, float("nan"), float("inf")],
+    "string": ["x", "", "\ud800", "x" * 5000],
+    "array": [[], [None], [[[]]]],
+    "object": [{}, {"x": None}],
+}
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[InProcess]:
+    with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
+        app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+        yield app
+        app.close()
+
+
+def schema_of(spec: dict[str, Any], method: str, path: str) -> dict[str, Any] | None:
+    body = spec["paths"][path][method].get("requestBody", {}).get("content", {})
+    return body.get("application/json", {}).get("schema")
+
+
+def types_of(spec: dict[str, Any], schema: dict[str, Any]) -> set[str]:
+    """The types of JSON that a schema takes: all where it says nothing."""
+    if "$ref" in schema:
+        found = spec["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        return types_of(spec, found)
+    if ways := schema.get("anyOf") or schema.get("oneOf"):
+        return set().union(*(types_of(spec, way) for way in ways))
+    if "const" in schema or "enum" in schema:
+        return (
+            {"string"} if all(isinstance(one, str) for one in schema.get("enum", [schema.get("const")])) else {*VALUES}
+        )
+    if (kind := schema.get("type")) is None:
+        return {*VALUES}
+    return {kind, "integer"} if kind == "number" else {kind}
+
+
+def asked(app: InProcess, method: str, path: str, body: Any) -> tuple[int, Any]:
+    status, told = app.ask(method.upper(), path.replace("{name}", "n"), body)
+    assert status < 500, (path, body, told)
+    if status >= 400:
+        assert told["error"]["message"], (path, body)
+        # A template says it in words of its own.
+        assert told["error"]["code"] == "template_error" or not PYTHON.search(told["error"]["message"]), told
+    return status, told
+
+
+def test_every_route_that_takes_a_body_is_tried(app: InProcess) -> None:
+    _, spec = app.ask("GET", "/openapi.json")
+    bodies = {
+        (method, path) for path, ways in spec["paths"].items() for method in ways if "requestBody" in ways[method]
+    }
+    assert bodies <= {*GOOD}
+    for (method, path), good in GOOD.items():
+        assert asked(app, method, path, good)[0] < 300, path
+
+
+@pytest.mark.parametrize(("method", "path"), [one for one in GOOD if one[0] == "post"])
+def test_a_field_of_a_wrong_type_is_refused(app: InProcess, method: str, path: str) -> None:
+    _, spec = app.ask("GET", "/openapi.json")
+    good, schema = GOOD[method, path], schema_of(spec, method, path)
+    assert schema is not None
+    described = spec["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    assert {*good} <= {*described["properties"]}
+    for name, field in described["properties"].items():
+        may = types_of(spec, field)
+        for kind, values in VALUES.items():
+            for value in values:
+                status, told = asked(app, method, path, {**good, name: value})
+                assert kind in may or status >= 400, (name, value, told)
+    for name in described.get("required", []):
+        assert asked(app, method, path, {key: one for key, one in good.items() if key != name})[0] >= 400, name
+
+
+def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield (*before, key)
+        yield from places(one, (*before, key))
+
+
+@pytest.mark.parametrize(("method", "path"), GOOD)
+def test_no_inner_value_is_a_fault_of_the_server(app: InProcess, method: str, path: str) -> None:
+    good = GOOD[method, path]
+    for place in places(good):
+        for value in [*(one for values in VALUES.values() for one in values), ...]:
+            body = copy.deepcopy(good)
+            inner: Any = body
+            for key in place[:-1]:
+                inner = inner[key]
+            if value is ...:
+                del inner[place[-1]]
+            else:
+                inner[place[-1]] = value
+            asked(app, method, path, body)
+
+
+def test_what_does_not_fit_says_what_to_do(app: InProcess) -> None:
+    long = "a b " * 900
+    bodies = {"/v1/completions": {"prompt": long}, "/v1/chat/completions": {"messages": [{**USER, "content": long}]}}
+    for path, body in bodies.items():
+        status, told = asked(app, "post", path, body)
+        assert (status, told["error"]["code"]) == (400, "context_length_exceeded")
+        assert told["error"]["message"].endswith("shorten it, or start the server with a larger --ctx")
+
+
+SAID = {"model": "any", "state": "Hi", "questions": {"a": {"type": "noul", "instructions": "On?"}}}
+DATA = "data:image/png;base64,AAAA"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/v1/chat/completions", {"messages": [{"role": "ant", "content": "Hi"}]}, "messages[0]"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": None}]}, "messages[0]"),
+        ("/v1/chat/completions", {"messages": [USER, {"role": "system"}]}, "messages[1]"),
+        ("/v1/chat/completions", {"messages": [{**USER, "images": [DATA]}]}, "messages[0].images"),
+        ("/v1/chat/completions", {"messages": [USER], "audio": {"voice": "a"}}, "audio"),
+        ("/v1/chat/completions", {"messages": [USER], "temperature": 9}, "temperature"),
+        ("/v1/completions", {"prompt": "Hi", "temperature": 2.5}, "temperature"),
+        ("/v1/responses", {"input": "Hi", "temperature": 9}, "temperature"),
+        ("/v1/responses", {"input": [{"role": "ant", "content": "Hi"}], "instructions": "Be brief."}, "input[0]"),
+        ("/v1/responses", {"input": [USER, {"role": "user"}]}, "input[1]"),
+        ("/v1/systemone", {**SAID, "images": [DATA]}, "images"),
+        ("/v1/systemone", {**SAID, "assets": [DATA]}, "assets"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_field(app: InProcess, path: str, body: Any, param: str) -> None:
+    status, told = asked(app, "post", path, body)
+    assert (status, told["error"]["param"]) == (422 if "systemone" in path else 400, param)
+    assert param in told["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [None, True, 1, 0.5, "x", [], [[]], float("nan")], ids=json.dumps)
+def test_a_body_that_is_no_object_is_refused(app: InProcess, body: Any) -> None:
+    for method, path in GOOD:
+        assert asked(app, method, path, json.dumps(body).encode())[0] >= 400, path
