@@ -116,6 +116,9 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
 
     /// [`Placed::may_end`].
     fn may_end(&self, at: &AnyState) -> bool;
+
+    /// [`Placed::shortest_end`].
+    fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>>;
 }
 
 impl<R: Rule + Clone> AnyRule for R {
@@ -229,5 +232,9 @@ impl<R: Rule> SpelledBetween for Placed<R> {
 
     fn may_end(&self, at: &AnyState) -> bool {
         at.downcast_ref::<PlacedState<R::State>>().is_some_and(|at| self.may_end(at))
+    }
+
+    fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>> {
+        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.shortest_end(at))
     }
 }

@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 use rand_mt::Mt;
 use std::collections::{BTreeSet, HashMap};
+use trie_core::work::spend;
 
 /// Bytes after which a text heads for its end.
 const LONG: usize = 40;
@@ -40,7 +41,7 @@ pub fn samples<R: Rule>(rule: &R, count: usize, seed: u32) -> Vec<Vec<u8>> {
         found.extend(draw(rule, &mut rng).map(|text| (text.len(), text)));
     }
     if found.is_empty() && count > 0 {
-        found.extend(nearest_end(rule, rule.start(), &mut rng).map(|text| (text.len(), text)));
+        found.extend(nearest_end(rule, rule.start(), |bytes| one_of(bytes, &mut rng)).map(|text| (text.len(), text)));
     }
     found.into_iter().map(|(_, text)| text).collect()
 }
@@ -53,7 +54,7 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
             return Some(text);
         }
         if text.len() >= LONG {
-            text.extend(nearest_end(rule, state, rng)?);
+            text.extend(nearest_end(rule, state, |bytes| one_of(bytes, rng))?);
             return Some(text);
         }
         // What begins with no printable character, such as most of Unicode, comes now and then.
@@ -70,8 +71,14 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes of a shortest way to an end.
-fn nearest_end<R: Rule>(rule: &R, state: R::State, rng: &mut Mt) -> Option<Vec<u8>> {
+/// The bytes of a shortest way to an end, the same every time: the first printable one of those that lead on.
+pub(crate) fn shortest_end<R: Rule>(rule: &R, state: R::State) -> Option<Vec<u8>> {
+    let plain = |bytes: &[u8]| bytes.iter().copied().find(|&byte| printable(byte)).unwrap_or(bytes[0]);
+    nearest_end(rule, state, plain).filter(|_| rule.failure().is_none())
+}
+
+/// The bytes of a shortest way to an end. `pick` takes one of those that lead to the same state.
+fn nearest_end<R: Rule>(rule: &R, state: R::State, mut pick: impl FnMut(&[u8]) -> u8) -> Option<Vec<u8>> {
     let mut known = HashMap::from([(state.clone(), 0)]);
     // Each with the number of the one before it, and the byte that leads to it.
     let mut order = vec![(state, 0, 0)];
@@ -87,9 +94,10 @@ fn nearest_end<R: Rule>(rule: &R, state: R::State, rng: &mut Mt) -> Option<Vec<u
             return Some(text);
         }
         if order.len() < LOOKED_AT {
+            spend(256).ok()?;
             for (after, bytes) in ways(rule, &state) {
                 if known.insert(after.clone(), order.len()).is_none() {
-                    order.push((after, at, one_of(&bytes, rng)));
+                    order.push((after, at, pick(&bytes)));
                 }
             }
         }
@@ -166,6 +174,30 @@ mod tests {
     }
 
     #[test]
+    fn the_shortest_end_is_whole_and_the_same_every_time() {
+        let after = |pattern: &str, text: &[u8]| {
+            let rule = Regex::new(pattern).unwrap();
+            let state = text.iter().try_fold(rule.start(), |state, byte| rule.step(&state, *byte)).unwrap();
+            String::from_utf8(shortest_end(&rule, state).unwrap()).unwrap()
+        };
+        for (pattern, text, rest) in [
+            ("(ab|c)+x?", "abca", "b"),
+            ("(ab|c)+x?", "", "c"),
+            ("[0-9]+", "12", ""),
+            ("[a-z]{5}", "q", "aaaa"),
+            ("(long way|on+[.])", "onnnn", "."),
+            ("\u{00e9}x", "", "\u{00e9}x"),
+        ] {
+            assert_eq!(after(pattern, text.as_bytes()), rest, "{pattern} after {text:?}");
+        }
+        for example in Example::ALL {
+            let grammar = example.grammar().unwrap();
+            let text = shortest_end(&grammar, grammar.start()).unwrap();
+            assert!(whole(&grammar, &text), "{example:?}: {text:?}");
+        }
+    }
+
+    #[test]
     fn rules_that_break_their_laws_give_what_there_is() {
         #[derive(Debug)]
         struct Endless;
@@ -182,5 +214,6 @@ mod tests {
             }
         }
         assert!(samples(&Endless, 3, 0).is_empty());
+        assert_eq!(shortest_end(&Endless, 0), None);
     }
 }

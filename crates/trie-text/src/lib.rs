@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod completion;
 mod control_text;
 mod forms;
 mod healing;
@@ -39,7 +40,7 @@ mod vocab;
 
 pub use forms::{
     FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing, Overshoot,
-    Part, SlotSet, SlotValues, Written,
+    Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
 };
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};

@@ -5,6 +5,7 @@ pub(crate) mod prefixed;
 
 use crate::placed::placed_walk::BetweenWalk;
 use crate::rule::{Rule, Walker};
+use crate::samples::shortest_end;
 use crate::tokens::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::tokens::masks::MaskLimits;
 use crate::tokens::spelling::Spelling;
@@ -222,6 +223,12 @@ impl<R: Rule> Placed<R> {
         let mut ways = between.ways(behind).map(|(bytes, _)| bytes);
         let one = ways.next().filter(|one| ways.all(|other| other == *one))?;
         (!goes_on()).then_some(one as usize)
+    }
+
+    /// The fewest bytes after which the rule's text is over and one that stands after it is written, the same every
+    /// time. `None` where the end is too far away, or the rule fails on the way.
+    pub fn shortest_end(&self, at: &PlacedState<R::State>) -> Option<Vec<u8>> {
+        shortest_end(self.0.rule(), at.0.rule_state().clone())
     }
 }
 

@@ -103,7 +103,7 @@ impl FormConstraint {
     }
 
     /// Tokens that end a value that might go on, where any of them may: what they begin instead may be dropped.
-    fn end_tokens(state: &FormState) -> &[TokenId] {
+    pub(super) fn end_tokens(state: &FormState) -> &[TokenId] {
         match &state.at {
             At::Set(set, _) => set.rules.end_tokens(),
             At::Rule { rule, .. } => rule.rules.end_tokens(),

@@ -11,6 +11,7 @@ mod options;
 mod slot_rule;
 mod slot_set;
 mod state;
+mod way_out;
 
 pub use constraint::FormConstraint;
 pub use error::FormError;
@@ -18,6 +19,7 @@ pub use error::FormError;
 pub use options::{FormOptions, Listing, Overshoot};
 pub use slot_set::{SlotSet, Written};
 pub use state::{FilledField, FormState, KeptTokens, LastToken};
+pub use way_out::{RestOfForm, WayOut};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};

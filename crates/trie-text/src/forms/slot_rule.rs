@@ -55,6 +55,11 @@ impl SlotRule {
         }
     }
 
+    /// The fewest bytes that end the value, what stands behind included; `None` where they are not known.
+    pub(super) fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>> {
+        self.between.as_ref()?.shortest_end(at)
+    }
+
     /// The most tokens of it, where it is a text.
     pub(super) fn max_tokens(&self) -> Option<usize> {
         self.max_tokens

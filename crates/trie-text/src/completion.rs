@@ -1,0 +1,196 @@
+//! Ways to the end of a value: few tokens after which it is whole, for whoever runs out of room.
+
+use crate::vocab::Vocab;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use trie_core::work::spend;
+use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
+
+/// How far a search goes, one after the other: tokens of a way, states that are looked at, and ways from each state.
+/// The first follows the most promising token alone, which is enough for most of JSON.
+const SEARCHES: [Search; 5] = [
+    Search { depth: 512, states: 512, ways: 1 },
+    Search { depth: 4, states: 256, ways: 16 },
+    Search { depth: 16, states: 512, ways: 16 },
+    Search { depth: 64, states: 1024, ways: 16 },
+    Search { depth: 512, states: 2048, ways: 4 },
+];
+
+/// Tokens up to which each is a way to go on; of more, those of one byte are.
+const FEW: usize = 64;
+
+/// Bytes that may come up to which they are signs between values; where more may come there is text.
+const SIGNS: usize = 48;
+
+/// What mostly ends something, between values and in text.
+const CLOSING: &[u8] = b"}])>\"',:;/.";
+const CLOSING_TEXT: &[u8] = b"\"'`\n</.;";
+
+struct Search {
+    depth: usize,
+    states: usize,
+    ways: usize,
+}
+
+/// A state on the way, and the token that led there.
+struct Visited<S> {
+    state: S,
+    token: Option<TokenId>,
+    before: usize,
+    depth: usize,
+}
+
+/// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
+/// `None` where none were found. The work is bounded, whatever the constraint.
+pub(crate) fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
+    let bytes: Vec<Option<TokenId>> = (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect();
+    let found = SEARCHES.iter().find_map(|search| search.run(constraint, from, &bytes, vocab))?;
+    let text = vocab.join(&found).ok()?;
+    let ends = |tokens: &Vec<TokenId>| {
+        let mut at = from.clone();
+        tokens.iter().all(|&token| constraint.advance(&mut at, token).is_some()) && constraint.ending(&at) != Ending::No
+    };
+    // The tokenizer's own tokens are fewer than those of single bytes.
+    let own = spellings(vocab, &text).find(|own| own.len() <= found.len() && ends(own));
+    Some(own.unwrap_or(found))
+}
+
+/// Tokens of some bytes, the tokenizer's first.
+pub(crate) fn spellings(vocab: &Vocab, bytes: &[u8]) -> impl Iterator<Item = Vec<TokenId>> {
+    let own = std::str::from_utf8(bytes).ok().and_then(|text| vocab.tokenize_inside(text));
+    own.into_iter().chain(std::iter::once_with(|| vocab.fewest(bytes)).flatten())
+}
+
+impl Search {
+    /// A way of few tokens that are not the most promising ones; of those of as few, the shortest.
+    fn run<C: Constraint>(
+        &self,
+        constraint: &C,
+        from: &C::State,
+        bytes: &[Option<TokenId>],
+        vocab: &Vocab,
+    ) -> Option<Vec<TokenId>> {
+        let mut scratch = Scratch::default();
+        let mut visited = vec![Visited { state: from.clone(), token: None, before: 0, depth: 0 }];
+        let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
+        for _ in 0..self.states {
+            let Reverse((strange, depth, at)) = open.pop()?;
+            let state = visited[at].state.clone();
+            // Whoever walks a value is asked for a mask, which takes as long as many steps.
+            spend(256).ok()?;
+            if constraint.ending(&state) != Ending::No {
+                return Some(way_to(&visited, at));
+            }
+            if depth == self.depth {
+                continue;
+            }
+            let ways = match constraint.forced_token(&state, &mut scratch) {
+                Some(token) => vec![token],
+                None => promising(constraint.next(&state, &mut scratch).tokens, bytes, vocab),
+            };
+            for (rank, token) in ways.into_iter().take(self.ways).enumerate() {
+                let mut after = state.clone();
+                if constraint.advance(&mut after, token).is_some() {
+                    open.push(Reverse((strange + rank, depth + 1, visited.len())));
+                    visited.push(Visited { state: after, token: Some(token), before: at, depth: depth + 1 });
+                }
+            }
+        }
+        None
+    }
+}
+
+fn way_to<S>(visited: &[Visited<S>], end: usize) -> Vec<TokenId> {
+    let steps = std::iter::successors(Some(end), |&at| Some(visited[at].before)).take(visited[end].depth);
+    let mut way: Vec<TokenId> = steps.filter_map(|at| visited[at].token).collect();
+    way.reverse();
+    way
+}
+
+/// The tokens that go on, those first that may lead to an end soon.
+fn promising(tokens: Tokens<'_>, bytes: &[Option<TokenId>], vocab: &Vocab) -> Vec<TokenId> {
+    let mut ways: Vec<TokenId> = tokens.iter().take(FEW + 1).collect();
+    let single = || bytes.iter().flatten().copied().filter(|&token| tokens.contains(token));
+    let in_text = single().filter(|&token| vocab.piece(token).is_some_and(<[u8]>::is_ascii)).nth(SIGNS).is_some();
+    if ways.len() > FEW {
+        let alone: Vec<TokenId> = single().collect();
+        if !alone.is_empty() {
+            ways = alone;
+        }
+    }
+    let closing = if in_text { CLOSING_TEXT } else { CLOSING };
+    let order = |token: &TokenId| {
+        let piece = vocab.piece(*token).unwrap_or_default();
+        (piece.first().map_or(u8::MAX, |&byte| rank(byte, closing)), piece.len(), *token)
+    };
+    ways.sort_by_cached_key(order);
+    ways
+}
+
+/// Where a byte stands in the order in which those that may come are tried.
+fn rank(byte: u8, closing: &[u8]) -> u8 {
+    match closing.iter().position(|&sign| sign == byte) {
+        Some(at) => at as u8,
+        None if byte.is_ascii_digit() => 32,
+        None if byte.is_ascii_alphabetic() => 33,
+        None if byte.is_ascii_whitespace() => 36,
+        None if byte == b'\\' => 37,
+        None if byte.is_ascii_graphic() => 34,
+        None => 38,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TokenKind;
+    use std::sync::Arc;
+    use trie_core::AnyConstraint;
+    use trie_rules::{AnyRule, MaskLimits, Regex};
+
+    fn vocab() -> Arc<Vocab> {
+        let bytes = (0..=255u8).map(|byte| (vec![byte], TokenKind::Text));
+        let words = ["ab", "abab", "zz", "end", "}}"].map(|word| (word.as_bytes().to_vec(), TokenKind::Text));
+        Arc::new(Vocab::new(bytes.chain(words), vec![], None).unwrap())
+    }
+
+    fn completed(constraint: &AnyConstraint, vocab: &Vocab, before: &str) -> Option<String> {
+        let mut at = constraint.start();
+        for byte in before.bytes() {
+            constraint.advance(&mut at, TokenId::new(byte.into()).unwrap()).unwrap();
+        }
+        let tokens = completion(constraint, &at, vocab)?;
+        for &token in &tokens {
+            constraint.advance(&mut at, token).unwrap();
+        }
+        assert_ne!(constraint.ending(&at), Ending::No);
+        Some(String::from_utf8(vocab.join(&tokens).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn values_end_soon() {
+        let vocab = vocab();
+        for (pattern, before, rest) in [
+            ("(ab|c)+x?", "abca", "b"),
+            ("(ab|c)+x?", "abc", ""),
+            ("[0-9]+", "", "0"),
+            ("[a-z]{200}", "a", &*"a".repeat(199)),
+            // What looks promising leads nowhere.
+            ("[xy\"]*z", "xx", "z"),
+            ("(\"|,)*(begin|end)!", ",", "end!"),
+            ("\\{\"a\": \"[^\"]*\", \"b\": [0-9]+\\}", "{\"a\": \"so on and ", "\", \"b\": 0}"),
+        ] {
+            let rule = Regex::new(pattern).unwrap();
+            let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
+            assert_eq!(completed(&constraint, &vocab, before).as_deref(), Some(rest), "{pattern} after {before:?}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_is_too_far_is_none() {
+        let vocab = vocab();
+        let rule = Regex::new("[ab]{900}").unwrap();
+        let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
+        assert_eq!(completed(&constraint, &vocab, ""), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The shortest way out of a form: what ends the part that is being filled, and what the rest needs at least.
+
+use super::constraint::FormConstraint;
+use super::state::{At, FormState, LastToken};
+use crate::completion::{completion, spellings};
+use std::iter::{empty, once, once_with};
+use trie_core::work::{Limits, Work};
+use trie_core::{Constraint, Scratch, TokenId};
+
+/// What one search may cost: rules of users may take their time.
+const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
+
+/// Few tokens that end the part of a form that is being filled.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct WayOut {
+    /// The tokens. The last may only end the part, and not be written.
+    pub tokens: Vec<TokenId>,
+    /// How many of them come before the last that has a rival, if one has: so much room is needed to choose it.
+    pub before_last_choice: Option<usize>,
+    after: FormState,
+}
+
+/// What the parts of a form that are not begun need at least, by the number of fields that are filled before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestOfForm {
+    filled: usize,
+    /// Tokens before the last choice of all, if there is one, from the end of each part on.
+    needs: Vec<Option<usize>>,
+}
+
+impl RestOfForm {
+    /// How many tokens must find room where this way is gone and the form filled by others as short: those before the
+    /// last choice of all. `field`: the number of the field that the way ends.
+    pub fn room_for(&self, way: &WayOut, field: usize) -> usize {
+        let rest = field.checked_sub(self.filled).and_then(|at| *self.needs.get(at)?);
+        rest.map_or(way.before_last_choice.unwrap_or_default(), |rest| way.tokens.len() + rest)
+    }
+}
+
+impl FormConstraint {
+    /// Few tokens that end the part here, the same every time; `None` where none were found, or nothing is begun. Only
+    /// where tokens are taken back.
+    pub fn way_out(&self, state: &FormState) -> Option<WayOut> {
+        Work::new(LIMITS).run(|| self.shortest(state)).filter(|_| self.takes_back())
+    }
+
+    /// What the parts after this one need at least; `None` where one of them has no way out.
+    pub fn rest_after(&self, way: &WayOut) -> Option<RestOfForm> {
+        Work::new(LIMITS).run(|| {
+            let (mut at, mut begins, mut last_choice) = (way.after.clone(), Vec::new(), None);
+            let filled = at.filled();
+            while !at.is_over() {
+                let begin = at.written();
+                begins.resize(at.filled() + 1 - filled, begin);
+                let way = self.shortest(&at)?;
+                last_choice = way.before_last_choice.map(|before| begin + before).or(last_choice);
+                at = way.after;
+            }
+            let needs = begins.into_iter().map(|begin| last_choice?.checked_sub(begin)).collect();
+            Some(RestOfForm { filled: filled.saturating_sub(1), needs })
+        })
+    }
+
+    /// How many tokens of the value that is being filled are written: those that have more bytes than what stands
+    /// before it.
+    pub fn tokens_begun(&self, state: &FormState) -> usize {
+        let (mut rest, bytes) = (state.before.rest, |token| self.vocab.piece(token).map_or(0, <[u8]>::len));
+        let is_own = |&token: &TokenId| {
+            let own = bytes(token) > rest;
+            rest = rest.saturating_sub(bytes(token));
+            own
+        };
+        state.tokens.iter().copied().filter(is_own).count()
+    }
+
+    fn shortest(&self, from: &FormState) -> Option<WayOut> {
+        let mut way = WayOut { tokens: Vec::new(), before_last_choice: None, after: from.clone() };
+        while let At::Lead(lead, _) = &way.after.at {
+            let token = lead.get(way.after.tokens.len()).copied()?;
+            self.follow(&mut way, token)?;
+        }
+        let is_left = |at: &FormState| at.is_over() || at.filled() > from.filled();
+        if is_left(&way.after) {
+            return Some(way);
+        }
+        for tokens in self.inside(&way.after) {
+            let mut tried = way.clone();
+            let mut tokens = tokens.into_iter();
+            while let Some(token) = (!is_left(&tried.after)).then(|| tokens.next()).flatten() {
+                if self.follow(&mut tried, token).is_none() {
+                    break;
+                }
+            }
+            if tokens.len() > 0 && !is_left(&tried.after) {
+                continue;
+            }
+            if !is_left(&tried.after)
+                && let Some(end) = self.end_token(&tried.after)
+            {
+                self.follow(&mut tried, end)?;
+            }
+            if is_left(&tried.after) {
+                return Some(tried);
+            }
+        }
+        None
+    }
+
+    /// Goes on by a token of the way.
+    fn follow(&self, way: &mut WayOut, token: TokenId) -> Option<()> {
+        if self.forced_token(&way.after, &mut Scratch::default()) != Some(token) {
+            way.before_last_choice = Some(way.tokens.len());
+        }
+        self.advance(&mut way.after, token)?;
+        way.tokens.push(token);
+        Some(())
+    }
+
+    /// Tokens after which the value that is being filled may end.
+    fn inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
+        match &state.at {
+            At::Rule { rule, at, .. } => {
+                let bytes = rule.shortest_end(at);
+                let spelled = bytes.into_iter().flat_map(|bytes| spellings(&self.vocab, &bytes).collect::<Vec<_>>());
+                Box::new(spelled.chain(once_with(|| completion(rule.constraint(), at, &self.vocab)).flatten()))
+            }
+            At::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
+            At::Held(..) | At::Free(..) => Box::new(once(Vec::new())),
+            At::Lead(..) | At::Over | At::Failed(_) => Box::new(empty()),
+        }
+    }
+
+    /// A token that ends the value here, and is not written.
+    fn end_token(&self, state: &FormState) -> Option<TokenId> {
+        let ends = |&token: &TokenId| {
+            let after = self.step(state, token).map(|step| step.state);
+            after.is_some_and(|after| after.last_token() != LastToken::Written && after.filled() > state.filled())
+        };
+        Self::end_tokens(state).iter().chain(self.vocab.end_of_generation()).copied().find(ends)
+    }
+}
