@@ -130,6 +130,19 @@ pub enum RuntimeError {
         /// Room in the context.
         n_ctx: usize,
     },
+    /// A value of a form that fills the context.
+    #[error(
+        "part {name:?} of the form is not over after {tokens} tokens, and the context has room for {n_ctx}: no short \
+         end of it is known. Bound its repetition, or raise n_ctx"
+    )]
+    FieldTooLong {
+        /// The name of the slot or text.
+        name: String,
+        /// Tokens that are written of it.
+        tokens: usize,
+        /// Room in the context.
+        n_ctx: usize,
+    },
     /// A file cannot be a prefix, or cannot be read or written as one.
     #[error("{path:?} is no prefix that can be used: {what}")]
     Prefix {

@@ -6,7 +6,10 @@ use llama_sampler::{
     Context, ContextOptions, Field, Finish, GenerateOptions, Generated, Model, ModelOptions, RuntimeError, Watch,
 };
 use std::sync::Arc;
-use trie_core::{After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained};
+use trie_core::{
+    After, AnyConstraint, DrawSettings, LogitBias, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained,
+};
+use trie_rules::{AnyRule, Read, Regex};
 use trie_text::{Form, FormConstraint, FormOptions, Part, SlotValues};
 
 const ACTIONS: [&str; 3] = ["REPLY", "REPLY_THREAD", "STOP"];
@@ -186,4 +189,95 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
     let stop = SpanRules::of(trie(&[("x", &tokens[2])]), vocab.len()).unwrap();
     let refused = context.generate_with_chain(&prompt, &Arc::new(stop), chain, &options, &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::NothingSelected), "{refused}");
+}
+
+fn rule(name: &str, pattern: &str) -> Part {
+    Part::Slot { name: name.to_owned(), values: SlotValues::Rule(Arc::new(Regex::new(pattern).unwrap())) }
+}
+
+/// A context of few tokens, and a bias by which the model never ends what may go on.
+fn narrow(n_ctx: u32, wanted: &[&str]) -> (Context, LogitBias) {
+    let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
+    let options = ContextOptions::default().with_n_threads(1).with_precise(true).with_n_ctx(n_ctx);
+    let context = model.context(options).unwrap();
+    let vocab = context.vocab();
+    let ids = (0..vocab.len() as u32).filter_map(TokenId::new);
+    let begins =
+        |token: &TokenId| vocab.piece(*token).is_some_and(|piece| wanted.iter().any(|w| piece == w.as_bytes()));
+    let bias = LogitBias::new(ids.filter(begins).map(|token| (token, 100.0)));
+    (context, bias)
+}
+
+#[test]
+fn slots_that_would_go_on_for_ever_end_where_the_room_does() {
+    let (mut context, bias) = narrow(128, &["ab", "a", "c", "7", "z"]);
+    let parts = [
+        literal("{\"a\": \""),
+        rule("a", "(ab|c)+x?"),
+        literal("\", \"n\": "),
+        rule("n", "-?[0-9]+"),
+        literal(", \"b\": \""),
+        slot("b", &["yes", "no"]),
+        literal("\", \"z\": \""),
+        rule("z", "[a-z]+!"),
+    ];
+    let form = Arc::new(Form::new(parts).unwrap());
+    let pattern =
+        Regex::new("\\{\"a\": \"(ab|c)+x?\", \"n\": -?[0-9]+, \"b\": \"(yes|no)\", \"z\": \"[a-z]+!").unwrap();
+    let prompt = prompt(&context);
+    let ways = [GenerateOptions::default(), sampled(1), sampled(2)];
+    for options in ways.map(|options| options.with_logit_bias(bias.clone())) {
+        let filled = context.fill(&prompt, &form, &options, &mut ()).unwrap();
+        assert_eq!(AnyRule::read(&pattern, filled.text.as_bytes()), Read::Whole, "{}", filled.text);
+        assert_eq!(filled.finish, Finish::Form);
+        assert!(filled.completed && filled.fields[0].completed, "{filled:?}");
+        assert!(filled.fields[0].value.len() > 20, "{filled:?}");
+        assert!(prompt.len() + filled.tokens.len() <= 128 + 8, "{filled:?}");
+        assert_eq!(context.vocab().join(&filled.tokens).unwrap(), filled.text.as_bytes());
+        // Whoever hears of probabilities changes nothing.
+        let heard = context.fill(&prompt, &form, &options.with_logprobs(2).with_trail(true), &mut ()).unwrap();
+        assert_eq!((&heard.tokens, &heard.text), (&filled.tokens, &filled.text));
+        assert_eq!(heard.logprobs.len(), heard.tokens.len());
+    }
+}
+
+#[test]
+fn a_slot_alone_and_a_text_end_where_the_room_does() {
+    let (mut context, bias) = narrow(64, &["ab", "a", "c", "7", "z"]);
+    let prompt = prompt(&context);
+    let options = GenerateOptions::default().with_logit_bias(bias);
+    for (part, pattern) in [
+        (rule("v", "(ab|c)+x?"), "(ab|c)+x?"),
+        (rule("v", "[0-9]+"), "[0-9]+"),
+        (rule("v", "([a-z]{3})+[.]"), "([a-z]{3})+[.]"),
+        (Part::text("v", ["\n"], 500), "[^\n]*"),
+    ] {
+        let filled = context.fill(&prompt, &Arc::new(Form::new([part]).unwrap()), &options, &mut ()).unwrap();
+        assert_eq!(AnyRule::read(&Regex::new(pattern).unwrap(), filled.text.as_bytes()), Read::Whole, "{filled:?}");
+        assert!(filled.completed && filled.text.len() > 20, "{filled:?}");
+    }
+}
+
+#[test]
+fn a_form_with_room_is_filled_as_ever() {
+    let (mut wide, _) = narrow(2048, &[]);
+    let (mut near, _) = narrow(192, &[]);
+    let parts = [literal("\""), rule("a", "[a-z]{1,12}"), literal("\", \""), slot("b", &["yes", "no"]), literal("\"")];
+    let form = Arc::new(Form::new(parts).unwrap());
+    for seed in 0..20 {
+        let (one, other) = (fill(&mut wide, &form, &sampled(seed)), fill(&mut near, &form, &sampled(seed)));
+        assert_eq!((one.tokens, one.stats.sampled_tokens), (other.tokens, other.stats.sampled_tokens));
+        assert!(!one.completed && !other.completed);
+    }
+}
+
+#[test]
+fn a_slot_without_a_way_out_says_what_to_do() {
+    let (mut context, bias) = narrow(64, &["a"]);
+    let form = Arc::new(Form::new([rule("v", "a{2000,}")]).unwrap());
+    let options = GenerateOptions::default().with_logit_bias(bias);
+    let prompt = prompt(&context);
+    let error = context.fill(&prompt, &form, &options, &mut ()).unwrap_err();
+    assert!(matches!(&error, RuntimeError::FieldTooLong { name, n_ctx: 64, .. } if name == "v"), "{error}");
+    assert!(error.to_string().contains("n_ctx"), "{error}");
 }

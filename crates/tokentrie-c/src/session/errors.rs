@@ -52,6 +52,7 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
         | RuntimeError::Context { .. }
         | RuntimeError::EmptyPrompt
         | RuntimeError::ContextFull { .. }
+        | RuntimeError::FieldTooLong { .. }
         | RuntimeError::Restore { .. }
         | RuntimeError::FixedPrefix
         | RuntimeError::ValueTooLong { .. }

@@ -118,7 +118,9 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
-        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
+        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } | RuntimeError::FieldTooLong { .. } => {
+            Class::Context
+        }
         RuntimeError::Closed
         | RuntimeError::Forked
         | RuntimeError::Failed { .. }

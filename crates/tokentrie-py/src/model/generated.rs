@@ -52,6 +52,13 @@ pub(crate) struct Generated {
     /// constraints.
     #[pyo3(get)]
     canonical: bool,
+    /// bool: whether a value of a form was ended by few tokens that the model did not choose, because the room of the
+    /// context ran out; `completed_fields` says which.
+    #[pyo3(get)]
+    completed: bool,
+    /// list[str]: the names of the slots and texts of a form that were ended so.
+    #[pyo3(get)]
+    completed_fields: Vec<String>,
     /// list[TokenLogprob]: how probable each of `tokens` was; empty unless `logprobs` was given.
     #[pyo3(get)]
     logprobs: Vec<TokenLogprob>,
@@ -126,6 +133,7 @@ impl Generated {
             fields,
             partial_token,
             canonical,
+            completed,
             logprobs,
             finish,
             stats,
@@ -137,6 +145,7 @@ impl Generated {
             Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
             Meaning::Form(values) => (None, values, None, Vec::new()),
         };
+        let completed_fields = fields.iter().filter(|field| field.completed).map(|field| field.name.clone()).collect();
         let scored = fields.into_iter().filter_map(|field| Some((field.name, field.probabilities?)));
         Self {
             text,
@@ -149,6 +158,8 @@ impl Generated {
             values,
             probabilities: scored.collect(),
             canonical,
+            completed,
+            completed_fields,
             logprobs: logprobs.into_iter().map(TokenLogprob::from).collect(),
             receipt,
             finish: finish.name().to_owned(),
@@ -346,6 +357,8 @@ pickled!(Generated {
     values,
     probabilities,
     canonical,
+    completed,
+    completed_fields,
     logprobs,
     receipt,
     finish,

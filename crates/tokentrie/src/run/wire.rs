@@ -11,10 +11,24 @@ use trie_text::ValueSet;
 #[must_use]
 pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], receipt: Option<&Receipt>) -> String {
     let Generated {
-        tokens, text, leaf, leaves, fields, value, partial_token, canonical, logprobs, finish, stats, ..
+        tokens,
+        text,
+        leaf,
+        leaves,
+        fields,
+        value,
+        partial_token,
+        canonical,
+        completed,
+        logprobs,
+        finish,
+        stats,
+        ..
     } = generated;
     let values: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
+    let completed_fields: Vec<&str> =
+        fields.iter().filter(|field| field.completed).map(|field| field.name.as_str()).collect();
     let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
     json!({
         "text": text,
@@ -27,6 +41,8 @@ pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], 
         "probabilities": scored.collect::<Map<_, _>>(),
         "partial_token": partial_token,
         "canonical": canonical,
+        "completed": completed,
+        "completed_fields": completed_fields,
         "logprobs": self::logprobs(logprobs),
         "receipt": receipt,
         "warnings": warnings,

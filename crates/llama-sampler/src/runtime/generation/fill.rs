@@ -1,6 +1,7 @@
 //! Filling a form, as a task: its constraint is walked as any other, and tokens that say more than a part holds are
 //! taken back.
 
+use super::deadline::Deadline;
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::likely::Likely;
 use super::trail::Trail;
@@ -15,7 +16,7 @@ use trie_core::{
     After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
     SamplerOptions, Scoring, Scratch, SpanError, SpanRules, SpanState, TokenId, Want,
 };
-use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToken, Listing, SlotSet, Vocab};
+use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToken, Listing, Part, SlotSet, Vocab};
 
 /// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
 /// as the model would write it. Elsewhere it is walked as any constraint.
@@ -42,6 +43,7 @@ pub(super) struct Filler<W> {
     /// Of every token that was taken, and which of them stay.
     trail: Option<(Trail, KeptTokens)>,
     asking: Asking,
+    deadline: Deadline,
     scratch: Scratch,
 }
 
@@ -80,6 +82,8 @@ impl<W: Watch> Filler<W> {
         };
         let rules = FormConstraint::filled(Arc::clone(form), &generation.vocab, listed)?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
+        let literals = (0..form.parts().len()).map(|part| form.literal(part).len()).sum();
+        let deadline = Deadline::new(generation.host.room, literals);
         Ok(Self {
             at: rules.start(),
             rules,
@@ -91,13 +95,14 @@ impl<W: Watch> Filler<W> {
             scores: BTreeMap::new(),
             trail: options.trail.then(Default::default),
             asking: Asking::Nothing,
+            deadline,
             scratch: Scratch::default(),
         })
     }
 
     /// What was filled; what there is, where it was stopped.
     pub(super) fn finish(self, stopped: bool) -> Result<(Generated, W), RuntimeError> {
-        let Self { at, mut generation, chooser, mut scores, trail, .. } = self;
+        let Self { at, mut generation, chooser, mut scores, trail, deadline, .. } = self;
         let filled = at.position();
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
@@ -111,8 +116,10 @@ impl<W: Watch> Filler<W> {
             index: field.index,
             probabilities: scores.remove(&number),
             tokens: field.tokens.clone(),
+            completed: deadline.has_completed(number),
         };
         let fields: Vec<Field> = filled.fields().into_iter().enumerate().map(field).collect();
+        let completed = fields.iter().any(|field| field.completed);
         let leaves: Vec<Leaf> = filled.fields().into_iter().map(trie_text::FilledField::leaf).collect();
         let leaf = if stopped { None } else { leaves.last().cloned() };
         let value = (!stopped).then(|| text.clone());
@@ -128,6 +135,7 @@ impl<W: Watch> Filler<W> {
             value_tokens: 0,
             partial_token,
             canonical,
+            completed,
             logprobs,
             trail,
             finish,
@@ -152,17 +160,33 @@ impl<W: Watch> Filler<W> {
     fn step(&mut self) -> Result<(), RuntimeError> {
         let at = self.at.position();
         let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled());
-        if let Some(token) = self.rules.forced(&self.at, &mut self.scratch) {
+        let (way, forced) = (self.deadline.next(), self.rules.forced(&self.at, &mut self.scratch));
+        self.carried.take_if(|_| way.is_some());
+        if let Some(token) = way.filter(|&way| forced != Some(way) && !self.generation.is_watched()) {
+            self.follow(token, depth)?;
+        } else if let Some(token) = forced.filter(|_| way.is_none() || way == forced) {
+            self.deadline.follow();
             self.advance(token)?;
             if !before_part {
                 self.chooser(field)?.skip();
             }
             self.write_forced(token, depth);
         } else if let Some(token) = self.carried.take().filter(|&token| self.goes_on(token)) {
+            self.check_in_time(token);
+            if self.deadline.next().is_some() {
+                return self.step();
+            }
             self.chosen(token, depth)?;
         } else if self.rules.allowed(&self.at, &mut self.scratch) == Allowed::Nothing {
             return Err(self.nothing());
         } else {
+            if way.is_none() {
+                let form = self.rules.constraint(&self.at);
+                self.deadline.look(form, self.at.position(), self.generation.room_left());
+            }
+            if self.generation.text.len() > self.generation.host.room {
+                self.check_begun()?;
+            }
             self.generation.ask();
             self.asking = Asking::Token;
             return Ok(());
@@ -182,6 +206,27 @@ impl<W: Watch> Filler<W> {
         Ok(())
     }
 
+    /// Writes a token that ends the value in time, whatever the model says.
+    fn follow(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+        self.deadline.follow();
+        self.advance(token)?;
+        if self.at.position().last_token() == LastToken::Written {
+            self.generation.write_forced(token, depth);
+        }
+        Ok(())
+    }
+
+    /// Looks whether the form can still end in time after this token; else the value ends by others.
+    fn check_in_time(&mut self, token: TokenId) {
+        if !self.deadline.is_near() {
+            return;
+        }
+        if let Some(step) = self.rules.step(&self.at, token) {
+            let (form, at) = (self.rules.constraint(&self.at), self.at.position());
+            self.deadline.check(form, at, step.state.position(), self.generation.room_left());
+        }
+    }
+
     /// Takes back what says more than a part holds, and tells of what stays.
     fn settle(&mut self) {
         let written = self.at.position().written();
@@ -197,7 +242,7 @@ impl<W: Watch> Filler<W> {
         step.is_some_and(|step| step.state.position().last_token() != LastToken::Ended)
     }
 
-    /// The model's choice for the field that is filled now. Nothing is written.
+    /// The model's choice for the field that is filled now, or what ends its value in time. Nothing is written.
     fn choose_token(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         self.chooser(self.at.position().filled())?;
         let allowed = self.rules.allowed(&self.at, &mut self.scratch);
@@ -206,12 +251,16 @@ impl<W: Watch> Filler<W> {
         if let Some((trail, _)) = &mut self.trail {
             trail.consider(row, &allowed, &self.generation.vocab);
         }
+        if let Some(token) = self.deadline.next() {
+            return Ok(token);
+        }
         let started = Instant::now();
         self.chooser.1.wrote_all(self.generation.tokens());
         let row = row.get(..self.rules.n_vocab()).ok_or(RuntimeError::NoLogits)?;
         let token = self.chooser.1.choose(row, allowed).ok_or(RuntimeError::NothingSelected)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-        Ok(token)
+        self.check_in_time(token);
+        Ok(self.deadline.next().unwrap_or(token))
     }
 
     fn write_forced(&mut self, token: TokenId, depth: usize) {
@@ -239,6 +288,16 @@ impl<W: Watch> Filler<W> {
         match problem.downcast_ref::<FormError>() {
             Some(error) => error.clone().into(),
             None => SamplerError::from(SpanError::Problem { path: String::new(), depth: at.depth(), problem }).into(),
+        }
+    }
+
+    /// That the context is not full inside a value.
+    fn check_begun(&self) -> Result<(), RuntimeError> {
+        let (form, at, n_ctx) = (self.rules.constraint(&self.at), self.at.position(), self.generation.host.room);
+        let name = form.form().parts().iter().filter_map(Part::name).nth(at.filled());
+        match (name, form.tokens_begun(at)) {
+            (None, _) | (_, 0) => Ok(()),
+            (Some(name), tokens) => Err(RuntimeError::FieldTooLong { name: name.to_owned(), tokens, n_ctx }),
         }
     }
 
@@ -339,7 +398,12 @@ impl<W: Watch> Job for Filler<W> {
         let token = self.choose_token(bias.of(row))?;
         self.generation.bias = bias;
         self.asking = Asking::Nothing;
+        let completes = self.deadline.next().is_some();
         self.chosen(token, depth)?;
+        if completes {
+            self.deadline.follow();
+            self.carried = None;
+        }
         self.settle();
         Ok(())
     }

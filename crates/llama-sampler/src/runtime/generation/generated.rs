@@ -171,13 +171,15 @@ pub struct Field {
     pub probabilities: Option<Vec<f64>>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
+    /// Whether it was ended by few tokens that the model did not choose, because the room of the context ran out.
+    pub completed: bool,
 }
 
 impl Field {
     /// What a walk filled, if it was a part of a form; without probabilities.
     pub(super) fn of(leaf: &Leaf) -> Option<Self> {
         let (name, value) = (leaf.field.clone()?, leaf.name.clone()?);
-        Some(Self { name, value, index: None, probabilities: None, tokens: leaf.tokens.clone() })
+        Some(Self { name, value, index: None, probabilities: None, tokens: leaf.tokens.clone(), completed: false })
     }
 }
 
@@ -231,6 +233,9 @@ pub struct Generated {
     /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
+    /// Whether one of the fields was ended by few tokens that the model did not choose, because the room of the context
+    /// ran out: see [`Field::completed`].
+    pub completed: bool,
     /// How probable each of the tokens was; empty unless that was asked for.
     pub logprobs: Vec<TokenLogprob>,
     /// What each token was chosen among, one that only ended the output included; empty unless that was asked for.

@@ -3,6 +3,7 @@
 mod bias;
 mod chain;
 mod chooser;
+mod deadline;
 mod fill;
 mod generate;
 mod generated;
@@ -222,6 +223,16 @@ impl<W: Watch> Generation<W> {
         if let Some(likely) = &mut self.likely {
             likely.take_back(n);
         }
+    }
+
+    /// Tokens that can be added before the last row is asked for.
+    fn room_left(&self) -> usize {
+        self.host.room.saturating_sub(self.text.len())
+    }
+
+    /// Whether somebody hears how probable tokens are.
+    fn is_watched(&self) -> bool {
+        self.likely.is_some() || self.trail.is_some() || self.watch.wants_steps() && self.watch.wants_shares()
     }
 
     /// Whether no token can be added after the next.

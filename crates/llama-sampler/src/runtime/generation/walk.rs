@@ -100,6 +100,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             value_tokens,
             partial_token,
             canonical,
+            completed: false,
             logprobs,
             trail,
             finish,
