@@ -127,7 +127,7 @@ def test_text_ends_in_time(model: Model) -> None:
 
 def test_what_cannot_end_says_so(model: Model) -> None:
     form = Form("x", Slot("far", Regex("a{3000,}")))
-    with pytest.raises(ContextError, match='"far".*n_ctx'):
+    with pytest.raises(ContextError, match=r'"far".*n_ctx'):
         model.generate(PROMPT, form)
 
 
