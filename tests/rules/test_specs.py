@@ -380,6 +380,7 @@ def test_names_and_files_are_what_the_caller_says(tmp_path: Path) -> None:
         Sampler(8, {"name": "x"})
 
 
+@pytest.mark.model
 def test_replies_take_the_template_that_the_caller_gives() -> None:
     tiny = model()
     template = tiny.chat_format.template
