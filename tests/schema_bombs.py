@@ -3,13 +3,17 @@ on its input, one JSON object a line, and says what became of each."""
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+import tokentrie
 
 Schema = dict[str, Any]
 
@@ -217,20 +221,21 @@ def mixed(draw: random.Random) -> Schema:
     return whole
 
 
+@functools.cache
+def model() -> tokentrie.Model:
+    """One model for all tries: the threads of one that is dropped keep their addresses for a while."""
+    return tokentrie.Model()
+
+
 def tried(kind: str, schema: Any) -> Schema:
-    """What becomes of a schema, in this process."""
-    import warnings
-
-    import tokentrie
-
-    warnings.simplefilter("ignore")
-    model = tokentrie.Model()
+    """The outcome of reading a schema in this process."""
+    chat_format, vocab = model().chat_format, model().vocab
     began = time.process_time()
     said, error = "held", ""
     try:
         if kind == "tool":
             tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-            model.chat_format.constraint(tools, model.vocab, tool_choice="required")
+            chat_format.constraint(tools, vocab, tool_choice="required")
         else:
             tokentrie.JsonSchema(schema)
     except tokentrie.TokenTrieError as refused:
@@ -240,6 +245,7 @@ def tried(kind: str, schema: Any) -> Schema:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
     for line in sys.stdin:
         asked = json.loads(line)

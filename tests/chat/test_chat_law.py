@@ -147,11 +147,21 @@ def likely_closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]
     return [text.encode() for text in [form.analysis.reasoning.end, *found] if text]
 
 
+@functools.lru_cache(2)
+def control_tokens(vocab: Vocab) -> dict[bytes, int]:
+    return {vocab[token]: token for token in vocab.control}
+
+
 def spelled(vocab: Vocab, text: bytes) -> list[int]:
-    """A text in the longest tokens."""
+    """A text in the longest tokens, and its markers in control tokens: no other end a thought where it has them."""
     tokens: list[int] = []
+    control = control_tokens(vocab)
     while text:
-        token = int(vocab.prefix_tokens(text)[-1])
+        token = max(
+            (control[name] for name in control if text.startswith(name)), key=lambda one: len(vocab[one]), default=-1
+        )
+        if token < 0:
+            token = int(vocab.prefix_tokens(text)[-1])
         tokens.append(token)
         text = text[len(vocab[token]) :]
     return tokens
@@ -241,7 +251,8 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         if "is read otherwise" not in str(error):
             raise
         return None  # A tool that is named as what the format writes before content.
-    sampler = Sampler(vocab, constraint)
+    # After a required call a reply may end: by these tokens, where each token of the row would compete otherwise.
+    sampler = Sampler(vocab, constraint, end_tokens=vocab.eog if choice != "auto" else None)
     row, sound = weights(vocab), noise(len(vocab))
     drawn = np.empty_like(row)
     said: list[int] = []
@@ -288,9 +299,8 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         if token in vocab.eog:
             break
         said.append(token)
-    text = b"".join(vocab[token] for token in said)
     is_cut = len(said) >= MOST_TOKENS
-    message = form.parse(text, tools, generation_prompt=turn, tool_choice=choice, partial=is_cut)
+    message = form.parse(said, tools, generation_prompt=turn, tool_choice=choice, partial=is_cut)
     if is_cut:
         # Many calls, and keys that a schema does not name, end only by chance.
         is_long = choice == "auto" or len(message.tool_calls) > 3 or any(map(has_open_object, tools))

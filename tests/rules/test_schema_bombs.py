@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,10 +35,19 @@ class Child:
     """A process that may take so much memory, and tries one schema after the other."""
 
     def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
         program = [sys.executable, str(Path(schema_bombs.__file__)), str(MEMORY)]
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
-            program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
         )
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
 
     def tries(self, kind: str, schema: Schema) -> Schema:
         assert self.process.stdin is not None
@@ -45,7 +55,13 @@ class Child:
         self.process.stdin.write(json.dumps({"kind": kind, "schema": schema}) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
-        assert answer, f"the process ended: {self.process.wait(60)}; {kind}: {json.dumps(schema)[:300]}"
+        if not answer:
+            status = self.process.wait(60)
+            self.errors.seek(0)
+            said = self.errors.read()[-1000:]
+            self.stop()
+            self.start()  # The next test has a process again.
+            pytest.fail(f"the process ended: {status}; {kind}: {json.dumps(schema)[:300]}\n{said}")
         found: Schema = json.loads(answer)
         assert found["seconds"] < SECONDS, (kind, found, json.dumps(schema)[:300])
         if found["said"] == "refused":
@@ -56,9 +72,8 @@ class Child:
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
     child = Child()
-    with child.process:
-        yield child
-        child.process.kill()
+    yield child
+    child.stop()
 
 
 def pointed(schema: Any, pointer: str) -> Any:

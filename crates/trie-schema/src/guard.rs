@@ -17,6 +17,9 @@ pub(crate) fn caught_apart<T: Send + 'static>(run: impl FnOnce() -> Result<T> + 
 
 /// An error text without the traces that follow it.
 pub(crate) fn said(text: &str) -> String {
+    if text.contains("grammar.symbols.len()") {
+        return "too many symbols: a grammar has at most 65,525 of them".into();
+    }
     let text = text.split("\n<").next().unwrap_or_default().trim();
     text.chars().take(2000).collect()
 }

@@ -7,7 +7,7 @@ use crate::chat::parser::ChatParser;
 use crate::chat::template::ChatTemplate;
 use crate::chat::tools::Tools;
 use crate::convert::gil::{apart, asked, locked, released};
-use crate::convert::ids::{shown, type_name};
+use crate::convert::ids::{self, shown, type_name};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result, warn};
 use crate::vocab::Vocab;
@@ -16,14 +16,14 @@ use chat_format::{ConstraintOptions, FormatError, ParserOptions, ReasoningFormat
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, ToolsIn, control_texts, template_or_chatml};
-use trie_core::AnyConstraint;
-use trie_core::work::Limits;
+use trie_core::work::{Limits, spend};
+use trie_core::{AnyConstraint, TokenId};
 
 /// What was warned of is kept up to so many warnings.
 const MOST_TOLD: usize = 10_000;
@@ -117,12 +117,46 @@ impl ChatFormat {
     /// # Errors
     /// As `parse`.
     pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: &ParserOptions, partial: bool) -> Result<Message> {
-        let (py, text) = (text.py(), text_bytes("text", text)?);
+        let py = text.py();
+        if let Some((format, tokens)) = self.reply_tokens(text)? {
+            return asked(py, Limits::NONE, || {
+                let mut parser = format.parser(options)?;
+                for token in tokens {
+                    spend(1).map_err(|over| Class::Base.error(over.to_string()))?;
+                    format.push(&mut parser, token);
+                }
+                Ok(parser.finish(partial).1.into())
+            })?;
+        }
+        let text = text_bytes("text", text)?;
         asked(py, Limits::NONE, || {
             let mut parser = self.core.parser(options)?;
             parser.push_long(&text).map_err(|over| Class::Base.error(over.to_string()))?;
             Ok(parser.finish(partial).1.into())
         })?
+    }
+
+    /// The tokens of a reply up to the one that ends it, with the format over its vocabulary; `None` for a text.
+    ///
+    /// # Errors
+    /// Token ids where the format has no vocabulary, or that it does not have.
+    fn reply_tokens(&self, reply: &Bound<'_, PyAny>) -> Result<Option<(Arc<ModelFormat>, Vec<TokenId>)>> {
+        let py = reply.py();
+        if reply.is_instance_of::<PyString>() || reply.is_instance_of::<PyBytes>() || reply.try_iter().is_err() {
+            return Ok(None);
+        }
+        let mut tokens = ids::tokens(reply, "text, ")?;
+        let Some(vocab) = &self.vocab else {
+            let why = "this format has no vocabulary: give ChatFormat one, or give the text";
+            return Err(Class::Option.error(format!("a reply in tokens is not supported: {why}")));
+        };
+        let vocab = vocab.get().core();
+        if let Some(at) = tokens.iter().position(|token| token.index() >= vocab.len()) {
+            return Err(ids::outside_vocabulary(0, at, tokens[at], vocab.len()));
+        }
+        let end = tokens.iter().position(|&token| vocab.is_end_of_generation(token));
+        tokens.truncate(end.unwrap_or(tokens.len()));
+        Ok(Some((self.over_vocab(py, vocab)?, tokens)))
     }
 
     /// What was made for a vocabulary before is kept.
@@ -471,7 +505,9 @@ impl ChatFormat {
     /// The message that a whole reply is. What fits nothing is content: never an error.
     ///
     /// Args:
-    ///     text: str or bytes.
+    ///     text: str, bytes, or the token ids of the reply, where the format has a vocabulary: up to the first that
+    ///         ends generation. Where a marker of reasoning is a control token, text that spells it is text then, as
+    ///         it is for `constraint`.
     ///     tools: the tools that may be called, which type arguments without types of their own. None takes calls of
     ///         any name, an empty list none.
     ///     generation_prompt: what of the prompt begins the reply's turn; None is what the template writes there.
@@ -486,8 +522,10 @@ impl ChatFormat {
     ///     Message.
     ///
     /// Raises:
-    ///     OptionError: an argument has no such value, or a tool is none.
-    ///     TypeError: the text is neither str nor bytes.
+    ///     OptionError: an argument has no such value, a tool is none, or token ids are given and the format has no
+    ///         vocabulary.
+    ///     VocabularyError: the vocabulary has no such token.
+    ///     TypeError: the text is neither str nor bytes nor token ids.
     ///
     /// Example:
     ///     >>> format = tokentrie.Model().chat_format

@@ -5,7 +5,9 @@ use super::prompt::ChatPrompt;
 use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, TemplateError};
+use chat_format::{
+    ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Event, FormatError, Parser, ParserOptions, TemplateError,
+};
 #[cfg(feature = "llama")]
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -89,16 +91,26 @@ impl ModelFormat {
         &self.format
     }
 
-    /// The control tokens that may stand in replies.
-    #[cfg(feature = "llama")]
-    pub(crate) fn control(&self) -> &ControlTokens {
-        &self.control
-    }
-
     /// The vocabulary.
     #[must_use]
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
+    }
+
+    /// A parser of a reply that comes in tokens, by [`ModelFormat::push`].
+    ///
+    /// # Errors
+    /// As [`ChatFormat::parser`].
+    pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
+        let mut options = options.clone();
+        options.control = self.control.clone();
+        self.format.parser(&options)
+    }
+
+    /// Reads a token of a reply: the events that became certain with it.
+    pub fn push(&self, parser: &mut Parser, token: TokenId) -> Vec<Event> {
+        let is_control = self.vocab.control().binary_search(&token).is_ok();
+        parser.push_token(self.vocab.piece(token).unwrap_or_default(), is_control)
     }
 
     /// A reply of at most so many tokens of reasoning. What was made before is kept.

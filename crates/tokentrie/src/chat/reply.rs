@@ -65,8 +65,7 @@ impl ReplyOptions {
         options.tools = Some(self.tools.clone());
         options.tool_choice = self.choice.clone();
         options.prompt = Some(prompt.turn.clone());
-        options.control = format.control().clone();
-        format.format().parser(&options)
+        format.parser(&options)
     }
 }
 

@@ -15,8 +15,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long a thread waits for more work, and how many may.
 const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 const MOST_IDLE: usize = 4;
-/// Memory is used only as far as it is needed.
-const STACK: usize = 256 << 20;
+/// Memory is used only as far as it is needed; its addresses count where a process may have few of them.
+const STACK: usize = 64 << 20;
 
 /// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
 /// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn threads_that_end_while_they_are_left_do_no_harm() {
         for _ in 0..300 {
-            let thread = Builder::new().stack_size(256 << 20).spawn(|| {});
+            let thread = Builder::new().stack_size(STACK).spawn(|| {});
             leave(thread.unwrap());
             assert_eq!(apart(|| 7), Ok(7));
         }
