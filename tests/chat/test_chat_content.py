@@ -123,29 +123,24 @@ class TestHeld:
 
     @pytest.mark.parametrize("seed", range(4))
     def test_a_value_that_is_whole_at_the_limit_is_whole(self, model: Model, seed: int) -> None:
-        draw = Sampling.sampled(temperature=1.0, seed=seed)
+        draw: dict[str, Any] = {"mode": "sampled", "temperature": 1.0, "seed": seed, "enable_thinking": False}
         choices: list[Any] = [["yes", "no"], ["a red one", "a blue one"], Regex("[a-f]{5}"), {"enum": [True, "x y"]}]
         for given in choices:
             constraint = JsonSchema(given) if isinstance(given, dict) else given
-            whole = chat(model, ASK, constraint=constraint, sampling=draw, enable_thinking=False)
+            whole = chat(model, ASK, constraint=constraint, **draw)
             assert whole.stats is not None
-            # All but the token that ends the turn.
-            limit = whole.stats.tokens - 1
-            at_limit = chat(
-                model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=max(limit, 1)
-            )
+            limit = whole.stats.tokens
+            at_limit = chat(model, ASK, constraint=constraint, max_tokens=limit, **draw)
             assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "stop", whole.parsed)
             if limit > 1:
-                cut = chat(
-                    model, ASK, constraint=constraint, sampling=draw, enable_thinking=False, max_tokens=limit - 1
-                )
+                cut = chat(model, ASK, constraint=constraint, max_tokens=limit - 1, on_invalid="none", **draw)
                 assert (cut.finish, cut.parsed) == ("length", None)
 
     def test_nothing_stands_before_content_where_the_prompt_closed_the_thought(self, model: Model) -> None:
         rule = JsonSchema({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
         for seed in range(6):
-            draw = Sampling.sampled(temperature=1.5, seed=seed)
-            message = chat(model, ASK, constraint=rule, sampling=draw, enable_thinking=False, max_tokens=120)
+            draw: dict[str, Any] = {"mode": "sampled", "temperature": 1.5, "seed": seed, "enable_thinking": False}
+            message = chat(model, ASK, constraint=rule, max_tokens=120, on_invalid="none", **draw)
             assert message.stats is not None
             assert message.stats.reasoning_tokens == 0
             assert message.reasoning == ""

@@ -342,7 +342,7 @@ class TestGenerate:
             args = [part for name, text in rest.items() for part in (name.encode(), text)]
             command = [sys.executable.encode(), b"-m", b"tokentrie.cli", b"generate", *args]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-            Result(done.returncode, done.stdout, done.stderr).fails(1)
+            Result(done.returncode, done.stdout, done.stderr).fails(2, "UTF-8")
 
 
 class TestInspect:

@@ -228,7 +228,7 @@ def test_urgent_calls_go_first() -> None:
     with tokentrie.Model(slots=2, n_ctx=1024) as model, ThreadPoolExecutor(4) as pool:
 
         def call(name: str, tokens: int, priority: int) -> None:
-            model.generate(f"{name} ", Regex(r"[ab]{4000}"), max_tokens=tokens, priority=priority)
+            model.generate(f"{name} ", Regex(r"[ab]{4000}"), max_tokens=tokens, priority=priority, on_invalid="none")
             done.append(name)
 
         def sent(name: str, tokens: int, priority: int, waits: int) -> Future[None]:
@@ -359,7 +359,7 @@ def test_several_replies_to_one_chat(slots: int) -> None:
         return path
 
     messages = [{"role": "user", "content": "please delete the file a.txt"}]
-    sampled = {"mode": "sampled", "temperature": 0.7, "max_tokens": 40}
+    sampled = {"mode": "sampled", "temperature": 0.7, "max_tokens": 40, "on_invalid": "none"}
     with tokentrie.Model(n_ctx=1024, n_threads=1, slots=slots, batching="fixed") as model:
         for options in ({"tools": [erase], "tool_choice": "required"}, {"constraint": tokentrie.Integer(0, 999)}):
             alone = [model.chat(messages, seed=7 + nth, **options, **sampled) for nth in range(5)]

@@ -217,7 +217,7 @@ def test_rejected(model: Model, wrong: dict[str, Any], error: type[Exception], s
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"n_ctx": 0}, {"n_ctx": 10**9}, {"n_threads": 0}, {"n_threads": 10**6}, {"n_gpu_layers": -1}]
+    "wrong", [{"n_ctx": 0}, {"n_ctx": 10**9}, {"n_threads": 0}, {"n_threads": 10**6}, {"n_gpu_layers": -2}]
 )
 def test_numbers_out_of_range(wrong: dict[str, int], tiny_path: Path) -> None:
     (name, value), *_ = wrong.items()

@@ -423,7 +423,7 @@ def test_a_rule_without_end_is_bounded(vocab: Vocab) -> None:
             return False
 
     with Model() as model:
-        out = model.generate("x", Counts(), max_tokens=20)
+        out = model.generate("x", Counts(), max_tokens=20, on_invalid="none")
     assert (out.finish, out.value, len(out.tokens)) == ("max_tokens", None, 20)
     with pytest.raises(RuleError, match="more than 262144 states"):
         Counts().matches("a" * (1 << 20))
@@ -551,7 +551,7 @@ def test_generation_gives_whole_texts(model: Model, mode: Any, skip_ahead: bool)
 @pytest.mark.model
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     rule = Regex('\\{"location": "Berlin", "unit": "[a-z]+"\\}')
-    ahead = model.generate("JSON:\n", rule, max_tokens=60)
+    ahead = model.generate("JSON:\n", rule, max_tokens=60, on_invalid="none")
     literal = '{"location": "Berlin", "unit":'
     # The tokens of the text with the prompt, from where the prompt was healed on.
     canonical = model.vocab.tokenize("JSON:\n" + literal)[-len(model.vocab.tokenize(literal)) :]

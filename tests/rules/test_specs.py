@@ -428,8 +428,10 @@ def test_what_is_no_data_says_so() -> None:
 def test_payloads_and_specs_are_told_apart() -> None:
     payload = {"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [65]}]}], "name": "mine"}
     assert Sampler(128, payload).allowed().tolist() == [65]
-    with pytest.raises(PayloadError):
+    with pytest.raises(OptionError, match='got one with "descriptor"'):
         Sampler(128, {"descriptor": []})
+    with pytest.raises(PayloadError, match=r"descriptors\[0\].*path"):
+        Sampler(128, {"descriptors": [{}]})
     with pytest.raises(OptionError, match="several"):
         Sampler(128, {"regex": "a", "any": {}})
     assert constraint(json.dumps(payload)).kind == "payload"

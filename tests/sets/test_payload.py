@@ -27,9 +27,6 @@ REJECTED = {
     "empty": ("", "line 1, column 0"),
     "not JSON": ("{", "line 1, column 1"),
     "second line": ('{"modelId": "m",\n  "descriptors": oops}', "line 2, column 1[0-9]"),
-    "array at the top": ("[]", "line 1"),
-    "null": ("null", "line 1"),
-    "no descriptors": ('{"modelId":"m"}', "descriptors"),
     "no path": ('{"descriptors":[{"leaves":[]}]}', r"descriptors\[0\].*path"),
     "no leaves": ('{"descriptors":[{"path":"a"}]}', r"descriptors\[0\].*leaves"),
     "no name": ('{"descriptors":[{"path":"a","leaves":[{"tokens":[1]}]}]}', r"leaves\[0\].*name"),
@@ -51,6 +48,13 @@ REJECTED = {
     "deeply nested": ('{"other":' + "[" * 100_000, "line 1"),
 }
 
+# No payload, and no other constraint that a text or a dictionary may be.
+NO_SPEC = {
+    "[]": ("line 1", "must be an object, not an array of 0"),
+    "null": ("line 1", "must be an object, not null"),
+    '{"modelId":"m"}': ("descriptors", 'unknown kind of spec: .* got one with "modelId"'),
+}
+
 ENTRANCES: dict[str, Callable[[Any], object]] = {
     "sampler": lambda text: Sampler(10, text),
     "session": lambda text: TrieCache().sampler(10, text),
@@ -66,6 +70,15 @@ def test_rejected(text: str, says: str, entrance: Callable[[Any], object]) -> No
             entrance(form)
         assert isinstance(caught.value, ValueError)
         assert isinstance(caught.value, TokenTrieError)
+
+
+@pytest.mark.parametrize(("text", "says"), NO_SPEC.items(), ids=NO_SPEC)
+def test_no_payload_and_no_other_constraint(text: str, says: tuple[str, str]) -> None:
+    for form in (text, text.encode()):
+        for name, entrance in ENTRANCES.items():
+            error, match = (PayloadError, says[0]) if name == "trie" else (OptionError, says[1])
+            with pytest.raises(error, match=match):
+                entrance(form)
 
 
 def test_unknown_fields_are_ignored() -> None:

@@ -281,7 +281,8 @@ impl ChatFormat {
     }
 
     /// What may stand before the content of a reply without calls: reasoning and markers; `None` where nothing may, and
-    /// content begins at once. A value of it ends wherever content may begin; `prompt` as in [`ConstraintOptions::prompt`].
+    /// content begins at once. A value of it ends wherever content may begin; `prompt` as in
+    /// [`ConstraintOptions::prompt`].
     ///
     /// # Errors
     /// A vocabulary that cannot spell it.

@@ -127,18 +127,27 @@ impl<'py> Iterator for Items<'py> {
     }
 }
 
-/// Loads numpy, which this module loads when it needs it: that runs Python code for long, once.
+/// Loads numpy, which this module loads when it needs it.
 ///
 /// # Errors
 /// It is not installed.
 pub(crate) fn load_numpy(py: Python<'_>) -> PyResult<()> {
     static LOADED: PyOnceLock<()> = PyOnceLock::new();
     if LOADED.get(py).is_none() {
-        let import = py.import("builtins")?.getattr("__import__")?;
-        called(&import, &("numpy",).into_pyobject(py)?, None)?;
+        module(py, "numpy")?;
         let _ = LOADED.set(py, ());
     }
     Ok(())
+}
+
+/// A module of Python; to load one for the first time runs Python code for long.
+///
+/// # Errors
+/// Those of importing it.
+pub(crate) fn module<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    // Another thread may be about to load it, which this waits for.
+    let import = py.import("importlib")?.getattr("import_module")?;
+    called(&import, &(name,).into_pyobject(py)?, None)
 }
 
 /// Calls something that may run Python code for long.

@@ -542,7 +542,7 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     match error:
         case tokentrie.OptionError():
             return USAGE, str(error)
-        case UnicodeEncodeError() if (place := _undecoded(args)) is not None:
+        case Exception() if "surrogate" in str(error) and (place := _undecoded(args)):
             return USAGE, place
         case tokentrie.TokenTrieError() | UnicodeError():
             return getattr(error, "exit_code", RUNTIME), str(error)

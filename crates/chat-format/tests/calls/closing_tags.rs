@@ -1,4 +1,5 @@
-//! Values between tags that hold what ends a value: what a template renders is read as what it was made of, and allowed.
+//! Values between tags that hold what ends a value: what a template renders is read as what it was made of, and
+//! allowed.
 
 use crate::support::random::Random;
 use chat_format::{
@@ -12,13 +13,13 @@ use trie_rules::{Spelling, TokenBytes};
 /// Arguments between tags: on lines of their own, in one line, with a tag of its own for the value.
 const WRITTEN: [(&str, &str); 3] = [
     (
-        "<tool_call>\\n<function={{ c.function.name }}>\\n{% for k, v in c.function.arguments.items() %}<parameter={{ k \
-         }}>\\n{{ v }}\\n</parameter>\\n{% endfor %}</function>\\n</tool_call>",
+        "<tool_call>\\n<function={{ c.function.name }}>\\n{% for k, v in c.function.arguments.items() \
+         %}<parameter={{ k }}>\\n{{ v }}\\n</parameter>\\n{% endfor %}</function>\\n</tool_call>",
         "</parameter>",
     ),
     (
-        "<call>\\n<invoke name=\"{{ c.function.name }}\">\\n{% for k, v in c.function.arguments.items() %}<p name=\"{{ k \
-         }}\">{{ v }}</p>\\n{% endfor %}</invoke>\\n</call>",
+        "<call>\\n<invoke name=\"{{ c.function.name }}\">\\n{% for k, v in c.function.arguments.items() \
+         %}<p name=\"{{ k }}\">{{ v }}</p>\\n{% endfor %}</invoke>\\n</call>",
         "</p>",
     ),
     (
@@ -41,7 +42,8 @@ fn what_ends_a_value_may_stand_in_one() {
         let call = call.replace("\\n", "{{ '\\n' }}");
         let text = format!(
             "{{%- for m in messages -%}}<|{{{{ m.role }}}}|>{{{{ m.content or '' }}}}{{%- for c in m.tool_calls -%}}\
-             {call}{{%- endfor -%}}<|end|>{{%- endfor -%}}{{%- if add_generation_prompt -%}}<|assistant|>{{%- endif -%}}"
+             {call}{{%- endfor -%}}<|end|>{{%- endfor -%}}\
+             {{%- if add_generation_prompt -%}}<|assistant|>{{%- endif -%}}"
         );
         let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
         assert_eq!(format.analysis().degraded, None, "{}", format.analysis().to_json());

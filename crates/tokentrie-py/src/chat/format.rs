@@ -10,6 +10,7 @@ use crate::convert::gil::{apart, asked, locked, released};
 use crate::convert::ids::{self, shown, type_name};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result, warn};
+use crate::exit::module;
 use crate::vocab::Vocab;
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{ConstraintOptions, FormatError, ParserOptions, ReasoningFormat, ToolChoice};
@@ -417,7 +418,7 @@ impl ChatFormat {
     fn analysis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = || {
             let text = self.core.analysis().to_json().to_string();
-            let read = py.import("tokentrie.chat_analysis")?.getattr("ChatAnalysis")?;
+            let read = module(py, "tokentrie.chat_analysis")?.getattr("ChatAnalysis")?;
             Ok::<_, PyErr>(read.call_method1("from_json", (text,))?.unbind())
         };
         Ok(self.analysis.get_or_try_init(py, made)?.bind(py).clone())

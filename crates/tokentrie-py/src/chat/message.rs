@@ -4,6 +4,7 @@ use crate::chat::tool_call::ToolCall;
 use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
+use crate::exit::module;
 use chat_format::TracedText;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -92,7 +93,7 @@ impl Message {
     /// `receipt` was given.
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.receipt.as_deref().map(|json| py.import("json")?.call_method1("loads", (json,))).transpose()
+        self.receipt.as_deref().map(|json| module(py, "json")?.call_method1("loads", (json,))).transpose()
     }
 
     /// The message as chat APIs write it, for a list of messages.

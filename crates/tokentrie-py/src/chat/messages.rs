@@ -4,6 +4,7 @@ use crate::chat::message::Message;
 use crate::convert::data::data;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
+use crate::exit::module;
 use chat_format::Data;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -75,7 +76,7 @@ fn check(place: &str, message: &Value, template: &str, py: Python<'_>) -> Result
 /// "; did you mean ...", where a name is near.
 pub(crate) fn nearest<S: AsRef<str>>(py: Python<'_>, name: &str, known: &[S]) -> Result<String, Error> {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let found = py.import("difflib")?.call_method1("get_close_matches", (name, known, 1))?;
+    let found = module(py, "difflib")?.call_method1("get_close_matches", (name, known, 1))?;
     let found: Vec<String> = found.extract()?;
     Ok(found.first().map_or_else(String::new, |near| format!(": did you mean {near:?}?")))
 }

@@ -3,6 +3,7 @@
 use crate::convert::data::{data, list_of_dicts};
 use crate::convert::gil::released;
 use crate::errors::{Class, Error, Result};
+use crate::exit::module;
 use chat_format::{Clock, RenderOptions, TemplateError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -145,7 +146,7 @@ pub(crate) fn options(
 ) -> Result<RenderOptions> {
     let mut options = RenderOptions::default().with_generation_prompt(add_generation_prompt);
     if let Some(now) = now {
-        if !now.is_instance(&now.py().import("datetime")?.getattr("datetime")?)? {
+        if !now.is_instance(&module(now.py(), "datetime")?.getattr("datetime")?)? {
             let message = format!("now must be a datetime, not {}", crate::convert::ids::type_name(now));
             return Err(PyTypeError::new_err(message).into());
         }

@@ -1,6 +1,7 @@
 //! A call of a tool, as a model asked for it.
 
 use crate::convert::pickled::pickled;
+use crate::exit::module;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -59,7 +60,7 @@ impl ToolCall {
     /// Any: the arguments as `json.loads` reads them, mostly a dict; ValueError where they were cut off.
     #[getter]
     fn parsed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("json")?.call_method1("loads", (&self.arguments,))
+        module(py, "json")?.call_method1("loads", (&self.arguments,))
     }
 
     /// dict[str, float]: the probabilities of arguments with an enum or a boolean, by their names, where they were

@@ -3,7 +3,7 @@
 use crate::chat::messages::dict;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
-use crate::exit::called;
+use crate::exit::{called, module};
 use chat_format::ToolError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ fn one(number: usize, tool: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(wrapped_tool(dict(&place, tool)?));
     }
     if tool.is_callable() {
-        let made = called(&py.import("tokentrie.tools")?.getattr("of_function")?, &(tool,).into_pyobject(py)?, None)?;
+        let made = called(&module(py, "tokentrie.tools")?.getattr("of_function")?, &(tool,).into_pyobject(py)?, None)?;
         return Ok(wrapped_tool(dict(&place, &made)?));
     }
     let message = format!(
@@ -136,7 +136,7 @@ impl Tools {
     /// list[dict[str, Any]]: their definitions, as templates get them.
     #[getter(definitions)]
     fn py_definitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("json")?.call_method1("loads", (self.definitions.to_string(),))
+        module(py, "json")?.call_method1("loads", (self.definitions.to_string(),))
     }
 
     /// dict[str, Callable]: those that were given as functions or classes, by name.

@@ -10,7 +10,7 @@ macro_rules! generic {
                 cls: &Bound<'py, pyo3::types::PyType>,
                 of: &Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, of))
+                $crate::exit::module(cls.py(), "types")?.getattr("GenericAlias")?.call1((cls, of))
             }
         }
     )+};

@@ -10,7 +10,7 @@ use crate::convert::ids;
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
-use crate::exit::{attached, called};
+use crate::exit::{attached, called, module};
 use crate::model::loaded::{Model, stops};
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
@@ -72,7 +72,7 @@ fn refuse_unknown(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> Resul
             continue;
         }
         let chat = py.get_type::<Model>().getattr("chat")?;
-        let parameters = py.import("inspect")?.call_method1("signature", (chat,))?.getattr("parameters")?;
+        let parameters = module(py, "inspect")?.call_method1("signature", (chat,))?.getattr("parameters")?;
         let named = parameters.try_iter()?.map(|name| name?.extract::<String>()).collect::<PyResult<Vec<_>>>()?;
         let settings = Keywords::names().map(String::from);
         let known: Vec<String> =
@@ -249,7 +249,7 @@ impl Model {
         tool_choice: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let chat = slf.py().import("tokentrie.chat")?.getattr("answered")?;
+        let chat = module(slf.py(), "tokentrie.chat")?.getattr("answered")?;
         called(&chat, &(slf, messages, tools, tool_choice).into_pyobject(slf.py())?, options)
     }
 
@@ -388,7 +388,7 @@ impl Model {
         tool_choice: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let chat = slf.py().import("tokentrie.chat")?.getattr("answering")?;
+        let chat = module(slf.py(), "tokentrie.chat")?.getattr("answering")?;
         chat.call((slf, messages, tools, tool_choice), options)
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::OpenCall;
 use crate::convert::gil::{asked, made_in};
 use crate::errors::{Class, Error};
-use crate::exit::called;
+use crate::exit::{called, module};
 use crate::model::loaded::Model;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -21,7 +21,7 @@ fn of_decisions<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = model.py();
-    let function = py.import("tokentrie.decisions")?.getattr(function)?;
+    let function = module(py, "tokentrie.decisions")?.getattr(function)?;
     called(&function, &(model, about, questions).into_pyobject(py)?, options)
 }
 

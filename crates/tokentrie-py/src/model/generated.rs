@@ -4,6 +4,7 @@ use crate::convert::generic::generic;
 use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
+use crate::exit::module;
 #[cfg(feature = "llama")]
 use crate::model::meaning::Meaning;
 use crate::trie::leaf::Leaf;
@@ -233,7 +234,7 @@ impl Generated {
     /// one, and the digest of the mask. None unless `receipt` was given.
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.receipt.as_deref().map(|json| py.import("json")?.call_method1("loads", (json,))).transpose()
+        self.receipt.as_deref().map(|json| module(py, "json")?.call_method1("loads", (json,))).transpose()
     }
 
     /// dict[str, Any]: what a form was filled with, by the names of its slots and texts: str, or what a rule makes

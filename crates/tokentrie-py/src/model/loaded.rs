@@ -10,6 +10,7 @@ use crate::convert::logprob::TokenLogprob;
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
+use crate::exit::module;
 use crate::model::engine::EngineStats;
 use crate::model::generated::Generated;
 use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
@@ -731,7 +732,7 @@ impl Model {
 
 /// What runs calls beside other work, in Python.
 pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tokentrie.streaming")?.getattr(name)
+    module(py, "tokentrie.streaming")?.getattr(name)
 }
 
 /// Stop texts: a str, or a list of them.
@@ -749,7 +750,7 @@ fn closed() -> Error {
 
 /// The model inside the package.
 fn tiny(py: Python<'_>) -> Result<PathBuf> {
-    let package = py.import("importlib.resources")?.call_method1("files", ("tokentrie",))?;
+    let package = module(py, "importlib.resources")?.call_method1("files", ("tokentrie",))?;
     let file = package.call_method1("joinpath", ("models/tiny.gguf",))?;
     Ok(file.extract()?)
 }

@@ -4,7 +4,7 @@ use crate::call::ended;
 use crate::convert::gil::Signals;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
-use crate::exit::{attached, called};
+use crate::exit::{attached, called, module};
 use crate::model::generated::Step;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -88,7 +88,7 @@ pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
     if result.is_none() {
         return Ok(());
     }
-    let finish = result.py().import("tokentrie.streaming")?.getattr("finished")?;
+    let finish = module(result.py(), "tokentrie.streaming")?.getattr("finished")?;
     called(&finish, &(result,).into_pyobject(finish.py())?, None).map(|_| ())
 }
 

@@ -5,6 +5,7 @@ use crate::convert::gil::{asked, asking_for, released};
 use crate::convert::ids::{id_array, tokens, type_name};
 use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
+use crate::exit::module;
 use crate::rows::batch_rules::{Common, Sources, filtered, walks, which_repeat};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rows::score::{Score, doubles};
@@ -133,7 +134,7 @@ fn on_device<'py>(
     rows: &Bound<'py, Batch>,
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) -> Result<Bound<'py, PyAny>> {
-    let function = rows.py().import("tokentrie.integrations.device")?.getattr(name)?;
+    let function = module(rows.py(), "tokentrie.integrations.device")?.getattr(name)?;
     Ok(function.call1(arguments)?)
 }
 

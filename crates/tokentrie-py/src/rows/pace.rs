@@ -3,7 +3,7 @@
 use crate::call::{CancelToken, begun, ended};
 use crate::convert::ids::type_name;
 use crate::errors::Result;
-use crate::exit::called;
+use crate::exit::{called, module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
@@ -46,7 +46,7 @@ impl<'py> Pace<'py> {
             let message = format!("progress must be True, False or a function, not {}", type_name(progress));
             return Err(PyTypeError::new_err(message).into());
         } else if progress.is_truthy()? {
-            let bar = progress.py().import("tokentrie.cli.console")?.call_method1("progress", (what,))?;
+            let bar = module(progress.py(), "tokentrie.cli.console")?.call_method1("progress", (what,))?;
             pace.tell = Some(bar.call_method0("__enter__")?);
             pace.bar = Some(bar);
         }

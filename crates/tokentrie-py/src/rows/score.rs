@@ -2,7 +2,7 @@
 
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
-use crate::exit::load_numpy;
+use crate::exit::{load_numpy, module};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Score {
 /// Scores of rows as doubles, from any sequence of numbers.
 pub(crate) fn doubles(py: Python<'_>, what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<f64>> {
     load_numpy(py)?;
-    let array = py.import("numpy")?.call_method1("asarray", (values, "float64")).map_err(|_| {
+    let array = module(py, "numpy")?.call_method1("asarray", (values, "float64")).map_err(|_| {
         let message = format!("{what} must be a list or array of numbers, not {}", type_name(values));
         Error::from(PyTypeError::new_err(message))
     })?;

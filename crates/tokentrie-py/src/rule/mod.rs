@@ -20,6 +20,7 @@ use crate::convert::gil::{asked, locked, raise_pending};
 use crate::convert::ids::shown;
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result};
+use crate::exit::module;
 use crate::rule::of_user::{Raised, UserRule};
 use crate::rule::sequence::added;
 use crate::rule::stats::RuleStats;
@@ -158,7 +159,7 @@ fn collect_now_and_then(py: Python<'_>) -> PyResult<()> {
     const RULES: usize = 256;
     static MADE: AtomicUsize = AtomicUsize::new(0);
     if MADE.fetch_add(1, Ordering::Relaxed) % RULES == RULES - 1 {
-        py.import("gc")?.call_method0("collect")?;
+        module(py, "gc")?.call_method0("collect")?;
     }
     Ok(())
 }
@@ -374,7 +375,7 @@ impl Rule {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let restore = slf.py().import("copyreg")?.getattr("__newobj__")?;
+        let restore = module(slf.py(), "copyreg")?.getattr("__newobj__")?;
         let state = slf.getattr("__dict__").unwrap_or_else(|_| slf.py().None().into_bound(slf.py()));
         (restore, (slf.get_type(),), state).into_pyobject(slf.py())
     }
@@ -439,5 +440,5 @@ fn either<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Bou
     if !is_part(one) || !is_part(other) {
         return Ok(py.NotImplemented().into_bound(py));
     }
-    Ok(py.import("tokentrie")?.getattr("OneOf")?.call1((one, other))?)
+    Ok(module(py, "tokentrie")?.getattr("OneOf")?.call1((one, other))?)
 }

@@ -3,6 +3,7 @@
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Result};
+use crate::exit::module;
 use crate::rule::Rule;
 use crate::rule::regular::{hash_of, value_of};
 use pyo3::exceptions::PyTypeError;
@@ -54,7 +55,7 @@ fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<NumberBo
     // A float of numpy says which number it is by repr as Python's own does; other numbers are floats first.
     let text = if given.is_instance_of::<PyInt>() {
         given.call_method1("__format__", ("d",))?
-    } else if given.is_instance(&py.import("decimal")?.getattr("Decimal")?)? {
+    } else if given.is_instance(&module(py, "decimal")?.getattr("Decimal")?)? {
         given.str()?.into_any()
     } else if given.is_instance_of::<PyString>() {
         return Err(wrong());

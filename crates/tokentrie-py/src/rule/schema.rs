@@ -4,7 +4,7 @@ use crate::convert::by_text::by_text;
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result, invalid, warn};
-use crate::exit::called;
+use crate::exit::{called, module};
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -95,7 +95,7 @@ fn whitespace(given: Option<&Bound<'_, PyAny>>) -> Result<Whitespace> {
 
 /// A function of the part that is written in Python.
 fn in_python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tokentrie.schemas")?.getattr(name)
+    module(py, "tokentrie.schemas")?.getattr(name)
 }
 
 impl JsonSchema {
@@ -179,7 +179,7 @@ impl JsonSchema {
     /// dict | bool: the schema, as it was read: of a class the one that was made for it.
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("json")?.call_method1("loads", (&self.text,))
+        module(py, "json")?.call_method1("loads", (&self.text,))
     }
 
     /// list[tuple[str, str]]: what is not held: the JSON pointer of a schema ("" is the whole), and the keyword,

@@ -1,7 +1,7 @@
 //! Types of Python as constraints: what is written of one, and what reads it.
 
 use crate::errors::Result;
-use crate::exit::called;
+use crate::exit::{called, module};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
@@ -15,7 +15,7 @@ pub(crate) struct Typed {
 
 /// A function of the part that is written in Python.
 fn in_python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tokentrie.typed")?.getattr(name)
+    module(py, "tokentrie.typed")?.getattr(name)
 }
 
 /// Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter of
@@ -70,7 +70,7 @@ impl Typed {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let name: String = py.import("tokentrie.schemas")?.getattr("name")?.call1((&self.kind,))?.extract()?;
+        let name: String = module(py, "tokentrie.schemas")?.getattr("name")?.call1((&self.kind,))?.extract()?;
         Ok(format!("<tokentrie._Typed: {name}>"))
     }
 

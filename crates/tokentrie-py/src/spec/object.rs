@@ -2,6 +2,7 @@
 
 use crate::chat::template::ChatTemplate;
 use crate::errors::{Error, Result};
+use crate::exit::module;
 use crate::rule::regular::in_python;
 use crate::spec::data::data_of;
 use crate::spec::{of_dict, problem, spec_of};
@@ -94,7 +95,7 @@ fn value_of<'py>(spec: &Spec, text: &Bound<'py, PyString>) -> Result<Bound<'py, 
     let py = text.py();
     match spec {
         Spec::Think(think) => return value_of(&think.then, text),
-        Spec::JsonSchema(_) => return Ok(py.import("json")?.call_method1("loads", (text,))?),
+        Spec::JsonSchema(_) => return Ok(module(py, "json")?.call_method1("loads", (text,))?),
         _ => {}
     }
     match spec.value(text.to_str()?, &DataOnly)? {
@@ -222,7 +223,7 @@ impl SpecObject {
     ///     >>> tokentrie.constraint(["yes", "no"]).to_dict()
     ///     {'choice': ['yes', 'no']}
     fn to_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(py.import("json")?.call_method1("loads", (self.to_json()?,))?)
+        Ok(module(py, "json")?.call_method1("loads", (self.to_json()?,))?)
     }
 
     /// What a text stands for: an int, a float, a day, a time, the document of a JSON Schema; else itself.

@@ -3,7 +3,7 @@
 use crate::convert::gil::released;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
-use crate::exit::called;
+use crate::exit::{called, module};
 use crate::trie::leaf::Leaf;
 use crate::trie::{LeafIterator, Trie};
 use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
@@ -277,7 +277,7 @@ impl Trie {
         if !usize::try_from(n).is_ok_and(|n| (1..=leaves).contains(&n)) {
             return Err(Class::Option.error(format!("n is {n}: it must be from 1 to {leaves}, the number of leaves")));
         }
-        let generator = py.import("numpy.random")?.call_method1("default_rng", (seed,))?;
+        let generator = module(py, "numpy.random")?.call_method1("default_rng", (seed,))?;
         let options = [("replace", false), ("shuffle", false)].into_py_dict(py)?;
         let drawn = generator.call_method("choice", (leaves, n), Some(&options))?;
         let mut mask = vec![false; leaves];

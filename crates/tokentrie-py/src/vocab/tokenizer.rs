@@ -3,7 +3,7 @@
 use crate::convert::gil::released;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
-use crate::exit::{attached_or_fail, called, items};
+use crate::exit::{attached_or_fail, called, items, module};
 use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -113,7 +113,7 @@ fn ids(tokens: &Bound<'_, PyAny>) -> Result<Vec<TokenId>, TokenizerError> {
 
 /// A `tokenizers.Tokenizer` of this JSON.
 fn copy(json: &Bound<'_, PyAny>, plain: bool) -> PyResult<Py<PyAny>> {
-    let tokenizer = json.py().import("tokenizers")?.getattr("Tokenizer")?.call_method1("from_str", (json,))?;
+    let tokenizer = module(json.py(), "tokenizers")?.getattr("Tokenizer")?.call_method1("from_str", (json,))?;
     // Versions before 0.15.1 have no such attribute, and cannot have one set.
     tokenizer.setattr("encode_special_tokens", plain)?;
     Ok(tokenizer.unbind())
@@ -195,7 +195,7 @@ pub(crate) fn tiktoken(source: &Bound<'_, PyAny>, eog: Option<Vec<TokenId>>, n_v
     let py = source.py();
     let encoding = match source.cast::<PyString>() {
         Ok(name) => {
-            let load = || py.import("tiktoken")?.call_method1("get_encoding", (name,));
+            let load = || module(py, "tiktoken")?.call_method1("get_encoding", (name,));
             load().map_err(failed(py, &format!("the encoding {:?}", name.to_string_lossy()), "tiktoken"))?
         }
         Err(_) if source.hasattr("encode_ordinary")? => source.clone(),

@@ -6,7 +6,8 @@ use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{
-    ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Event, FormatError, Parser, ParserOptions, TemplateError,
+    ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Event, FormatError, Parser, ParserOptions,
+    TemplateError,
 };
 #[cfg(feature = "llama")]
 use serde_json::{Value, json};
@@ -131,7 +132,8 @@ impl ModelFormat {
         })
     }
 
-    /// What may stand before content after what begins its turn, if anything may; a value of it ends wherever content may begin.
+    /// What may stand before content after what begins its turn, if anything may; a value of it ends wherever content
+    /// may begin.
     ///
     /// # Errors
     /// As [`ModelFormat::constraint`].

@@ -9,6 +9,7 @@ pub(crate) use tables::{Logits, LogitsMut, Words, on_cpu, over_logits, tensor_as
 
 use crate::convert::ids::type_name;
 use crate::errors::{Error, Result};
+use crate::exit::module;
 use numpy::ndarray::aview1;
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadwriteArray2, PyUntypedArray,
@@ -150,7 +151,7 @@ impl Wanted {
             let message = format!("{} must be a {} array, not {}", self.what, self.dtype, type_name(array));
             return Err(PyTypeError::new_err(message).into());
         };
-        let array = array.py().import("numpy")?.call_method1("asarray", (view,))?;
+        let array = module(array.py(), "numpy")?.call_method1("asarray", (view,))?;
         Ok(array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?)
     }
 

@@ -4,6 +4,7 @@
 use super::{LOGITS, WORDS, Wanted};
 use crate::convert::ids::type_name;
 use crate::errors::{Error, Result};
+use crate::exit::module;
 use bytemuck::Pod;
 use half::{bf16, f16};
 use numpy::{
@@ -266,7 +267,7 @@ fn brain_tensor<'py>(array: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUn
     if !is_tensor(array) || !on_cpu(array)? {
         return Ok(None);
     }
-    let torch = array.py().import("torch")?;
+    let torch = module(array.py(), "torch")?;
     if !array.getattr("dtype")?.is(&torch.getattr("bfloat16")?) {
         return Ok(None);
     }

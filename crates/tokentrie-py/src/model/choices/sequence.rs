@@ -2,6 +2,7 @@
 
 use crate::convert::generic::generic;
 use crate::errors::{Error, Result};
+use crate::exit::module;
 use crate::model::choices::{Choices, OnError};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ generic!(Choices);
 impl Choices {
     fn table<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, PyAny>> {
         let Self { given, on_error, .. } = slf.get();
-        let tables = slf.py().import("tokentrie.tables")?;
+        let tables = module(slf.py(), "tokentrie.tables")?;
         Ok(tables.call_method1(name, (slf, given, *on_error == OnError::Return))?)
     }
 }
