@@ -315,6 +315,7 @@ fn prompts_of_strangers_cost_little() {
     ] {
         let started = std::time::Instant::now();
         let format = format(&told, &[]);
-        assert!(started.elapsed().as_secs() < 5, "{:.40}: {:?}", told, format.analysis().degraded);
+        // A quarter of a second of the processor; quadratic work would take an hour.
+        assert!(started.elapsed().as_secs() < 60, "{:.40}: {:?}", told, format.analysis().degraded);
     }
 }
