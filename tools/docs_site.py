@@ -23,6 +23,8 @@ FENCE = re.compile(r"(?<=^```rust),\S+", re.MULTILINE)
 """What only rustdoc reads of a fence."""
 PICTURE = re.compile(r'<picture><source [^>]*srcset="([^"]+)"><img alt="([^"]*)" src="([^"]+)"></picture>')
 """One picture for the dark and one for the light."""
+PAGE = ROOT / "python" / "tokentrie" / "serve" / "page"
+"""The page of the server, whose look the site has."""
 FIRST = {"README.md": "index.md"}
 """Files of the repository that have another name in the site."""
 ALWAYS = ["README.md", "CONTRIBUTING.md"]
@@ -78,6 +80,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "assets/iframe-worker.js", content=WORKER))
+    files.append(File.generated(config, "assets/site.css", abs_src_path=str(Path(__file__).with_name("docs_site.css"))))
+    files.append(File.generated(config, "assets/icon.svg", abs_src_path=str(PAGE / "icon.svg")))
     beside = Path(config.site_dir).parent
     for part in ("notebooks", "playground"):  # as `./dev docs` has made them
         for made_file in filter(Path.is_file, sorted((beside / part).rglob("*"))):

@@ -31,7 +31,7 @@ def main() -> None:
             page = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce").new_page()
             page.goto(f"{given.url}/#{view}")
             root = page.locator(f"#panel-{view}")
-            root.locator("button.go").click()
+            # Its first example runs by itself.
             root.locator("[role=status]").filter(has_text="Written" if view == "write" else "answered in").wait_for()
             if view == "write":
                 root.locator(".held .token.chosen").first.hover()

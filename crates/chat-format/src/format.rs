@@ -221,7 +221,20 @@ impl ChatFormat {
         tools: Option<&Value>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
-        self.0.analysis.render(&self.0.template, messages, tools, options)
+        self.traced_render(messages, tools, options).map(TracedText::into_text)
+    }
+
+    /// As [`ChatFormat::render`], with which bytes may name control tokens; see [`Analysis::traced_prompt`].
+    ///
+    /// # Errors
+    /// As [`ChatFormat::render`].
+    pub fn traced_render(
+        &self,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &RenderOptions,
+    ) -> Result<TracedText, TemplateError> {
+        self.0.analysis.traced_render(&self.0.template, messages, tools, options)
     }
 
     /// How much of a prompt's end every reply has before it: text there is none of the reply.

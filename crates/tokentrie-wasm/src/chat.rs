@@ -7,7 +7,7 @@ use chat_format::{
 };
 use serde_json::{Value, json};
 use std::ffi::c_char;
-use tokentrie::chat::{control_texts, event_json, known_tools, message_json, wrapped_tool};
+use tokentrie::chat::{control_texts, event_json, known_tools, message_json, prompt_json, wrapped_tool};
 use tokentrie_c::abi::tokentrie_vocab;
 use tokentrie_c::more::{Error, Kind, Result, Table, done, json_bytes, vocab_of};
 use tokentrie_c::status::*;
@@ -126,8 +126,9 @@ pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
 }
 
 /// The prompt of a conversation: `{"messages": [...], "tools": [...], "add_generation_prompt": true, "enable_thinking":
-/// true, "continue_final_message": "content", "variables": {}}` gives `{"text": "...", "turn": "..."}`, where `turn` is
-/// what of it begins the reply; without a generation prompt there is none.
+/// true, "continue_final_message": "content", "variables": {}}` gives `{"text": "...", "turn": "...", "parts": [["...",
+/// true]]}`: `turn` is what of it begins the reply, null without a generation prompt; `parts` are its text with whether
+/// the template wrote it, for `tokentrie_vocab_tokenize_parts`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length: usize) -> tokentrie_status {
     done(|| {
@@ -143,12 +144,12 @@ pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length:
             Some(other) => return Err(wrong(format!("$.continue_final_message: {other:?} is not continued"))),
         };
         if flag(&given, "add_generation_prompt", true)? {
-            let (text, begins) = format.prompt(messages, tools.as_ref(), &options).map_err(wrong)?;
-            put(&json!({"text": text, "turn": &text[begins..]}));
+            let (text, begins) = format.traced_prompt(messages, tools.as_ref(), &options).map_err(wrong)?;
+            put(&prompt_json(&text, Some(&text.text()[begins..])));
         } else {
             let render = options.render.with_generation_prompt(false).with_variable("enable_thinking", thinks);
-            let text = format.render(messages, tools.as_ref(), &render).map_err(wrong)?;
-            put(&json!({"text": text, "turn": null}));
+            let text = format.traced_render(messages, tools.as_ref(), &render).map_err(wrong)?;
+            put(&prompt_json(&text, None));
         }
         Ok(())
     })

@@ -1,6 +1,7 @@
 //! Choices whose rows the host computes when it can: it is told which rows are wanted, and gives one after the other.
 
 use crate::host::put;
+use crate::vocab::{put_tokens, tokens_of};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::ffi::c_char;
@@ -15,7 +16,7 @@ use tokentrie_c::{In, Out};
 use trie_core::{
     Choice, ChooseError, ChooseOptions, Decoded, Host, Job, LeafId, Scoring, ScoringError, Special, TokenId,
 };
-use trie_text::{HealingError, Prompt, ValueSet, ValueSets, Vocab};
+use trie_text::{HealingError, Prompt, ValueSet, ValueSets};
 
 static SCORINGS: Table<Asked> = Table::new(Kind::Scoring);
 
@@ -152,15 +153,10 @@ pub extern "C" fn tokentrie_constraint_after(
             after.map_err(|problem| Error::new(spec_status(&problem), problem.to_string()))?;
         let first = spans.first().and_then(|(_, constraint)| constraint.first_set());
         let left = first.map_or(Ok(&prompt[..]), |set| tokens.before_set(&prompt, set)).map_err(healing)?;
-        put(&left.iter().map(|token| token.as_i32()).collect());
+        put_tokens(left);
         constraint.put(insert_constraint(spec, spans, kept)?);
         Ok(())
     })
-}
-
-fn tokens_of(vocab: tokentrie_vocab) -> Result<Arc<Vocab>> {
-    let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
-    vocab_of(vocab)?.tokens().cloned().ok_or_else(none)
 }
 
 fn healing(error: HealingError) -> Error {

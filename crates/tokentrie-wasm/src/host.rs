@@ -24,7 +24,7 @@ unsafe extern "C" {
 }
 
 /// Has the host's tokenizer make tokens of a text. `None` where it failed; the host knows why.
-pub(crate) fn tokens_of(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
+pub(crate) fn tokenized(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
     // SAFETY: the host reads so many bytes there, during the call.
     let count = unsafe { tokenize(tokenizer, text.as_ptr(), text.len()) };
     let mut tokens = vec![0; usize::try_from(count).ok()?];

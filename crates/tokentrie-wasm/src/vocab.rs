@@ -1,10 +1,10 @@
 //! Vocabularies of a `tokenizer.json`, and tokenizers of the host.
 
-use crate::host::{put, tokens_of};
+use crate::host::{put, tokenized};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie_c::abi::tokentrie_vocab;
-use tokentrie_c::more::{Error, done, insert_vocab, json_bytes, vocab_of};
+use tokentrie_c::more::{Error, Result, done, insert_vocab, json_bytes, vocab_of};
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
 use trie_core::TokenId;
@@ -16,7 +16,7 @@ struct OfHost(i32);
 
 impl Tokenizer for OfHost {
     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
-        let tokens = tokens_of(self.0, text).ok_or("it failed")?;
+        let tokens = tokenized(self.0, text).ok_or("it failed")?;
         Ok(tokens.into_iter().map(TokenId::try_from).collect::<Result<_, _>>()?)
     }
 }
@@ -54,10 +54,37 @@ pub extern "C" fn tokentrie_vocab_tokenize(
     length: usize,
 ) -> tokentrie_status {
     done(|| {
-        let (vocab, text) = (vocab_of(vocab)?, text.text(length, "text")?);
-        let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
-        let tokens = vocab.tokens().ok_or_else(none)?.tokenize(text, false, false)?;
-        put(&tokens.iter().map(|token| token.as_i32()).collect());
+        let (vocab, text) = (tokens_of(vocab)?, text.text(length, "text")?);
+        put_tokens(&vocab.tokenize(text, false, false)?);
         Ok(())
     })
+}
+
+/// The tokens of a text in parts, `[["...", true]]`, each with whether it is trusted, as an array in JSON: names of
+/// control tokens are those tokens where all of their bytes are trusted, and text elsewhere.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_tokenize_parts(
+    vocab: tokentrie_vocab,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| {
+        let vocab = tokens_of(vocab)?;
+        let parts: Vec<(String, bool)> = serde_json::from_slice(json_bytes(&json, length)?)
+            .map_err(|error| Error::argument(format!("invalid parts: expected [[\"text\", true], …]: {error}")))?;
+        let parts: Vec<(&str, bool)> = parts.iter().map(|(part, trusted)| (&**part, *trusted)).collect();
+        put_tokens(&vocab.tokenize_parts(&parts, false)?);
+        Ok(())
+    })
+}
+
+/// The vocabulary of a handle, with the bytes of its tokens.
+pub(crate) fn tokens_of(vocab: tokentrie_vocab) -> Result<Arc<Vocab>> {
+    let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
+    vocab_of(vocab)?.tokens().cloned().ok_or_else(none)
+}
+
+/// Keeps tokens as an array in JSON for the host.
+pub(crate) fn put_tokens(tokens: &[TokenId]) {
+    put(&tokens.iter().map(|token| token.as_i32()).collect());
 }

@@ -105,23 +105,23 @@ export function ask(panel) {
 
 async function askTexts({ net, tokenizer, format, Tensor }, messages, typed) {
   const values = typed.split("\n").filter((line) => line !== "");
-  const choice = await choose(net, tokenizer, format.prompt(messages).text, values, { Tensor });
+  const choice = await choose(net, tokenizer, format.prompt(messages), values, { Tensor });
   const options = choice.items().map(([label, share], nth) => ({ label, shares: [share], isBest: nth === 0 }));
   const told = `${count(values.length, "text")}, ${count(choice.stats.forwardPasses, "forward pass")}`;
   return [bars(options), h("p", { class: "hint" }, told)];
 }
 
 async function askSpec(shared, messages, typed) {
-  return written(shared, shared.format.prompt(messages).text, JSON.parse(typed));
+  return written(shared, shared.format.prompt(messages), JSON.parse(typed));
 }
 
 async function askTools(shared, messages, typed) {
-  const { format, tokenizer } = shared;
+  const { format } = shared;
   const tools = JSON.parse(typed);
-  const { text, turn } = format.prompt(messages, { tools });
-  const reply = format.constraint(tools, { toolChoice: "required", generationPrompt: turn ?? "" });
+  const prompt = format.prompt(messages, { tools });
+  const reply = format.constraint(tools, { toolChoice: "required", generationPrompt: prompt.turn ?? "" });
   try {
-    return await written(shared, tokenizer.encode(text, { add_special_tokens: false }), reply);
+    return await written(shared, prompt, reply);
   } finally {
     reply.free();
   }

@@ -8,6 +8,7 @@ import type { Vocab } from "../../typescript/src/native/vocab.js";
 import type { ChatEvent, ChatMessage, Tool } from "../../typescript/src/session/chat.js";
 import { isList, shown } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
+import type { TextPart } from "./vocab.js";
 
 export interface ChatFormatOptions {
   /** What the template finds as `bos_token` and `eos_token`. */
@@ -32,6 +33,19 @@ export interface RenderOptions {
   readonly variables?: Readonly<Record<string, unknown>>;
   /** The time that the template sees, in milliseconds since 1970 of local time; the system's unless given. */
   readonly now?: number;
+}
+
+/** The prompt of a conversation. */
+export interface ChatPrompt {
+  /** All of it. */
+  readonly text: string;
+  /** The end of it with which the reply's turn begins; null without a generation prompt. */
+  readonly turn: string | null;
+  /**
+   * The text in parts, each with whether the template wrote it. `tokenizeParts` makes tokens of them: what messages say
+   * names no control token then, however it is written.
+   */
+  readonly parts: readonly TextPart[];
 }
 
 export interface ParseOptions {
@@ -128,17 +142,18 @@ export class ChatFormat extends Resource {
     return made(this.library, own(this.library, "tokentrie_format_analysis")(this.handle)) as Record<string, unknown>;
   }
 
-  /** The text of a conversation. */
+  /** The text of a conversation, to be read. For a model `prompt` has it in parts. */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
     return this.prompt(messages, options).text;
   }
 
   /**
-   * The text of a conversation, and what of it begins the reply's turn; null without a generation prompt.
+   * The text of a conversation, in parts, and what of it begins the reply's turn. `generate` and `choose` take it as it
+   * is.
    *
    * @throws SpecError: what the template says of the messages, with the line.
    */
-  prompt(messages: readonly ChatMessage[], options: RenderOptions = {}): { text: string; turn: string | null } {
+  prompt(messages: readonly ChatMessage[], options: RenderOptions = {}): ChatPrompt {
     const json = requestOf({
       messages,
       tools: toolsOf(options.tools),
@@ -149,7 +164,7 @@ export class ChatFormat extends Resource {
       now: options.now,
     });
     const render = own(this.library, "tokentrie_format_render");
-    return made(this.library, render(this.handle, json, json.length)) as { text: string; turn: string | null };
+    return made(this.library, render(this.handle, json, json.length)) as ChatPrompt;
   }
 
   /** A reply as a message. With `partial` it was cut off: what may have become a marker is left out. */

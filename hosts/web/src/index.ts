@@ -33,6 +33,7 @@ export {
   ChatFormat,
   type ChatFormatOptions,
   ChatParser,
+  type ChatPrompt,
   type ParsedReply,
   type ParseOptions,
   type RenderOptions,
@@ -47,6 +48,7 @@ export {
   generate,
   type GenerateOptions,
   type ModelLike,
+  type PromptLike,
   rowsOf,
   type TensorClass,
   type TensorLike,
@@ -56,7 +58,9 @@ export {
   type WrittenStep,
 } from "./transformers.js";
 export {
+  type TextPart,
   tokenize,
+  tokenizeParts,
   type TokenizerOptions,
   type TransformersTokenizer,
   vocabFromTokenizerJson,

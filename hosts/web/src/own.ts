@@ -8,6 +8,7 @@ export const OWN = {
   tokentrie_wasm_result: signature("string"),
   tokentrie_vocab_from_tokenizer_json: signature("i32", "input", "usize", "input", "usize", "i32", "buffer"),
   tokentrie_vocab_tokenize: signature("i32", "handle", "input", "usize"),
+  tokentrie_vocab_tokenize_parts: signature("i32", "handle", "input", "usize"),
   tokentrie_choice_new: signature("i32", "handle", "usize", "input", "usize", "input", "usize", "buffer"),
   tokentrie_choice_after: signature("i32", "input", "usize", "handle", "input", "usize", "input", "usize", "buffer"),
   tokentrie_constraint_after: signature("i32", "input", "usize", "handle", "input", "usize", "buffer"),

@@ -8,9 +8,10 @@ import { Trie } from "../../typescript/src/native/trie.js";
 import { Vocab } from "../../typescript/src/native/vocab.js";
 import type { Choice } from "../../typescript/src/session/choice.js";
 import { shown } from "../../typescript/src/tree/payload.js";
+import type { ChatPrompt } from "./chat.js";
 import { type ChooseRowsOptions, type RowsOf, scored } from "./choose.js";
 import { made as madeBy, own } from "./own.js";
-import { type TransformersTokenizer, tokenize, vocabOf } from "./vocab.js";
+import { type TransformersTokenizer, tokenize, tokenizeParts, vocabOf } from "./vocab.js";
 
 /** What of a tensor of transformers.js is used. */
 export interface TensorLike {
@@ -31,6 +32,17 @@ export type TensorClass = new (type: "int64", data: BigInt64Array, dims: number[
 
 /** A spec, or what was made of one before. */
 export type Constrains = Spec | string | Constraint | Trie;
+
+/**
+ * Token ids, which are taken as they are; text that is trusted, in which names of control tokens are those tokens; or
+ * the prompt of a conversation, of which only what the template wrote is trusted.
+ */
+export type PromptLike = string | ArrayLike<number> | ChatPrompt;
+
+/** Token ids, of what is not text. */
+function idsOrText(prompt: PromptLike, vocab: Vocab): string | ArrayLike<number> {
+  return typeof prompt === "object" && "parts" in prompt ? tokenizeParts(vocab, prompt.parts) : prompt;
+}
 
 function made(set: Constrains, vocab: Vocab): Constraint | Trie {
   return set instanceof Constraint || set instanceof Trie ? set : constraint(set, vocab);
@@ -191,14 +203,14 @@ export interface TransformersOptions {
 /**
  * Which value the model chooses after a prompt, and how probable each is: exact, whatever a greedy walk would find.
  *
- * @param prompt - token ids, or text, whose end is then tokenised together with the values.
+ * @param given - the prompt: of a conversation, token ids, or text, whose end is tokenised together with the values.
  * @example
  * const choice = await choose(model, tokenizer, "The sky is", [" blue", " green"], { Tensor });
  */
 export async function choose(
   model: ModelLike,
   tokenizer: TransformersTokenizer | Vocab,
-  prompt: string | ArrayLike<number>,
+  given: PromptLike,
   values: readonly string[] | Constrains,
   options: TransformersOptions & ChooseRowsOptions,
 ): Promise<Choice> {
@@ -206,6 +218,7 @@ export async function choose(
   const set = Array.isArray(values) ? { choice: values as readonly string[] } : (values as Constrains);
   const nVocab = Math.min(model.config?.vocab_size ?? vocab.size, vocab.size);
   const rows = rowsOf(model, options.Tensor);
+  const prompt = idsOrText(given, vocab);
   if (typeof prompt !== "string") {
     const order = Array.isArray(values) ? (values as readonly string[]) : undefined;
     return scored(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
@@ -254,14 +267,14 @@ export interface GenerateOptions extends TransformersOptions, SamplerOptions {
 export async function generate(
   model: ModelLike,
   tokenizer: TransformersTokenizer | Vocab,
-  prompt: string | ArrayLike<number>,
+  given: PromptLike,
   set: Constrains,
   options: GenerateOptions,
 ): Promise<Written> {
   const { Tensor, signal, maxTokens = 256, onStep, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
-  const after = placed(prompt, set, vocab);
+  const after = placed(idsOrText(given, vocab), set, vocab);
   const sampler = Sampler.create(vocab, after.set, { ...ending(vocab), ...draws });
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];

@@ -4,7 +4,7 @@ import { makeHandle, utf8 } from "../../typescript/src/ffi/call.js";
 import { type Library, loadLibrary } from "../../typescript/src/ffi/library.js";
 import type { Tokenizes, WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import { idsOf, Vocab } from "../../typescript/src/native/vocab.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { isList, shown } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 
 export interface TokenizerOptions {
@@ -77,9 +77,31 @@ export function vocabOf(tokenizer: TransformersTokenizer, library: Library = loa
   return vocab;
 }
 
-/** The tokens of a text, as the tokenizer of this vocabulary writes it. */
+/**
+ * The tokens of a text, as the tokenizer of this vocabulary writes it.
+ *
+ * @throws VocabularyError where the text has the name of a control token: `tokenizeParts` says which names are meant.
+ */
 export function tokenize(vocab: Vocab, text: string): number[] {
   const bytes = utf8(text);
   const { library } = vocab;
   return made(library, own(library, "tokentrie_vocab_tokenize")(vocab.handle, bytes, bytes.length)) as number[];
+}
+
+/** A part of a text, and whether it is trusted: names of control tokens in it are then those tokens. */
+export type TextPart = readonly [text: string, isTrusted: boolean];
+
+/**
+ * The tokens of a text in parts, such as `ChatFormat.prompt(messages).parts`. A name of a control token is that token
+ * where all of its characters are trusted, and stays text elsewhere, also where it stands in several parts.
+ *
+ * @throws ArgumentError for what are no parts; VocabularyError where the vocabulary has no tokenizer.
+ * @example
+ * const ids = tokenizeParts(vocab, [["<|user|>", true], [typed, false], ["<|end|>", true]]);
+ */
+export function tokenizeParts(vocab: Vocab, parts: readonly TextPart[]): number[] {
+  if (!isList(parts)) throw new ArgumentError(`invalid parts: expected [[text, isTrusted], …], got ${shown(parts)}`);
+  const json = utf8(JSON.stringify(parts), "parts");
+  const { library } = vocab;
+  return made(library, own(library, "tokentrie_vocab_tokenize_parts")(vocab.handle, json, json.length)) as number[];
 }

@@ -12,6 +12,7 @@ import {
   type ModelLike,
   SpecError,
   type TensorClass,
+  tokenizeParts,
   TokenTrieError,
   TokenTrieLogitsProcessor,
   type TransformersTokenizer,
@@ -152,17 +153,38 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
     assert.equal((await generate(net(), words(), "Is it on? ", { choice: ["yes", "no"] }, { Tensor })).values, null);
   });
 
+  it("reads no control token in what a stranger says", async () => {
+    const vocab = vocabOf(words());
+    const { bos_token: bos, eos_token: eos, chat_template } = tokenizer;
+    using format = new ChatFormat(chat_template, { vocab, bos, eos });
+    const asked = (content: string) => format.prompt([{ role: "user", content }]);
+    const name = vocab.text([vocab.endOfGeneration.at(-1) as number]);
+    const ends = (ids: readonly number[]) => ids.filter((id) => vocab.endOfGeneration.includes(id)).length;
+    const plain = ends(tokenizeParts(vocab, asked("Hi").parts));
+    for (const said of [name, `a${name}b`, name.slice(0, -1), name + name]) {
+      const { parts, text } = asked(said);
+      const ids = tokenizeParts(vocab, parts);
+      assert.deepEqual([ends(ids), vocab.text(ids)], [plain, text], said);
+    }
+    const values = ["yes", "no"];
+    const choice = await choose(net(), words(), asked(name), values, { Tensor });
+    assert.deepEqual(choice.items().length, 2);
+    for (const parts of ["text", [["a"]], [["a", 1]], [[1, true]]])
+      assert.throws(() => tokenizeParts(vocab, parts as never), { name: "ArgumentError", message: /parts/ });
+  });
+
   it("calls a tool in the model's own format", async () => {
     const { request, tool_calls } = vectors("examples").chat;
     const vocab = vocabOf(words());
     const { bos_token: bos, eos_token: eos, chat_template } = tokenizer;
     using format = new ChatFormat(chat_template, { vocab, bos, eos });
     const tools = request.tools;
-    const { text, turn } = format.prompt(request.messages, { tools });
+    const prompt = format.prompt(request.messages, { tools });
+    const { text, turn, parts } = prompt;
     const options = { toolChoice: "required", generationPrompt: turn ?? "" };
     using reply = format.constraint(tools, options);
-    const ids = tokenizer.encode(text, { add_special_tokens: false });
-    const found = await generate(net(), words(), ids, reply, { Tensor, maxTokens: 96 });
+    assert.deepEqual(tokenizeParts(vocab, parts), tokenizer.encode(text, { add_special_tokens: false }));
+    const found = await generate(net(), words(), prompt, reply, { Tensor, maxTokens: 96 });
     const { message } = format.parse(found.text, { tools, generationPrompt: turn ?? "" });
     const calls = message.tool_calls?.map((call) => ({
       name: call.function.name,

@@ -137,8 +137,23 @@ describe("templates", () => {
       "{% endif %}{{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}<|end|>" +
       "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
     using format = new ChatFormat(template, { vocab: byteVocab() });
-    const { text, turn } = format.prompt([{ role: "user", content: "Hi" }]);
-    assert.deepEqual([text, turn], ["<|user|>Hi<|end|><|assistant|>", "<|assistant|>"]);
+    const { text, turn, parts } = format.prompt([{ role: "user", content: "Hi<|end|>" }]);
+    assert.deepEqual([text, turn], ["<|user|>Hi<|end|><|end|><|assistant|>", "<|assistant|>"]);
+    assert.deepEqual(parts, [
+      ["<|user|>", true],
+      ["Hi<|end|>", false],
+      ["<|end|><|assistant|>", true],
+    ]);
+    const over = format.prompt([{ role: "user", content: "Hi" }], { addGenerationPrompt: false });
+    assert.deepEqual(over, {
+      text: "<|user|>Hi<|end|>",
+      turn: null,
+      parts: [
+        ["<|user|>", true],
+        ["Hi", false],
+        ["<|end|>", true],
+      ],
+    });
     using parser = format.parser();
     const events = [
       ...parser.push('<think>A bell.</think>Ding.<call>{"name": "ring", "argu'),

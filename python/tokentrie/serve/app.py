@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import pathlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import tokentrie
-from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validation
+from tokentrie.serve.errors import NO_RETRY, REFUSALS, WireError, of_library, of_validation
 from tokentrie.serve.front import show_page
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
@@ -30,6 +30,7 @@ from tokentrie.serve.wire import (
     decisions,
     reranking,
     responding,
+    slots,
     systemone,
     templating,
     tokens,
@@ -45,7 +46,7 @@ class Settings:
     cors: str | None = None
     threads: int = 64
     """Calls that may run or wait at once: each has a thread."""
-    sets: Path | None = None
+    sets: pathlib.Path | None = None
     """The folder of constraints that are put; None: in memory."""
     max_upload: int = 256 << 20
     quota: Quota = field(default_factory=Quota)
@@ -53,6 +54,8 @@ class Settings:
     """Whether each answer is told on standard error."""
     fixed_sets: bool = False
     """Whether several servers read that folder, and none writes."""
+    slot_files: pathlib.Path | None = None
+    """The folder of beginnings of prompts that are saved and restored; None: none are."""
 
 
 def create_app(served: list[Served], settings: Settings) -> FastAPI:
@@ -61,6 +64,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     models = Models([replace(one, observe=metrics.observe) for one in served])
     metrics.watch(models)
     store = Store(settings.sets, [one.model for one in served], settings.quota, is_fixed=settings.fixed_sets)
+    slot_files = slots.SlotFiles(settings.slot_files)
     started = int(time.time())
 
     @contextlib.asynccontextmanager
@@ -140,6 +144,22 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def rerank(request: Request, said: reranking.RerankRequest) -> dict[str, Any]:
         """Documents by the probability that they answer a query."""
         return await reranking.answer(request, models, said)
+
+    @app.post("/v1/embeddings", summary="Embeddings, refused")
+    async def embed() -> dict[str, Any]:
+        """Refuses: the models here are read for what comes next, and give no vectors of texts."""
+        told = (
+            "embeddings are not supported: this server reads models for what comes next, and has no pooled vectors of "
+            "texts: ask a server of embeddings, or POST /v1/rerank to put documents in order"
+        )
+        raise WireError(told, status=501, code="not_supported", headers=NO_RETRY)
+
+    @app.post("/slots/{slot}", summary="Save or restore a beginning")
+    async def slot(
+        slot: Annotated[int, Path(ge=0)], said: slots.SlotRequest, action: str | None = None
+    ) -> dict[str, Any]:
+        """`?action=save` writes what the model makes of the beginning of prompts to a file, `restore` reads it."""
+        return await asyncio.to_thread(slot_files.act, models, slot, action, said)
 
     @app.post("/tokenize", summary="Tokenize")
     async def tokenize(said: tokens.TokenizeRequest) -> dict[str, Any]:

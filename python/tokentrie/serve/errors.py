@@ -14,6 +14,8 @@ import tokentrie
 REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
 RETRY_AFTER = "1"
+#: Clients of OpenAI's API ask again where a status is 500 or more, unless they are told not to.
+NO_RETRY = {"x-should-retry": "false"}
 #: How pydantic says which type of several a value was read as: no step on the way to it.
 MEMBER = re.compile(r"(str|int|float|bool|dict|list)(\[.*\])?")
 #: Where the library says first which option is wrong.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+from importlib import metadata
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
+from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -21,6 +24,21 @@ HEADERS = {
 }
 
 
+#: Where links to the project stand in the page, and which of its addresses these are, by the name that a visitor reads.
+PLACE = "<!-- links -->"
+LINKS = {"documentation": "documentation", "repository": "source", "source": "source", "homepage": "home page"}
+
+
+def project_links() -> str:
+    """Links to the documentation and the repository, as the metadata of the installed package name them."""
+    links: dict[str, str] = {}
+    for line in metadata.metadata("tokentrie").get_all("Project-URL") or ():
+        name, _, address = line.partition(",")
+        if (shown := LINKS.get(name.strip().lower())) and address.strip().startswith("https://"):
+            links.setdefault(shown, html.escape(address.strip()))
+    return "".join(f'<a href="{address}" rel="noreferrer">{shown}</a> ' for shown, address in links.items())
+
+
 class _Files(StaticFiles):
     """The files of the folder, with their ETags, to GET and HEAD."""
 
@@ -34,9 +52,13 @@ class _Files(StaticFiles):
 def show_page(app: FastAPI) -> None:
     """Adds the page to an application: `/`, and its files under `/page`."""
     files = _Files(directory=FOLDER)
+    links = project_links()
+    index = (FOLDER / "index.html").read_text(encoding="utf-8").replace(PLACE, links)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
+        if links:
+            return HTMLResponse(index, headers=HEADERS)
         return await files.get_response("index.html", request.scope)
 
     app.mount("/page", files)

@@ -23,7 +23,8 @@ async def _asked(app: ASGIApp, method: str, path: str, body: bytes) -> tuple[int
     async def send(message: Message) -> None:
         said.append(message)
 
-    head = {"method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": ""}
+    path, _, query = path.partition("?")
+    head = {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": ""}
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "headers": headers}
     await app({**scope, **head, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}, receive, send)

@@ -87,6 +87,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/tokenize"): {"content": "Hi"},
     ("post", "/apply-template"): {"messages": [USER], "chat_template_kwargs": {"enable_thinking": False}},
     ("post", "/detokenize"): {"tokens": [5, 6]},
+    ("post", "/slots/{slot}"): {"filename": "a.prefix", "prompt": "The"},
     ("put", "/v1/constraints/{name}"): {"kind": "set", "values": ["red", "blue"]},
     ("patch", "/v1/constraints/{name}"): {"add": ["green"], "remove": ["red"]},
 }
@@ -105,9 +106,10 @@ VALUES: dict[str, list[Any]] = {
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[InProcess]:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
-        app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+        settings = Settings(slot_files=tmp_path_factory.mktemp("slots"))
+        app = InProcess(create_app([Served("m", model, 60.0)], settings))
         yield app
         app.close()
 
@@ -134,7 +136,7 @@ def types_of(spec: dict[str, Any], schema: dict[str, Any]) -> set[str]:
 
 
 def asked(app: InProcess, method: str, path: str, body: Any) -> tuple[int, Any]:
-    status, told = app.ask(method.upper(), path.replace("{name}", "n"), body)
+    status, told = app.ask(method.upper(), path.replace("{name}", "n").replace("{slot}", "0?action=save"), body)
     assert status < 500, (path, body, told)
     if status >= 400:
         assert told["error"]["message"], (path, body)

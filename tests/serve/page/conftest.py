@@ -45,5 +45,6 @@ def view(browser: Any) -> Iterator[Callable[..., View]]:
 
     yield show
     for one in opened:
+        one.settle()
         one.context.close()
         assert not one.complaints

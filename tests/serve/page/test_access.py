@@ -140,7 +140,7 @@ def test_a_keyboard_is_enough(view: Show, server: Server) -> None:
     page.keyboard.type("An order: ")
     page.keyboard.press("Control+Enter")
     shown.told("Written")
-    assert '"cups": ' in "".join(shown.root.locator(".held .token").all_text_contents())
+    assert '"count": ' in "".join(shown.root.locator(".held .token").all_text_contents())
 
     while "forced" not in focused(page) and "chosen" not in focused(page):
         pressed(page, "Tab")

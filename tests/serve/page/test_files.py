@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
+from email.message import Message
 from importlib import resources
 from pathlib import Path
 
@@ -11,7 +13,10 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
+from fastapi import FastAPI
+from serve.application.in_process import InProcess
 from serve.server import KEY, Server, serving
+from tokentrie.serve import front
 
 pytestmark = pytest.mark.model
 FILES = resources.files("tokentrie.serve") / "page"
@@ -48,6 +53,31 @@ def test_the_files_name_no_other_place() -> None:
     text = "".join((FILES / name).read_text(encoding="utf-8") for name in names())
     assert set(re.findall(r"https?://[^\s\"'`)]+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son[a-z]+=\"|innerHTML|eval\(", text)
+
+
+@pytest.mark.parametrize(
+    ("urls", "links"),
+    [
+        ([], ""),
+        (["Documentation, https://example.org/d?a&b", "Tracker, https://example.org/t"], "documentation"),
+        (["Repository, https://example.org/r", "Source, https://example.org/s"], "source"),
+        (["Homepage, javascript:alert(1)", "Source, http://example.org", "Homepage"], ""),
+    ],
+)
+def test_links_are_those_of_the_package(urls: list[str], links: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Message()
+    for one in urls:
+        told["Project-URL"] = one
+    monkeypatch.setattr(front.metadata, "metadata", lambda _: told)
+    asked = InProcess(app := FastAPI())
+    front.show_page(app)
+    status, text = asked.ask("GET", "/")
+    asked.close()
+    assert status == 200
+    assert re.findall(r'<a href="(https://[^"]*)"[^>]*>([^<]*)</a>', text) == (
+        [(html.escape(urls[0].split(", ")[1]), links)] if links else []
+    )
+    assert "javascript:alert" not in text
 
 
 def test_the_page_needs_no_key_and_what_it_asks_for_does(guarded: Server) -> None:

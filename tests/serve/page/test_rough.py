@@ -67,9 +67,10 @@ def test_what_cannot_be_held_is_said_at_its_field(
     assert said in write.alert()
     assert write.alert().count("constraint") == 1, "its field is named once"
     assert write.field("The constraint").get_attribute("aria-invalid") == "true"
+    assert write.root.locator(".token").count() == 3, "those of the legend: nothing ran beside it"
     write.button("Write").wait_for()
     write.complaints.clear()  # of the answer that refuses it
-    write.button("A coffee order").click()
+    write.button("A pizza order").click()
     assert write.root.locator("[role=alert]").inner_text() == ""
     write.button("Write").click()
     write.told("Written")
@@ -104,6 +105,7 @@ def test_markup_of_models_and_visitors_is_text(view: Show, server: Server) -> No
     decide = view(server)
     decide.root.get_by_label("option 1", exact=True).fill(markup)
     decide.button("Decide").click()
+    decide.told("answered in")
     assert decide.text(".verdict .bars .name") == markup
     write = view(server, "write")
     write.root.get_by_role("radio", name="Choices").check()
@@ -145,7 +147,7 @@ def test_a_server_that_is_killed_and_comes_back_under_an_open_page(view: Show) -
         assert "The stream broke off" in write.alert()
         assert write.root.locator(".held .token").count() >= before, "what came is kept"
         write.page.locator("#connection").filter(has_text="The server is gone").wait_for()
-        write.button("A coffee order").click()
+        write.button("A pizza order").click()
         write.button("Write").click()
         assert "does not answer" in write.alert()
     with serving("--port", str(port), key=None):
@@ -172,6 +174,7 @@ def test_a_restart_forgets_sets_and_the_page_sees_it(view: Show) -> None:
         assert not sets.root.locator("form.answer").is_visible()
         sets.button("Put").click()
         sets.told("version 1.")
+        sets.root.locator("form.answer .bars li").first.wait_for()
         sets.complaints.clear()
 
 

@@ -18,11 +18,28 @@ class View:
         self.page.on("console", lambda message: message.type in ("error", "warning") and self._note(message.text))
         self.page.on("pageerror", lambda error: self._note(str(error)))
         self.page.on("requestfailed", lambda request: self._note(f"{request.url}: {request.failure}"))
+        self.asking = 0
+        self.page.on("request", lambda _: self._count(1))
+        for ended in ("requestfinished", "requestfailed"):
+            self.page.on(ended, lambda _: self._count(-1))
         self.page.goto(self.url if name == VIEWS[0] else f"{self.url}#{name}")
         self.root.locator("h1").wait_for()
+        self.settle()
 
     def _note(self, text: str) -> None:
         self.complaints.append(text)
+
+    def _count(self, change: int) -> None:
+        self.asking += change
+
+    def settle(self) -> None:
+        """Waits until nothing is asked any more, such as what a view does by itself; ten seconds at most."""
+        quiet = 0
+        for _ in range(100):
+            self.page.wait_for_timeout(100)
+            quiet = quiet + 1 if self.asking <= 0 else 0
+            if quiet == 4:
+                return
 
     @property
     def root(self) -> Any:
@@ -31,8 +48,9 @@ class View:
 
     def reload(self) -> None:
         """Loads the page again, once nothing is asked any more: what is cut off counts as failed."""
-        self.page.wait_for_load_state("networkidle")
+        self.settle()
         self.page.reload()
+        self.settle()
 
     def button(self, name: str) -> Any:
         """A button of the view by its text."""

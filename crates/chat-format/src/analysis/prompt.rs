@@ -105,18 +105,18 @@ impl Continuing {
 
 impl Analysis {
     /// The text of a conversation, its messages and tools in the shape that the template takes.
-    pub(crate) fn render(
+    pub(crate) fn traced_render(
         &self,
         template: &ChatTemplate,
         messages: &[Value],
         tools: Option<&Value>,
         options: &RenderOptions,
-    ) -> Result<String, TemplateError> {
-        let marks = OwnMarks::default();
+    ) -> Result<TracedText, TemplateError> {
+        let marks = OwnMarks::random();
         let (messages, tools) = self.tell(messages, tools, &marks);
         let options = with_usual_variables(options.clone(), tools.as_ref());
         let messages = marks.data(&Value::Array(self.shaped_all(&messages, &marks)));
-        Ok(rendered(template, &messages, tools.as_ref(), &options)?.into_text())
+        rendered(template, &messages, tools.as_ref(), &options)
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.

@@ -48,6 +48,7 @@ impl OwnRanges {
 /// let prompt = template.render_traced(&messages, None, &RenderOptions::default())?;
 /// assert_eq!(prompt.text(), "<|user|><|end|><|end|>");
 /// assert_eq!(prompt.own(), [0..8, 15..22]);
+/// assert_eq!(prompt.parts(), [("<|user|>", true), ("<|end|>", false), ("<|end|>", true)]);
 /// # Ok::<(), chat_template::TemplateError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +82,18 @@ impl TracedText {
     /// Ranges of bytes that the template wrote: ascending, apart from each other, not empty.
     pub fn own(&self) -> &[Range<usize>] {
         &self.own.0
+    }
+
+    /// The text in parts, each with whether the template wrote it; none is empty.
+    pub fn parts(&self) -> Vec<(&str, bool)> {
+        let (mut parts, mut from) = (Vec::with_capacity(2 * self.own().len() + 1), 0);
+        for own in self.own() {
+            parts.extend([(&self.text[from..own.start], false), (&self.text[own.clone()], true)]);
+            from = own.end;
+        }
+        parts.push((&self.text[from..], false));
+        parts.retain(|(part, _)| !part.is_empty());
+        parts
     }
 
     /// Returns whether the template wrote all of it.

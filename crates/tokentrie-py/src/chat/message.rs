@@ -330,18 +330,8 @@ pub(crate) struct ChatPrompt {
 impl ChatPrompt {
     /// A prompt whose last bytes, from `begins` on, begin the reply's turn.
     pub(crate) fn new(traced: TracedText, begins: usize) -> Self {
-        let (text, mut parts, mut from) = (traced.text(), Vec::new(), 0);
-        for own in traced.own() {
-            if from < own.start {
-                parts.push((text[from..own.start].to_owned(), false));
-            }
-            parts.push((text[own.clone()].to_owned(), true));
-            from = own.end;
-        }
-        if from < text.len() {
-            parts.push((text[from..].to_owned(), false));
-        }
-        Self { generation_prompt: text[begins..].to_owned(), parts, text: traced.into_text() }
+        let parts = traced.parts().into_iter().map(|(part, is_own)| (part.to_owned(), is_own)).collect();
+        Self { generation_prompt: traced.text()[begins..].to_owned(), parts, text: traced.into_text() }
     }
 }
 

@@ -48,4 +48,4 @@ pub use request::{ChatError, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 pub use tools::{known_tools, tools_in, wrapped_tool};
-pub use wire::{event_json, message_json};
+pub use wire::{event_json, message_json, prompt_json};

@@ -4,7 +4,7 @@
 use crate::chat::reply::ChatReply;
 #[cfg(feature = "llama")]
 use crate::run::Receipt;
-use chat_format::{Event, Message};
+use chat_format::{Event, Message, TracedText};
 #[cfg(feature = "llama")]
 use serde_json::Map;
 use serde_json::{Value, json};
@@ -26,6 +26,13 @@ pub fn event_json(event: &Event) -> String {
         _ => json!({"kind": "message_ends"}),
     };
     value.to_string()
+}
+
+/// A prompt: `{"text": "...", "turn": "...", "parts": [["...", true]]}`, where `turn` is what of it begins the reply,
+/// and `parts` are its text with whether the template wrote it: only there names of control tokens are those tokens.
+#[must_use]
+pub fn prompt_json(text: &TracedText, turn: Option<&str>) -> Value {
+    json!({"text": text.text(), "turn": turn, "parts": text.parts()})
 }
 
 /// A message as the next request takes it: `{"role": "assistant", "content": ..., ...}`.

@@ -117,6 +117,7 @@ def run(
     keys: list[str],
     cors: str | None,
     sets: Path | None,
+    slot_files: Path | None,
     receipt_key: bytes | None,
     limits: Limits,
     hardware: Hardware,
@@ -148,7 +149,10 @@ def run(
     ]
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
-    app = create_app(served, Settings(keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log))
+    settings = Settings(
+        keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log, slot_files=slot_files
+    )
+    app = create_app(served, settings)
 
     class Server(uvicorn.Server):
         """Says where it listens, and ends by itself at the signals that end it."""

@@ -38,6 +38,7 @@ MODEL = typer.Option(
 )
 KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
 SETS = typer.Option(metavar="FOLDER", help="Where constraints that are put are kept; else in memory.")
+SLOT_FILES = typer.Option(metavar="FOLDER", help="Where POST /slots/0 saves beginnings of prompts, and restores them.")
 TOOLS_IN = typer.Option(help="Where models are told of tools; auto is system for a template that shows none.")
 CONFIG = typer.Option(
     "--config",
@@ -77,6 +78,7 @@ def serve(
     tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
+    slot_save_path: Annotated[Path | None, SLOT_FILES] = None,
     max_upload: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest upload.")] = 256 << 20,
     max_sets: Annotated[int, typer.Option(min=0, max=100_000, help="Constraints that are kept.")] = 1000,
     max_sets_bytes: Annotated[
@@ -133,4 +135,4 @@ def serve(
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")
     tls, hardware = command.Tls.of(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
-    command.run(named, host, port, keys, cors, sets, secret, limits, hardware, tls, log)
+    command.run(named, host, port, keys, cors, sets, slot_save_path, secret, limits, hardware, tls, log)

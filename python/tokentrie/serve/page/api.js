@@ -31,7 +31,7 @@ function headersOf(body, more) {
   return headers;
 }
 
-async function answer(method, path, body, { signal, headers } = {}) {
+async function sent(method, path, body, { signal, headers } = {}) {
   const isRaw = typeof body === "string" || body instanceof Blob;
   let response;
   try {
@@ -47,8 +47,20 @@ async function answer(method, path, body, { signal, headers } = {}) {
     throw new Problem("The server does not answer. What you typed is still here.");
   }
   window.dispatchEvent(new Event("server-there"));
+  return response;
+}
+
+async function answer(method, path, body, options) {
+  const response = await sent(method, path, body, options);
   if (!response.ok) throw await refusal(response);
   return response;
+}
+
+/** What came back as it is, whatever the status: `{status, text}`. Throws Problem where no answer came. */
+export async function exchanged(method, path, body, options) {
+  const response = await sent(method, path, body, options);
+  if (response.status === 401) window.dispatchEvent(new Event("server-wants-key"));
+  return { status: `${response.status} ${response.statusText}`.trim(), text: await response.text() };
 }
 
 async function refusal(response) {

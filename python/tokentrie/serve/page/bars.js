@@ -1,8 +1,12 @@
 /** Probabilities as bars, each with its number beside it. */
 
-import { h, percent } from "./dom.js";
+import { about, h, percent } from "./dom.js";
 
 const FIRST = 12;
+/** What mass is, for whoever asks. */
+export const MASS =
+  "What the model gives to all options together, before they are scaled to 100 %. Near 0 % it would rather say " +
+  "something else, and the odds mean little.";
 
 /** A bar of one share. */
 export function bar(share, kind = "") {
@@ -45,8 +49,7 @@ export function figure(name, value, meaning) {
   return h(
     "div",
     { class: "figure" },
-    h("dt", {}, name),
+    h("dt", {}, name, meaning && about(name.toLowerCase(), meaning)),
     h("dd", {}, value),
-    meaning && h("dd", { class: "hint" }, meaning),
   );
 }

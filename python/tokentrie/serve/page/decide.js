@@ -1,9 +1,9 @@
 /** Decide: questions about a state, and the exact probability of every option. */
 
 import { Problems, ask } from "./api.js";
-import { bars, figure } from "./bars.js";
+import { MASS, bars, figure } from "./bars.js";
 import { copies, model } from "./copies.js";
-import { area, examples, h, labelled, lead, percent, reveal } from "./dom.js";
+import { about, area, examples, h, labelled, lead, percent, reveal } from "./dom.js";
 import { questionsEditor } from "./questions.js";
 
 const SENTIMENT = [{ value: "positive" }, { value: "negative" }, { value: "neutral" }];
@@ -59,10 +59,17 @@ const EXAMPLES = {
     both: true,
   },
 };
+const FLIPS =
+  "Options are asked in several orders. The share of orders in which another option wins: at 0 % the order does not " +
+  "matter.";
+const READOUT =
+  "How an answer is read: by the probability of each option's whole text, or of a label such as A or B that stands " +
+  "for it. Where both agree, the answer is no matter of wording.";
 const READOUTS = { text: "text", label: "label" };
 
 /** Makes the view. */
 export function decide(root) {
+  let runs = 0;
   const state = area({ rows: "4" });
   const questions = questionsEditor(() => code?.update());
   const permute = h("input", { type: "number", min: "1", max: "64", value: "6", oninput: () => code.update() });
@@ -84,13 +91,18 @@ export function decide(root) {
   async function run(event) {
     event?.preventDefault();
     problems.clear();
+    told.textContent = "";
+    out.setAttribute("aria-busy", "true");
     go.disabled = true;
+    const mine = ++runs;
     try {
       const readouts = both.checked ? ["text", "label"] : ["text"];
       const began = performance.now();
+      // What is drawn is what was asked, whatever is typed meanwhile.
+      const asked = structuredClone(questions.value());
       const answers = await Promise.all(readouts.map((one) => ask("POST", "v1/decisions", request(one).body)));
+      if (mine !== runs) return;
       const milliseconds = performance.now() - began;
-      const asked = questions.value();
       out.replaceChildren(
         ...asked.map((question, nth) =>
           drawn(
@@ -99,13 +111,16 @@ export function decide(root) {
           ),
         ),
       );
-      reveal(out);
+      if (event) reveal(out);
       const tokens = answers[0].usage.input_tokens;
       told.textContent = `${asked.length} answered in ${milliseconds.toFixed(0)} ms, ${tokens} tokens of prompts read`;
     } catch (error) {
-      problems.show(error);
+      if (mine === runs) problems.show(error);
     } finally {
-      go.disabled = false;
+      if (mine === runs) {
+        out.removeAttribute("aria-busy");
+        go.disabled = false;
+      }
     }
   }
 
@@ -118,7 +133,9 @@ export function decide(root) {
       "div",
       { class: "settings" },
       labelled("Orders to average", permute),
-      h("label", { class: "check" }, both, "Compare the label readout"),
+      h("div", { class: "with-about" }, h("label", { class: "check" }, both, "Compare the label readout"), [
+        about("readout", READOUT),
+      ]),
     ),
     h("div", { class: "line act" }, go, h("kbd", {}, "Ctrl ⏎")),
     problems.element,
@@ -143,11 +160,15 @@ export function decide(root) {
       "Ask for a decision, get the odds.",
       "Typed questions about anything; no answer outside your options, and every option's exact probability.",
     ),
-    examples(EXAMPLES, take),
+    examples(EXAMPLES, (example) => {
+      take(example);
+      return run();
+    }),
     h("div", { class: "columns" }, form, h("div", { class: "panel answer" }, out, told)),
     code.element,
   );
   take(EXAMPLES["A review"]);
+  return { begin: run };
 }
 
 /** A conversation where the text is a list as JSON, else the text. */
@@ -180,8 +201,8 @@ function drawn(question, answers) {
       " ",
     ]);
   const figures = [
-    figure("Mass", each("x_mass"), "what the model gives to all options together"),
-    answer.x_flips !== undefined && figure("Flips", each("x_flips"), "orders in which another option wins"),
+    figure("Mass", each("x_mass"), MASS),
+    answer.x_flips !== undefined && figure("Flips", each("x_flips"), FLIPS),
   ];
   const disagree = winners.length > 1 && winners[0] !== winners[1];
   const weak = answers.findIndex((one) => one.x_mass < 1e-4);

@@ -73,15 +73,34 @@ export function examples(all, take) {
   return h("div", { class: "begin" }, h("div", group, h("span", {}, "Examples"), buttons), smallModel());
 }
 
-const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-
-/** A probability: 93.1 %, and of what is tiny its power of ten. */
+/** A probability, always in percent: 93.1 %, of what is small the first digit: 0.003 %, of what is tiny the bound. */
 export function percent(share) {
   if (share === 0) return "0 %";
   if (share > 0.9995 && share < 1) return "> 99.9 %";
   if (share >= 0.0005) return `${(share * 100).toFixed(1)} %`;
-  const [digit, power] = share.toExponential(0).split("e-");
-  return `${digit} · 10⁻${[...power].map((one) => POWERS[Number(one)]).join("")}`;
+  if (share < 1e-5) return "< 0.001 %";
+  const digits = -Math.floor(Math.log10(share * 100));
+  return `${(share * 100).toFixed(digits)} %`;
+}
+
+/** A question mark beside a name: hover, focus or a tap shows what the name means, and Escape hides it. */
+export function about(name, text) {
+  const identity = `about-${++fields}`;
+  const button = h("button", { type: "button", "aria-label": `What ${name} means`, "aria-describedby": identity }, "?");
+  const tip = h("span", { role: "tooltip", id: identity }, text);
+  const box = h("span", { class: "about" }, button, tip);
+  box.addEventListener("keydown", (event) => event.key === "Escape" && box.classList.add("hides"));
+  for (const kind of ["mouseenter", "focusin"]) {
+    box.addEventListener(kind, () => {
+      box.classList.remove("hides");
+      // Inside of what is seen, on a phone too.
+      const { left } = box.getBoundingClientRect();
+      const right = document.documentElement.clientWidth - 12 - tip.offsetWidth;
+      tip.style.setProperty("left", `${Math.max(12, Math.min(left - 16, right)) - left}px`);
+    });
+  }
+  button.addEventListener("click", () => button.focus());
+  return box;
 }
 
 /** Scrolls to what has just come, where it is under what is seen: on a phone answers stand below questions. */

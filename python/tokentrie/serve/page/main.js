@@ -11,13 +11,21 @@ import { write } from "./write.js";
 
 const views = { decide, write, chat, sets, routes };
 const shown = {};
+let isReady = false;
 
-/** Shows a tab; a view is made when it is first shown. */
+/** Shows a tab; a view is made when it is first shown, and begins when the server is known to answer. */
 function show(name, focus = false) {
   select(name, focus);
   shown[name] ??= views[name](at(`panel-${name}`)) ?? {};
   shown[name].refresh?.();
+  if (isReady) begun(shown[name]);
   document.title = `tokentrie: ${name}`;
+}
+
+/** Lets a view do by itself, once, what its first example is for. */
+function begun(view) {
+  view.begin?.();
+  delete view.begin;
 }
 
 function fromAddress() {
@@ -112,7 +120,11 @@ async function begin() {
   at("links").hidden = key.get() !== "";
   at("models").replaceChildren(names.length > 1 ? select : h("span", { class: "model" }, names[0]));
   take(chosen.model);
-  for (const view of Object.values(shown)) view.refresh?.();
+  isReady = true;
+  for (const view of Object.values(shown)) {
+    view.refresh?.();
+    begun(view);
+  }
 }
 
 function take(model) {

@@ -1,7 +1,34 @@
 /** The routes of this server and the fields of their requests, from its own `openapi.json`. */
 
-import { Problems, ask } from "./api.js";
-import { h, lead } from "./dom.js";
+import { Problem, Problems, ask, exchanged, parsed } from "./api.js";
+import { model } from "./copies.js";
+import { area, h, labelled, lead } from "./dom.js";
+
+const MOST_SHOWN = 20_000;
+const USER = [{ role: "user", content: "The service is so great." }];
+const SENTIMENT = { type: "choice", instructions: "Which?", choices: [{ value: "positive" }, { value: "negative" }] };
+/** A body for each route that takes one, to begin with; of others the fields that are needed. */
+const BODIES = {
+  "/v1/decisions": { input: "The service is so great.", questions: [SENTIMENT] },
+  "/v1/systemone": {
+    state: "The service is so great.",
+    questions: { great: { type: "noul", instructions: "Is the review positive?" } },
+  },
+  "/v1/chat/completions": { messages: USER, max_tokens: 40 },
+  "/v1/completions": { prompt: "The sky is ", max_tokens: 8, constraint: { choice: ["blue", "grey"] } },
+  "/v1/responses": { input: "The service is so great.", max_output_tokens: 40 },
+  "/v1/choose": { messages: USER, values: ["positive", "negative", "neutral"] },
+  "/v1/rerank": { query: "Who has a door?", documents: ["The door is open.", "Play some music."] },
+  "/v1/embeddings": { input: "a text" },
+  "/tokenize": { content: "The sky is blue." },
+  "/detokenize": { tokens: [72, 73] },
+  "/apply-template": { messages: USER },
+  "/slots/{slot}": { filename: "rules.prefix", prompt: "You sort letters." },
+  "/v1/constraints/{name}": { kind: "set", values: ["red", "blue"] },
+};
+const PATCH = { add: ["green"] };
+/** What stands in the place of a parameter, to begin with. */
+const PARAMETERS = { name: "colours", slot: "0", action: "save" };
 
 /** What a field takes, in a few words. */
 function kind(schema) {
@@ -58,16 +85,111 @@ function fields(name, schema) {
   ]);
 }
 
+/** The needed fields of a schema, empty. */
+function blank(schema) {
+  const empty = { string: "", array: [], object: {}, integer: 0, number: 0, boolean: false };
+  const needed = schema?.required ?? [];
+  return Object.fromEntries(needed.map((name) => [name, empty[schema.properties?.[name]?.type] ?? null]));
+}
+
+/** A form that sends a request of this route and shows what comes back, as it is. */
+function trial(path, method, said, all) {
+  const body = said.requestBody?.content?.["application/json"]?.schema;
+  const name = body?.$ref?.split("/").pop();
+  const takes = said.requestBody !== undefined || path in BODIES ? method !== "get" && method !== "delete" : false;
+  const known = method === "patch" ? PATCH : (BODIES[path] ?? blank(all[name]));
+  const names = all[name]?.properties ?? {};
+  const first = "model" in names ? { model: model(), ...known } : known;
+  const text = area({ class: "code", rows: "6", value: JSON.stringify(first, null, 2) });
+  const parameters = (said.parameters ?? [])
+    .filter((one) => one.in === "path" || one.in === "query")
+    .map((one) => ({ ...one, field: h("input", { spellcheck: "false", value: valueOf(one, path) }) }));
+  const go = h("button", { type: "submit", class: "go" }, "Try it");
+  const problems = new Problems({ body: text });
+  const status = h("p", { class: "told", role: "status" });
+  const out = h("pre", {
+    class: "reply",
+    tabindex: "0",
+    role: "region",
+    "aria-label": `Answer of ${path}`,
+    hidden: true,
+  });
+
+  async function send(event) {
+    event.preventDefault();
+    problems.clear();
+    status.textContent = "";
+    go.disabled = true;
+    try {
+      const query = [];
+      let filled = path;
+      for (const { name, in: place, field } of parameters) {
+        if (place === "query") {
+          if (field.value !== "") query.push(`${name}=${encodeURIComponent(field.value)}`);
+          continue;
+        }
+        if (field.value === "") throw new Problem(`${name}: give it a value`, { param: name });
+        filled = filled.replace(`{${name}}`, encodeURIComponent(field.value));
+      }
+      const address = query.length ? `${filled}?${query.join("&")}` : filled;
+      const began = performance.now();
+      const found = await exchanged(method.toUpperCase(), address, takes ? parsed(text.value, "body") : undefined);
+      status.textContent = `${found.status}, in ${(performance.now() - began).toFixed(0)} ms`;
+      out.textContent = readable(found.text);
+      out.hidden = found.text === "";
+    } catch (error) {
+      problems.show(error);
+    } finally {
+      go.disabled = false;
+    }
+  }
+
+  return h(
+    "form",
+    { class: "trial", onsubmit: send, "data-enter": true },
+    parameters.map(({ name, field }) => labelled(name, field)),
+    takes && labelled("Body", text),
+    h("div", { class: "line" }, go, status),
+    problems.element,
+    out,
+  );
+}
+
+function valueOf({ name, in: place, required }, path) {
+  if (path.startsWith("/v1/models/")) return model();
+  if (place === "query" && !required && name !== "action") return "";
+  return PARAMETERS[name] ?? "";
+}
+
+/** JSON in lines, anything else as it is; of what is long the beginning. */
+function readable(text) {
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // It is no JSON: metrics, or the events of a stream.
+  }
+  const rest = shown.length - MOST_SHOWN;
+  return rest > 0 ? `${shown.slice(0, MOST_SHOWN)}\n… and ${rest.toLocaleString("en")} characters more` : shown;
+}
+
 function route(path, method, said, all) {
   const body = said.requestBody?.content;
   const schemas = [...named(body, all)].map(([name, schema]) => fields(name, schema));
-  return h(
+  const trying = h("div", {});
+  const details = h(
     "details",
     { class: "route" },
     h("summary", {}, h("span", { class: "method" }, method.toUpperCase()), " ", h("code", {}, path), " ", said.summary),
     said.description && h("p", {}, said.description),
+    trying,
     schemas,
   );
+  // Made when it is looked at, so that it names the model that is chosen then.
+  details.addEventListener("toggle", () => {
+    if (details.open && !trying.firstChild) trying.append(trial(path, method, said, all));
+  });
+  return details;
 }
 
 /** Makes the view. */

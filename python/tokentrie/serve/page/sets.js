@@ -1,9 +1,9 @@
 /** Sets: constraints that are kept under a name, and the likeliest of their values after a prompt. */
 
 import { Problem, Problems, ask, parsed } from "./api.js";
-import { bars, figure } from "./bars.js";
+import { MASS, bars, figure } from "./bars.js";
 import { copies, model } from "./copies.js";
-import { area, count, h, labelled, lead, percent, segments, size, smallModel } from "./dom.js";
+import { about, area, count, h, labelled, lead, percent, segments, size, smallModel } from "./dom.js";
 
 const PATH = "v1/constraints";
 const FORMS = {
@@ -74,8 +74,8 @@ export function sets(root) {
       const { method, path, body, type } = putting();
       const done = await ask(method, path, body, { headers: { "content-type": type } });
       await refresh();
-      await open(done.name);
       told.textContent = `${done.name} is kept: ${inWords(done)}, version ${done.version}.`;
+      await open(done.name);
     } catch (error) {
       problems.put.show(error);
     }
@@ -175,17 +175,17 @@ export function sets(root) {
     { class: "panel answer", onsubmit: choose, "data-enter": true, hidden: true },
     title,
     figures,
+    problems.choose.element,
+    out,
     labelled("After", prompt, "Text, or a conversation as a list of messages."),
     h("div", { class: "settings" }, labelled("Best", top)),
     h("div", { class: "line" }, h("button", { type: "submit", class: "go" }, "Choose from it"), h("kbd", {}, "Ctrl ⏎")),
-    problems.choose.element,
-    out,
     edits,
   );
   const nothing = h(
     "div",
     { class: "panel answer" },
-    h("p", { class: "empty" }, "Show one to choose from it, with the odds of its values."),
+    h("p", { class: "empty" }, "Put a set, or show one: the odds of its values come here."),
   );
 
   function choosing() {
@@ -218,6 +218,8 @@ export function sets(root) {
       detail.hidden = false;
       nothing.hidden = true;
       changed();
+      // Of kinds that have values to choose from the odds are there at once.
+      if (one.kind === "set") await choose();
     } catch (error) {
       await refresh();
       problems.list.show(error);
@@ -232,25 +234,33 @@ export function sets(root) {
   }
 
   async function choose(event) {
-    event.preventDefault();
+    event?.preventDefault();
     problems.choose.clear();
     out.replaceChildren();
     try {
       const began = performance.now();
       const { method, path, body } = choosing();
       const done = await ask(method, path, body);
-      const found = done.values.map((one) => ({
-        label: one.value,
-        shares: [one.probability],
-        isBest: one.index === done.index,
-      }));
       const time = `${(performance.now() - began).toFixed(0)} ms`;
       out.append(
-        bars(found),
-        h("p", { class: "told", role: "status" }, `${done.choice}, in ${time}; mass ${percent(done.mass)}`),
+        oddsOf(done),
+        h("p", { class: "told", role: "status" }, `${done.choice}, in ${time}; mass ${percent(done.mass)} `, [
+          about("mass", MASS),
+        ]),
       );
     } catch (error) {
       problems.choose.show(error);
+    }
+  }
+
+  /** The odds of the first example, which nothing is kept for. */
+  async function begin() {
+    const values = text.value.split("\n");
+    try {
+      const done = await ask("POST", "v1/choose", { model: model(), messages: MESSAGES, values, top: 5 });
+      nothing.prepend(h("h2", { class: "before" }, "After “play some music”, the likeliest of these"), oddsOf(done));
+    } catch (error) {
+      problems.list.show(error);
     }
   }
 
@@ -299,7 +309,12 @@ export function sets(root) {
     code.element,
   );
   changed();
-  return { refresh };
+  return { refresh, begin };
+}
+
+/** Bars of what was chosen from. */
+function oddsOf({ values, index }) {
+  return bars(values.map((one) => ({ label: one.value, shares: [one.probability], isBest: one.index === index })));
 }
 
 function inWords(one) {

@@ -9,20 +9,20 @@ export const ROLES = {
   free: ["free", "any token could come"],
 };
 
-/** What the colours mean. */
+/** What the colours mean, and that there is more behind each token. */
 export function legend() {
+  const colours = Object.entries(ROLES).map(([role, [name, meaning]]) =>
+    h("li", {}, h("span", { class: `token ${role}`, "aria-hidden": "true" }, "token"), h("b", {}, name), ` ${meaning}`),
+  );
   return h(
-    "ul",
-    { class: "legend", "aria-label": "Colours of tokens" },
-    Object.entries(ROLES).map(([role, [name, meaning]]) =>
-      h(
-        "li",
-        {},
-        h("span", { class: `token ${role}`, "aria-hidden": "true" }, "token"),
-        h("b", {}, name),
-        ` ${meaning}`,
-      ),
+    "div",
+    { class: "legend" },
+    h(
+      "p",
+      {},
+      "Hover over a token, tap it or walk there with the arrows: it shows what else could come, with the odds.",
     ),
+    h("ul", { "aria-label": "Colours of tokens" }, colours),
   );
 }
 

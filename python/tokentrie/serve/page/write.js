@@ -1,6 +1,6 @@
 /** Write: a prompt, what holds its text, and every token with why it is there. */
 
-import { Problem, Problems, parsed, stream } from "./api.js";
+import { Problem, Problems, ask, parsed, stream } from "./api.js";
 import { copies, model } from "./copies.js";
 import { area, count, examples, h, labelled, lead, reveal, segments } from "./dom.js";
 import { legend, rivalsOf, strip } from "./tokens.js";
@@ -14,50 +14,60 @@ const HINTS = {
   grammar: "GBNF, as llama.cpp reads it, or Lark.",
   schema: "The text is JSON that the schema allows, without white space.",
 };
-const CITY = {
+const VERDICT = {
   type: "object",
   properties: {
-    name: { enum: ["Berlin", "Lisbon", "Osaka"] },
-    continent: { enum: ["Africa", "Asia", "Europe"] },
-    capital: { type: "boolean" },
-    people: { type: "integer", minimum: 1000, maximum: 9000000 },
+    verdict: { enum: ["good", "bad", "mixed"] },
+    stars: { type: "integer", minimum: 1, maximum: 5 },
   },
-  required: ["name", "continent", "capital", "people"],
+  required: ["verdict", "stars"],
   additionalProperties: false,
 };
+const LABEL = "Label the review: positive, negative or neutral.";
+const PIZZA = `Answer with a tool call.
+Tools:
+Buy a pizza.<|tool|>order_pizza(size:small|medium|large, count?:integer)`;
+const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
+/** Of each the model alone says something near to it that no program takes. */
 const EXAMPLES = {
-  "A coffee order": {
-    prompt: "A coffee order as JSON: ",
+  "A pizza order": {
+    system: PIZZA,
+    user: "I want to buy a pizza with size larger and count 2",
     kind: "form",
     held: `[
-  "{\\"drink\\": \\"",
-  {"slot": "drink", "value": {"choice": ["espresso", "flat white", "filter coffee"]}},
-  "\\", \\"cups\\": ",
-  {"slot": "cups", "value": {"integer": {"min": 1, "max": 12}}},
-  ", \\"to_go\\": ",
-  {"slot": "to_go", "value": {"choice": ["true", "false"]}},
-  "}"
+  "{\\"name\\": \\"order_pizza\\", \\"arguments\\": {\\"size\\": \\"",
+  {"slot": "size", "value": {"choice": ["small", "medium", "large"]}},
+  "\\", \\"count\\": ",
+  {"slot": "count", "value": {"integer": {"min": 1, "max": 12}}},
+  "}}"
 ]`,
   },
-  "The sky": { prompt: "The sky is ", kind: "choices", held: "blue\nred and white\nred and black" },
-  "A meeting": {
-    prompt: "The meeting is on ",
+  "A verdict": { system: LABEL, user: "The service is so awful.", kind: "choices", held: "good\nbad\nmixed" },
+  "A date": {
+    system: "Repeat the text.",
+    user: "5 April 2026",
     kind: "regex",
-    held: "(Mon|Tues|Wednes|Thurs|Fri)day at (0[89]|1[0-7]):[03]0",
+    held: `[1-9][0-9]? (${MONTHS}) 20[0-9]{2}`,
   },
-  "Chess moves": {
-    prompt: "1. e4 e5 2. ",
+  "An answer": {
+    system: "Answer yes or no.",
+    user: "The door is open. Is the door open?",
     kind: "grammar",
-    held: 'root ::= move " " move\nmove ::= [KQRBN]? [a-h] [1-8] | "O-O" "-O"?',
+    held: 'root ::= answer ", the door is " state "."\nanswer ::= "yes" | "no"\nstate ::= "open" | "closed"',
   },
-  "A city": { prompt: "A city as JSON: ", kind: "schema", held: JSON.stringify(CITY, null, 2) },
+  "A review as JSON": {
+    system: LABEL,
+    user: "The service is so awful.",
+    kind: "schema",
+    held: JSON.stringify(VERDICT, null, 2),
+  },
 };
 
 /** Makes the view. */
 export function write(root) {
   let kind = "form";
   let running = null;
-  const prompt = area({ rows: "3", oninput: changed });
+  const prompt = area({ rows: "3", class: "code", oninput: changed });
   const held = area({ rows: "9", class: "code", "aria-label": "The constraint", oninput: changed });
   const hint = h("p", { class: "hint" });
   const kinds = segments("Kind of constraint", KINDS, kind, (name) => {
@@ -112,6 +122,7 @@ export function write(root) {
     event?.preventDefault();
     problems.clear();
     told.textContent = "";
+    for (const one of Object.values(sides)) one.clear();
     let constraint;
     try {
       constraint = spec();
@@ -124,10 +135,15 @@ export function write(root) {
     go.hidden = true;
     stop.hidden = false;
     sides.free.element.hidden = !beside.checked;
-    reveal(sides.held.element);
-    const calls = [sides.held.write({ ...body(), constraint }, own.signal)];
-    if (beside.checked) calls.push(sides.free.write(body(), own.signal));
-    const done = await Promise.allSettled(calls);
+    if (event) reveal(sides.held.element);
+    // What is refused has nothing beside it: the other text waits for the first token of this one.
+    let twin = null;
+    const asked = body();
+    const accepted = () => {
+      if (beside.checked) twin ??= Promise.allSettled([sides.free.write(asked, own.signal)]);
+    };
+    const done = await Promise.allSettled([sides.held.write({ ...asked, constraint }, own.signal, accepted)]);
+    done.push(...((await twin) ?? []));
     const failed = done.find((one) => one.status === "rejected");
     if (failed) problems.show(failed.reason);
     if (own.signal.aborted) told.textContent = "Stopped.";
@@ -142,7 +158,7 @@ export function write(root) {
   const form = h(
     "form",
     { class: "ask panel", onsubmit: run, "data-enter": true },
-    labelled("Prompt", prompt),
+    labelled("Prompt", prompt, "Read as the model's chat template writes it; plain text goes on as it stands."),
     h("div", { class: "field" }, h("h2", {}, "What holds the text"), kinds, held, hint),
     h(
       "div",
@@ -158,7 +174,7 @@ export function write(root) {
 
   function take(example) {
     running?.abort();
-    prompt.value = example.prompt;
+    prompt.value = example.user;
     kind = example.kind;
     held.value = example.held;
     kinds.choose(kind);
@@ -169,12 +185,32 @@ export function write(root) {
     changed();
   }
 
+  /** Writes an example, once it is asked as the chat template of the model has it. */
+  async function play(example) {
+    take(example);
+    const messages = ["system", "user"].map((role) => ({ role, content: example[role] }));
+    const asked = { model: model(), messages, chat_template_kwargs: { enable_thinking: false } };
+    try {
+      const { prompt: text } = await ask("POST", "apply-template", asked);
+      // Another example, or what was typed meanwhile, stays.
+      if (prompt.value !== example.user || held.value !== example.held) return;
+      prompt.value = text;
+      changed();
+    } catch (error) {
+      // A template without a system message: the request alone is a prompt, too.
+      if (error.status !== 400) throw error;
+    }
+    await run();
+  }
+
+  const played = (example) => play(example).catch((error) => problems.show(error));
+
   root.append(
     lead(
       "Write only what is allowed.",
       "Where only one token is legal the model is not asked; where there is a choice, you see it.",
     ),
-    examples(EXAMPLES, take),
+    examples(EXAMPLES, played),
     h(
       "div",
       { class: "columns" },
@@ -183,7 +219,9 @@ export function write(root) {
     ),
     code.element,
   );
-  take(EXAMPLES["A coffee order"]);
+  const [first] = Object.values(EXAMPLES);
+  take(first);
+  return { begin: () => played(first) };
 }
 
 /** One of the two texts, with what it took. */
@@ -203,8 +241,8 @@ function side(title, name) {
     meter.replaceChildren(h("p", { class: "hint" }, "Tokens come here as they are written."));
   }
 
-  /** Streams a completion; its end in words. Throws Problem. */
-  async function write(body, signal) {
+  /** Streams a completion; its end in words. `accepted` is called when it has begun. Throws Problem. */
+  async function write(body, signal, accepted = () => {}) {
     tokens.clear();
     meter.replaceChildren();
     tokens.wait(true);
@@ -213,14 +251,21 @@ function side(title, name) {
     try {
       const asked = { ...body, logprobs: RIVALS, return_details: true };
       for await (const event of stream("v1/completions", asked, { signal })) {
+        accepted();
         const [choice] = event.choices;
         for (const step of choice.x_steps ?? []) {
           roles[step.role] += 1;
-          tokens.add(known(choice, step));
+          // Tokens of the end of the prompt come again where one may cross from it into the text: they are none of it.
+          const isOfPrompt = choice.text === "" && step.role === "forced" && tokens.text() === "";
+          if (!isOfPrompt || choice.finish_reason) tokens.add(known(choice, step));
         }
         if (choice.x_stats) ended = summary(choice, roles);
       }
+      if (ended === "") accepted();
       return ended;
+    } catch (error) {
+      if (tokens.text() === "") clear();
+      throw error;
     } finally {
       tokens.wait(false);
     }

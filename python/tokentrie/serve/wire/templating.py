@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
+from tokentrie import ChatPrompt
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.chatting import template_options, tools_of, variables_of
@@ -26,20 +27,23 @@ class TemplateRequest(BaseModel):
 
 def apply_template(models: Models, said: TemplateRequest) -> dict[str, Any]:
     """The text of the prompt that a chat would have."""
-    served = models.named(said.model)
+    return {"prompt": prompt_of(models.named(said.model), said).text}
+
+
+def prompt_of(served: Served, said: TemplateRequest) -> ChatPrompt:
+    """The prompt that a chat would have."""
     for number, message in enumerate(said.messages):
         refuse_media(message, f"messages[{number}].")
     tools, options = tools_of(said.tools), template_options(said.chat_template_kwargs)
     written = served.model.chat_format
     if tools is not None:
         written = written.with_tools_in(served.place_of_tools(said.tools_in))
-    prompt = written.prompt(
+    return written.prompt(
         said.messages,
         None if tools is None else tools.definitions,
         enable_thinking=options["enable_thinking"],
         **variables_of(options),
     )
-    return {"prompt": prompt.text}
 
 
 def properties(served: Served) -> dict[str, Any]:
