@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use trie_core::{
-    AnyConstraint, Asked, Choice, ChooseError, ChooseOptions, Host, PrefixRows, Scoring, TokenId, choose, choose_many,
-    run,
+    AnyConstraint, Asked, Choice, ChooseError, ChooseOptions, Host, LeafId, PrefixRows, Scoring, TokenId, choose,
+    choose_many, run,
 };
 
 fn sets() -> impl Strategy<Value = Naive> {
@@ -240,7 +240,8 @@ proptest! {
             prop_assert!(choice.is_certain);
             let possible = expected.iter().filter(|logprob| logprob.is_finite()).count();
             prop_assert!(choice.ranking.len() >= possible);
-            prop_assert!(choice.ranking.iter().all(|leaf| close(choice.logprobs[leaf.index()], expected[leaf.index()])));
+            let exactly = |leaf: &LeafId| close(choice.logprobs[leaf.index()], expected[leaf.index()]);
+            prop_assert!(choice.ranking.iter().all(exactly));
         }
         if !is_graph && !model.odd {
             let found = beam_twin(model, &prompt, &all, &ends, (width, top.unwrap_or(width)));

@@ -61,8 +61,8 @@ fn spelled(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spelled {
 }
 
 impl Form {
-    /// What is scored for the values of the slot that is the part at `index`: as much of the literal behind them as fits
-    /// into the rows of a choice in which every value is scored, and at least the token that it begins with.
+    /// What is scored for the values of the slot that is the part at `index`: as much of the literal behind them as
+    /// fits into the rows of a choice in which every value is scored, and at least the token that it begins with.
     pub(super) fn continued(
         &self,
         index: usize,
