@@ -189,7 +189,7 @@ _EventKind: TypeAlias = Literal[
     "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"
 ]
 _Leaves: TypeAlias = (
-    Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
+    Iterable[int | str | Leaf | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
 _Values: TypeAlias = Iterable[str] | Iterable[_Ids] | Trie
 _Score: TypeAlias = Literal["model", "renormalised", "given"]
@@ -275,7 +275,7 @@ class FilteredTrie:
     def forced(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
     def to_trie(self) -> Trie: ...
     def __len__(self) -> int: ...
-    def __contains__(self, sequence: _Ids, /) -> bool: ...
+    def __contains__(self, sequence: str | _Ids, /) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -406,7 +406,8 @@ class Trie:
     def names(self) -> list[str] | None: ...
     @property
     def input_rows(self) -> NDArray[np.int64]: ...
-    def find(self, tokens: _Ids) -> int | None: ...
+    def find(self, tokens: _Ids | str | bytes, *, vocab: Vocab | None = None) -> int | None: ...
+    def complete(self, text: str | bytes, k: int | None = 10, *, vocab: Vocab | None = None) -> list[Leaf]: ...
     def leaf(self, index: int) -> Leaf | None: ...
     def allowed(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
     def forced(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
@@ -441,7 +442,7 @@ class Trie:
         self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None
     ) -> str: ...
     def __len__(self) -> int: ...
-    def __contains__(self, tokens: _Ids, /) -> bool: ...
+    def __contains__(self, leaf: str | bytes | _Ids, /) -> bool: ...
     def __iter__(self) -> Iterator[Leaf]: ...
     def __or__(self, other: Trie, /) -> Trie: ...
     def __ror__(self, other: Trie, /) -> Trie: ...
@@ -1160,6 +1161,24 @@ class _ChooseOptions(TypedDict, total=False):
     end_tokens: _Ids | None
     top: int | None
     max_rows: int | None
+    beam: int | None
+    cancel: CancelToken | None
+    timeout: float | None
+    priority: int
+
+@type_check_only
+class _ChooseManyOptions(_ChooseOptions, total=False):
+    on_error: Literal["raise", "skip", "return"]
+    progress: Callable[[int, int | None], object] | None
+
+@type_check_only
+class _BeamOptions(TypedDict, total=False):
+    width: int | None
+    prefix: str
+    suffix: str
+    tokenization: Literal["canonical", "all"]
+    open_end: bool
+    end_tokens: _Ids | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1938,6 +1957,37 @@ class Model:
         self, prompt: str | _Ids, choices: _Listed, **options: Unpack[_ChooseOptions]
     ) -> Coroutine[_Any, _Any, Choice[str]]: ...
     @overload
+    def achoose_many(  # type: ignore[overload-overlap]
+        self, prompts: Iterable[str | _Ids], choices: _Untyped, **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[_Any, _Any, list[Choice]]: ...
+    @overload
+    def achoose_many(
+        self, prompts: Iterable[str | _Ids], choices: TypeForm[_Any], **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[_Any, _Any, list[Choice[str]]]: ...
+    @overload
+    def achoose_many(
+        self, prompts: Iterable[str | _Ids], choices: _Listed, **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[_Any, _Any, list[Choice[str]]]: ...
+    def beam(
+        self,
+        prompt: str | _Ids,
+        choices: _Constraint,
+        k: int = 10,
+        *,
+        width: int | None = None,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        priority: int = 0,
+    ) -> list[Hypothesis]: ...
+    def abeam(
+        self, prompt: str | _Ids, choices: _Constraint, k: int = 10, **options: Unpack[_BeamOptions]
+    ) -> Coroutine[_Any, _Any, list[Hypothesis]]: ...
+    @overload
     def choose(  # type: ignore[overload-overlap]
         self,
         prompt: str | _Ids,
@@ -1950,6 +2000,7 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1967,6 +2018,7 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1984,6 +2036,7 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2001,7 +2054,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
@@ -2019,7 +2074,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
@@ -2037,7 +2094,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
@@ -2055,7 +2114,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
@@ -2073,7 +2134,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
@@ -2091,7 +2154,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        beam: int | None = None,
         cancel: CancelToken | None = None,
+        timeout: float | None = None,
         priority: int = 0,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
@@ -2634,6 +2699,7 @@ class TokenLogprob:
     def logprob(self) -> float: ...
     @property
     def top(self) -> list[tuple[int, float]]: ...
+    def texts(self, vocab: Vocab) -> list[tuple[str, float]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
     __hash__: None  # type: ignore[assignment]

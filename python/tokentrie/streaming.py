@@ -43,6 +43,15 @@ async def in_background(call: Callable[..., T], *arguments: Any, **options: Any)
         raise
 
 
+async def choosing_many(model: Model, prompts: Any, choices: Any, **options: Any) -> list[Any]:
+    """`Model.achoose_many`: all choices of `choose_many`, read on a thread."""
+
+    def read(**options: Any) -> list[Any]:
+        return list(model.choose_many(prompts, choices, **options))
+
+    return await in_background(read, **options)
+
+
 class _Waits:
     """What a thread waits for in an event loop."""
 

@@ -117,6 +117,17 @@ class TestOnePrompt:
         document = run(*ONCE, "-p", "Hi", "--choices-file", names, "--top", "2", "--json").json
         assert len(document["probabilities"]) == len(document["logprobs"]) == 2
         assert document["mass_bounds"][0] <= document["mass_bounds"][1]
+        wide = run(*ONCE, "-p", "Hi", "--choices-file", names, "--beam", "40", "--top", "2", "--json").json
+        assert wide["certain"]
+        assert wide["name"] == document["name"]
+        assert wide["probabilities"].keys() == document["probabilities"].keys()
+        assert len(run(*ONCE, "-p", "Hi", "--choices-file", names, "--beam", "1", "--json").json["logprobs"]) == 1
+
+    def test_a_beam_is_for_one_prompt(self, run: Terminal, tmp_path: Path) -> None:
+        result = run(*ONCE, "--input", tmp_path / "rows.jsonl", "-c", "a,b", "--beam", "2")
+        assert result.code != 0
+        assert "--beam" in result.err
+        assert "it goes with --prompt" in result.err
 
     def test_payload(self, run: Terminal) -> None:
         text = json.dumps(payload({"near": [300], "also": [301, 7], "far": [1_000_000]}))

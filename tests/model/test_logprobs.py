@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokentrie
 from models import TINY
 from tokentrie import Form, Model, OptionError, Regex, Sampler, Slot, Step, TokenLogprob
 
@@ -47,6 +48,16 @@ def check(known: list[TokenLogprob], expected: list[Any]) -> None:
         assert abs(one.logprob - logprob) < CLOSE
         np.testing.assert_allclose([log for _, log in one.top], [log for _, log in top], atol=CLOSE)
         assert [log for _, log in one.top] == sorted((log for _, log in one.top), reverse=True)
+
+
+def test_rivals_have_texts(model: Model) -> None:
+    out = model.generate(PROMPT, max_tokens=4, logprobs=5)
+    for one in out.logprobs:
+        pieces = [model.vocab[token].decode(errors="replace") for token, _ in one.top]
+        assert one.texts(model.vocab) == list(zip(pieces, (log for _, log in one.top), strict=True))
+    small = tokentrie.Vocab.from_tokens([b"a"])
+    with pytest.raises(tokentrie.VocabularyError, match="outside the vocabulary of 1 tokens"):
+        out.logprobs[0].texts(small)
 
 
 @pytest.mark.parametrize("settings", [{}, {"mode": "sampled", "seed": 3, "temperature": 3.0, "top_k": 5}])

@@ -140,12 +140,17 @@ def of_arrays(trie: Trie, draw: random.Random, _: Path) -> None:
 METHODS: dict[str, Call] = {
     "allowed": lambda t, d, _: (t.allowed(), t.allowed(some_tokens(t, d))),
     "arrays": of_arrays,
+    "complete": lambda t, d, _: (t.complete("RE"), t.complete(b"", None), t.complete("a", vocab=VOCAB)),
     "difference": lambda t, d, _: t.difference(SETS["names"]()),
     "end_tokens": lambda t, d, _: t.end_tokens,
     "end_weight": lambda t, d, _: t.end_weight(some_tokens(t, d)),
     "filter": lambda t, d, _: t.filter(lambda leaf: leaf.index % 2 == 0),
     "filtered": of_filtered,
-    "find": lambda t, d, _: [t.find(row) for row in [*ROWS, some_tokens(t, d), [0]]],
+    "find": lambda t, d, _: (
+        [t.find(row) for row in [*ROWS, some_tokens(t, d), [0]]],
+        t.find("a", vocab=VOCAB),
+        t.find("REPLY"),
+    ),
     "fingerprint": lambda t, d, _: t.fingerprint,
     "forced": lambda t, d, _: (t.forced(), t.forced(some_tokens(t, d))),
     "heal_bytes": lambda t, d, _: t.heal_bytes,

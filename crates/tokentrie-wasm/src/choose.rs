@@ -63,14 +63,15 @@ fn number(options: &Value, name: &str) -> Result<Option<usize>> {
     }
 }
 
-/// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "rows_at_once":
-/// 16, "room": 2048}`, all of which may be left out.
+/// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "beam": 20,
+/// "rows_at_once": 16, "room": 2048}`, all of which may be left out.
 fn begun(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
     let ends = options.get("end_tokens").and_then(Value::as_array);
     let id = |id: &Value| TokenId::try_from(id.as_i64().unwrap_or(-1) as i32).map_err(Error::from);
     let ends = ends.map(|ends| ends.iter().map(id).collect::<Result<Vec<_>>>()).transpose()?;
     let mut asked = ChooseOptions::new().with_top(number(options, "top")?);
     asked = asked.with_max_rows(number(options, "max_rows")?);
+    asked = asked.with_beam(number(options, "beam")?);
     asked.end_tokens = ends.as_deref();
     let room = number(options, "room")?.unwrap_or(usize::MAX);
     let rows_at_once = number(options, "rows_at_once")?.unwrap_or(128);

@@ -48,7 +48,7 @@ fn the_defaults_of_the_table_are_those_of_the_options() {
 fn other(name: &str) -> Value {
     match name {
         "sampling" | "free_sampling" => json!({"temperature": 0.5, "seed": 7}),
-        "max_tokens" | "top" | "max_rows" | "priority" => json!(5),
+        "max_tokens" | "top" | "max_rows" | "beam" | "priority" => json!(5),
         "end_tokens" => json!([3]),
         "after" => json!("free"),
         "skip_ahead" => json!(false),

@@ -39,8 +39,8 @@ mod values;
 mod vocab;
 
 pub use forms::{
-    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing, Overshoot,
-    Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
+    Continued, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
+    Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
 };
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};

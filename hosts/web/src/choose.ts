@@ -29,6 +29,8 @@ export interface ChooseRowsOptions {
   readonly top?: number;
   /** Rows to read at most, about; then there are bounds. */
   readonly maxRows?: number;
+  /** Beam search: go on from the best so many beginnings of each length alone; better values may be passed over. */
+  readonly beam?: number;
   /** Tokens that a prompt and a value may have together. */
   readonly room?: number;
   readonly signal?: AbortSignal;
@@ -49,10 +51,10 @@ export type Asked =
 
 /** A choice in the module, while it is scored. */
 class Scoring extends Resource {
-  static of(asked: Asked, { endTokens, top, maxRows, room }: ChooseRowsOptions): Scoring {
+  static of(asked: Asked, { endTokens, top, maxRows, beam, room }: ChooseRowsOptions): Scoring {
     const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
     const json = utf8(
-      JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, room, n_vocab: asked.nVocab }),
+      JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, beam, room, n_vocab: asked.nVocab }),
       "options",
     );
     if ("spec" in asked) {

@@ -136,6 +136,15 @@ def choose(
     top: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Score only what the best so many values need.")
     ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST,
+            metavar="WIDTH",
+            help="Beam search, for large sets: fast, and may pass a better value over.",
+        ),
+    ] = None,
     rows: Annotated[
         Path | None,
         typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="Choose for every row of a file; - is JSONL."),
@@ -194,13 +203,15 @@ def choose(
         | {"--on-error": None if on_error == "raise" else on_error}
         | {"--skip-errors": skip_errors or None, "--restart": restart or None, "--ray": ray},
     )
+    if beam is not None and rows is not None:
+        raise typer.BadParameter("it goes with --prompt or --prompt-file", param_hint="--beam")
     if skip_errors and on_error == "skip":
         raise typer.BadParameter("--skip-errors keeps faulty rows, --on-error skip does not", param_hint="--on-error")
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix)
     turn, hardware = Turn(chat, system, prefix), Hardware(ctx, threads, gpu_layers)
     if rows is None:
         text = prompt_text(prompt, prompt_file, source)
-        command.run(model, text, source, turn, top, plot, hardware, as_json)
+        command.run(model, text, source, turn, command.Scored(top, beam), plot, hardware, as_json)
     else:
         from tokentrie.cli.choosing import dataset
 

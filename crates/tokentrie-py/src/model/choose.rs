@@ -9,14 +9,15 @@ use crate::model::choice::Choice;
 use crate::model::choices::{ChoiceSet, Choices, OnError};
 use crate::model::loaded::Model;
 use crate::model::watch::check_callable;
+use crate::rows::search::Hypothesis;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tokentrie::run::{CallOptions, Choose};
-use trie_core::Constraint;
+use tokentrie::run::{Call, CallOptions, Choose};
 use trie_core::work::Limits;
-use trie_text::{Tokenization, Values};
+use trie_core::{Constraint, LeafId};
+use trie_text::{Tokenization, ValueSet, Values};
 
 /// What makes a set of the texts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +25,23 @@ struct Around<'t> {
     prefix: &'t str,
     suffix: &'t str,
     tokenization: Tokenization,
+}
+
+/// How much of a set is scored, as it was given.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scored {
+    top: Option<i64>,
+    max_rows: Option<i64>,
+    beam: Option<i64>,
+}
+
+/// The least width of a beam that nobody gave one.
+const NARROWEST: i64 = 64;
+
+/// A count from 1 up.
+fn count(name: &str, given: i64) -> Result<u32> {
+    let outside = || Class::Option.error(format!("{name} is {given}: it must be from 1 to {}", u32::MAX));
+    u32::try_from(given).ok().filter(|&count| count > 0).ok_or_else(outside)
 }
 
 #[pymethods]
@@ -38,7 +56,10 @@ impl Model {
     ///     choices: a list or other iterable of distinct str, a Trie, a payload (its first descriptor), or a Sequence
     ///         without Any, whose values are listed.
     ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
-    ///         prompt of ids ends with, or another boundary than that of a text.
+    ///         prompt of ids ends with, or another boundary than that of a text. The suffix counts as the tokenizer
+    ///         writes it at the end of a text: with `suffix='"'` a lone quote, though a text may go on with `",` in one
+    ///         token. Give all that follows as suffix, or `open_end=True`, which counts what goes beyond it, too. A
+    ///         slot of a Form with `mode="exact"` does so by itself: what follows is known there.
     ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
     ///         With "all" the probability is that of the text, in whatever tokens.
     ///     end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those of
@@ -48,6 +69,9 @@ impl Model {
     ///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
     ///         `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
     ///         for one value, otherwise no limit.
+    ///     beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
+    ///         rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
+    ///         over.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -74,7 +98,7 @@ impl Model {
     ///     'positive'
     #[pyo3(signature = (
         prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, cancel=None, timeout=None, priority=0
+        max_rows=None, beam=None, cancel=None, timeout=None, priority=0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
@@ -88,21 +112,88 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
         max_rows: Option<i64>,
+        beam: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
     ) -> Result<Choice> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let (set, Question { prompt, set: values }) = made_in(choices.py(), &call, || {
-            let set = self.set(choices, around, end_tokens, top, max_rows)?;
-            let question = self.question(prompt, &set.values)?;
-            Ok((set, question))
-        })?;
-        let choice = self.using(choices.py(), None, &call, |context, watch| {
-            context.choose(&prompt, values.trie().clone(), &set.choose.options(), watch)
-        })?;
+        let scored = Scored { top, max_rows, beam };
+        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, &call)?;
         Ok(Choice::new(choice, &values))
+    }
+
+    /// The `k` most probable values of a set after a prompt, by a beam search: fast in sets of any size.
+    ///
+    /// All beginnings of one length are decoded together, and only the `width` most probable of them are gone on
+    /// from. The probability of a value that is found is exact, as `choose` gives it. Which values are found is exact
+    /// where no more than `width` beginnings of any length are open, so with a width of the number of values; otherwise
+    /// a better value can be passed over, because its beginning was not among the best. `choose` with `top` never
+    /// passes one over, and reads more for it; `choose` with `beam` tells whether the first is certain, and the mass
+    /// that was passed over.
+    ///
+    /// Args:
+    ///     prompt, choices: as for `choose`.
+    ///     k: how many values, at least 1.
+    ///     width: how many beginnings of one length are gone on from, at least 1. None: four times `k`, and 64
+    ///         at least.
+    ///     prefix, suffix, tokenization, open_end, end_tokens: as for `choose`. Of several token sequences of one value
+    ///         those that are found count together, a lower bound.
+    ///     cancel, timeout, priority: as for `choose`.
+    ///
+    /// Returns:
+    ///     list[Hypothesis], best first: at most `k`, without values that the model calls impossible. `logprob` is the
+    ///     natural logarithm of the value's probability under the whole vocabulary; leaves are numbered as the values
+    ///     of `choose`.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `choose`; OptionError where `k` or `width` is out of range.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> trie = tokentrie.Trie.from_strings(model.vocab, [" red", " reddish", " blue", " green"])
+    ///     >>> best, second = model.beam("The sky is", trie, 2)
+    ///     >>> best.logprob >= second.logprob and best.leaf.name in trie.names
+    ///     True
+    #[pyo3(signature = (
+        prompt, choices, k=10, *, width=None, prefix="", suffix="", tokenization="canonical", open_end=false,
+        end_tokens=None, cancel=None, timeout=None, priority=0
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn beam(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        k: i64,
+        width: Option<i64>,
+        prefix: &str,
+        suffix: &str,
+        tokenization: &str,
+        open_end: bool,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        timeout: Option<f64>,
+        priority: i32,
+    ) -> Result<Vec<Hypothesis>> {
+        let call = begun(cancel, CallOptions { timeout, priority })?;
+        let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
+        count("k", k)?;
+        let width = width.map(|width| count("width", width)).transpose()?;
+        let width = width.map_or(k.saturating_mul(4).clamp(NARROWEST, u32::MAX.into()), i64::from);
+        let scored = Scored { top: Some(k), max_rows: None, beam: Some(width) };
+        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, &call)?;
+        let hypothesis = |&found: &LeafId| {
+            let logprob = choice.logprobs[found.index()];
+            let leaf = values.trie().leaf(found).filter(|_| logprob > f64::NEG_INFINITY)?;
+            let leaf = trie_core::Leaf { index: LeafId::new(values.index_of(found) as u32), ..leaf };
+            Some(Hypothesis {
+                tokens: leaf.tokens.iter().map(|token| token.get()).collect(),
+                leaf: leaf.into(),
+                logprob,
+            })
+        };
+        Ok(choice.ranking.iter().filter_map(hypothesis).collect())
     }
 
     /// `choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
@@ -110,8 +201,10 @@ impl Model {
     /// Args:
     ///     prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
     ///         time.
-    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel, priority: as for
-    ///         `choose`.
+    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, cancel: as for `choose`.
+    ///     timeout: the seconds that all prompts together may take, from this call on, the time in which nobody reads
+    ///         included.
+    ///     priority: as for `choose`.
     ///     on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
     ///         iteration with its error, which names it by its number from 0; "return" gives the error, a
     ///         TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
@@ -135,7 +228,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, cancel=None, priority=0, on_error="raise", progress=None
+        max_rows=None, beam=None, cancel=None, timeout=None, priority=0, on_error="raise", progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -149,7 +242,9 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
         max_rows: Option<i64>,
+        beam: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
+        timeout: Option<f64>,
         priority: i32,
         on_error: &str,
         progress: Option<Py<PyAny>>,
@@ -160,9 +255,9 @@ impl Model {
         }
         check_callable("progress", progress.as_ref().map(|progress| progress.bind(slf.py())))?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let (call, on_error) =
-            (begun(cancel, CallOptions { priority, ..CallOptions::default() })?, OnError::read(on_error)?);
-        let set = made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, top, max_rows))?;
+        let (call, on_error) = (begun(cancel, CallOptions { timeout, priority })?, OnError::read(on_error)?);
+        let set =
+            made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, Scored { top, max_rows, beam }))?;
         let prompts = &strings::column("prompts", prompts)?;
         Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, call)?)
     }
@@ -176,24 +271,41 @@ impl Model {
         Ok(Question { prompt, set })
     }
 
+    /// What is known of values after a prompt, and the set that they are there.
+    fn chosen(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        around: Around<'_>,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        scored: Scored,
+        call: &Call,
+    ) -> Result<(trie_core::Choice, ValueSet)> {
+        let (set, Question { prompt, set: values }) = made_in(choices.py(), call, || {
+            let set = self.set(choices, around, end_tokens, scored)?;
+            let question = self.question(prompt, &set.values)?;
+            Ok((set, question))
+        })?;
+        let choice = self.using(choices.py(), None, call, |context, watch| {
+            context.choose(&prompt, values.trie().clone(), &set.choose.options(), watch)
+        })?;
+        Ok((choice, values))
+    }
+
     fn set(
         &self,
         choices: &Bound<'_, PyAny>,
         around: Around<'_>,
         end_tokens: Option<&Bound<'_, PyAny>>,
-        top: Option<i64>,
-        max_rows: Option<i64>,
+        scored: Scored,
     ) -> Result<ChoiceSet> {
         let loaded = self.loaded(choices.py())?;
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
-        let count = |name: &str, count: Option<i64>| {
-            let outside = |count| Class::Option.error(format!("{name} is {count}: it must be from 1 to {}", u32::MAX));
-            let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));
-            count.map(positive).transpose()
-        };
+        let count = |name: &str, given: Option<i64>| given.map(|given| count(name, given)).transpose();
         let mut choose = Choose::default();
-        (choose.end_tokens, choose.top, choose.max_rows) =
-            (end_tokens, count("top", top)?, count("max_rows", max_rows)?);
+        choose.end_tokens = end_tokens;
+        (choose.top, choose.max_rows) = (count("top", scored.top)?, count("max_rows", scored.max_rows)?);
+        choose.beam = count("beam", scored.beam)?;
         if let Some(texts) = crate::spec::listed(choices)? {
             let Around { prefix, suffix, tokenization } = around;
             let texts = texts.with_prefix(prefix).with_suffix(suffix);

@@ -286,7 +286,7 @@ impl Model {
     ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, a type
     ///         such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
-    ///         as a whole.
+    ///         as a whole, together with the literal that follows it.
     ///     max_tokens: the most tokens to generate, at least 1. None: 64 of free text, and of a value what the context
     ///         has room for. A Form is always filled to its end.
     ///     skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
@@ -531,6 +531,62 @@ impl Model {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         streaming(slf.py(), "in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
+    }
+
+    /// `choose_many` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+    ///
+    /// Args:
+    ///     prompts, choices: as for `choose_many`.
+    ///     options: the keywords of `choose_many`.
+    ///
+    /// Returns:
+    ///     An awaitable of a list of Choice, one for each prompt; with `on_error="return"` errors among them.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `choose_many`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> found = asyncio.run(model.achoose_many(["Is it on? ", "Is it off? "], ["yes", "no"]))
+    ///     >>> [choice.name in ("yes", "no") for choice in found]
+    ///     [True, True]
+    #[pyo3(signature = (prompts, choices, **options))]
+    fn achoose_many<'py>(
+        slf: &Bound<'py, Self>,
+        prompts: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        streaming(slf.py(), "choosing_many")?.call((slf, prompts, choices), options)
+    }
+
+    /// `beam` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+    ///
+    /// Args:
+    ///     prompt, choices, k: as for `beam`.
+    ///     options: the keywords of `beam`.
+    ///
+    /// Returns:
+    ///     An awaitable of a list of Hypothesis.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `beam`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> len(asyncio.run(model.abeam("The sky is ", ["blue", "red", "green"], 2)))
+    ///     2
+    #[pyo3(signature = (prompt, choices, k=10, **options))]
+    fn abeam<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        k: i64,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        streaming(slf.py(), "in_background")?.call((slf.getattr("beam")?, prompt, choices, k), options)
     }
 
     /// Generates greedily under a grammar: what `tokentrie bench` compares with.

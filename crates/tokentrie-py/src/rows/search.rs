@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tokentrie::spec::{Over, Spec};
 use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreMode, TokenId};
 
-/// A value that `beam_search` found. Compares by content; can be pickled.
+/// A value that `beam_search` or `Model.beam` found. Compares by content; can be pickled.
 ///
 /// Args:
 ///     leaf: the value.
@@ -43,11 +43,11 @@ use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreM
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Hypothesis {
     /// Leaf: the value; of a Sequence the last one.
-    leaf: Leaf,
+    pub(crate) leaf: Leaf,
     /// list[int]: the tokens that were walked, without those that only end the value.
-    tokens: Vec<u32>,
+    pub(crate) tokens: Vec<u32>,
     /// float: its score, before any penalty for length.
-    logprob: f64,
+    pub(crate) logprob: f64,
 }
 
 crate::convert::pickled::pickled!(Hypothesis { leaf, tokens, logprob });

@@ -5,6 +5,7 @@ use crate::convert::ids::{id_array, is_integer, shown, tokens, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{items, load_numpy};
 use crate::trie::Trie;
+use crate::trie::leaf::Leaf;
 use numpy::{PyArray1, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -238,6 +239,10 @@ impl FilteredTrie {
     }
 
     fn __contains__(&self, sequence: &Bound<'_, PyAny>) -> Result<bool> {
+        if let Ok(name) = sequence.cast::<PyString>() {
+            let name = name.to_string_lossy();
+            return Ok(self.core.trie().named(&name).any(|leaf| self.core.allows(leaf)));
+        }
         let found = self.core.trie().find(&tokens(sequence, "")?);
         Ok(found.is_some_and(|leaf| self.core.allows(leaf)))
     }
@@ -279,9 +284,9 @@ impl Trie {
     /// index of 8 bytes a leaf that the trie keeps.
     ///
     /// Args:
-    ///     leaves: numbers of leaves, names (all leaves of that name), or token sequences, also mixed; an integer array
-    ///         of numbers, or one of two dimensions with a sequence in each row; a bool array with one entry for each
-    ///         leaf; a LeafSet of this trie.
+    ///     leaves: numbers of leaves, names (all leaves of that name), token sequences or each a Leaf, also mixed; an
+    ///         integer array of numbers, or one of two dimensions with a sequence in each row; a bool array with one
+    ///         entry for each leaf; a LeafSet of this trie.
     ///
     /// Returns:
     ///     LeafSet.
@@ -388,6 +393,8 @@ fn named(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
             if found.len() == before {
                 return Err(Class::Option.error(format!("entry {entry}: no leaf is named {}", shown(&item))));
             }
+        } else if item.is_instance_of::<Leaf>() {
+            found.push(sequence_of(trie, entry, &item.getattr("tokens")?)?);
         } else if let Ok(number) = item.extract::<i64>() {
             found.push(number_of(trie, entry, number)?);
         } else {

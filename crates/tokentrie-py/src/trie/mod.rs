@@ -17,6 +17,7 @@ pub(crate) mod stream;
 use crate::convert::gil::{apart, interruptible, locked, released};
 use crate::convert::ids::{Table, id_array, tokens};
 use crate::convert::strings;
+use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result};
 use crate::trie::file::Origin;
 use crate::trie::leaf::Leaf;
@@ -26,7 +27,7 @@ use crate::vocab::{Vocab, VocabArg};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ use trie_text::{TextReport, Texts, Tokenization};
 ///
 /// Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or
 /// from other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a
-/// token sequence, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
+/// token sequence or a name, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
 /// the same set gives the same trie whatever the order of the input. `==` compares sequences, names, end tokens
 /// and weights; `<=` and the like compare the sequences. Cheap to share, also between threads. Can be pickled:
 /// an open file by its path, anything else whole.
@@ -441,31 +442,108 @@ impl Trie {
         PyArray1::from_vec(py, (0..self.0.len() as u32).map(row).collect())
     }
 
-    /// Whether these tokens are a leaf. O(length · log children).
-    fn __contains__(&self, tokens: &Bound<'_, PyAny>) -> Result<bool> {
-        self.find(tokens).map(|found| found.is_some())
+    /// Whether a leaf has these tokens, in O(length · log children), or this name, as for `find`.
+    fn __contains__(&self, leaf: &Bound<'_, PyAny>) -> Result<bool> {
+        self.find(leaf, None).map(|found| found.is_some())
     }
 
-    /// The number of the leaf with these tokens. Cost: O(length · log children).
+    /// The number of the leaf with these tokens, or of this text.
+    ///
+    /// Cost: O(length · log children); of a name O(leaves · log leaves) the first time, for an index of eight bytes a
+    /// leaf, then O(log leaves).
     ///
     /// Args:
-    ///     tokens: a list of token ids, or an integer array of one dimension.
+    ///     tokens: a list of token ids, or an integer array of one dimension. Or a text, as str or its bytes in UTF-8:
+    ///         the leaf of this name, of several the first one.
+    ///     vocab: compare a text with the bytes of the leaves' tokens instead, as `complete` does.
     ///
     /// Returns:
     ///     int, or None if there is no such leaf.
     ///
     /// Raises:
     ///     TypeError: something is no integer.
-    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1).
+    ///     TrieError: a text is looked up in a set without names, and no `vocab` is given.
+    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1), or the trie is for another vocabulary.
     ///
     /// Example:
-    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
-    ///     >>> trie.find([5, 6])
-    ///     1
-    ///     >>> trie.find([5]) is None
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+    ///     >>> trie.find([5, 6]), trie.find("think"), "stop" in trie
+    ///     (1, 1, True)
+    ///     >>> trie.find([5]) is None and trie.find("thi") is None
     ///     True
-    fn find(&self, tokens: &Bound<'_, PyAny>) -> Result<Option<usize>> {
-        Ok(self.0.find(&crate::convert::ids::tokens(tokens, "")?).map(LeafId::index))
+    #[pyo3(signature = (tokens, *, vocab=None))]
+    fn find(&self, tokens: &Bound<'_, PyAny>, vocab: Option<&Bound<'_, Vocab>>) -> Result<Option<usize>> {
+        let Some(text) = text_of(tokens)? else {
+            if vocab.is_some() {
+                return Err(Class::Option.error("vocab goes with a text: token ids are looked up as they are"));
+            }
+            return Ok(self.0.find(&crate::convert::ids::tokens(tokens, "")?).map(LeafId::index));
+        };
+        let found = match vocab {
+            Some(vocab) => {
+                let vocab = vocab.get().core();
+                released(tokens.py(), || vocab.leaf_spelling(&self.0, &text))?
+            }
+            None => {
+                self.check_names()?;
+                let name = std::str::from_utf8(&text).ok();
+                name.and_then(|name| released(tokens.py(), || self.0.named(name).next()))
+            }
+        };
+        Ok(found.map(LeafId::index))
+    }
+
+    /// The leaves that a text begins, whatever their tokens are: `leaves` finds what begins with whole tokens alone.
+    ///
+    /// To rank them by a model: `model.beam(prompt, trie.filtered(allow=trie.complete("Red St", k=None)))`.
+    ///
+    /// Cost: of names O(leaves · log leaves) the first time, for an index of four bytes a leaf, then O(log leaves + k);
+    /// with `vocab` the children of the nodes on the way, and all leaves that are found.
+    ///
+    /// Args:
+    ///     text: the beginning, as str, or as bytes that may end inside a character; "" begins all.
+    ///     k: how many to return at most, at least 1. None: all.
+    ///     vocab: a Vocab: compare with the bytes of the leaves' tokens, with what stands around a value and without
+    ///         the bytes that a healed set has again of the prompt (`heal_bytes`). None: compare with their names.
+    ///
+    /// Returns:
+    ///     list[Leaf], each once, in the order of the bytes that were compared, of equal ones by number.
+    ///
+    /// Raises:
+    ///     TrieError: the leaves have no names, and no `vocab` is given; or the file is damaged.
+    ///     OptionError: `k` is out of range.
+    ///     VocabularyError: the trie is for another vocabulary.
+    ///     TypeError: `text` is neither str nor bytes.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Model().vocab
+    ///     >>> trie = tokentrie.Trie.from_strings(vocab, ["Red Star", "Red Sky", "Redwood", "Blue"])
+    ///     >>> [leaf.name for leaf in trie.complete("Red S")]
+    ///     ['Red Sky', 'Red Star']
+    ///     >>> [leaf.name for leaf in trie.complete("Re", k=2, vocab=vocab)]
+    ///     ['Red Sky', 'Red Star']
+    #[pyo3(signature = (text, k=Some(10), *, vocab=None), text_signature = "($self, text, k=10, *, vocab=None)")]
+    fn complete(&self, text: &Bound<'_, PyAny>, k: Option<i64>, vocab: Option<&Bound<'_, Vocab>>) -> Result<Vec<Leaf>> {
+        let begins = text_of(text)?.ok_or_else(|| {
+            let name = crate::convert::ids::type_name(text);
+            PyTypeError::new_err(format!("text must be a str or bytes, not of type {name}: tokens go to `leaves`"))
+        })?;
+        let most = k.map(|k| unsigned("k", k)).transpose()?.map_or(usize::MAX, |k| k as usize);
+        if most == 0 {
+            return Err(Class::Option.error(format!("k is 0: it must be from 1 to {}, or None for all", u32::MAX)));
+        }
+        let vocab = vocab.map(|vocab| vocab.get().core());
+        if vocab.is_none() {
+            self.check_names()?;
+        }
+        self.whole(text.py())?;
+        released(text.py(), || {
+            let found: Vec<LeafId> = match vocab {
+                Some(vocab) => vocab.leaves_starting_with(&self.0, &begins)?,
+                None => self.0.named_starting_with(&begins).take(most).collect(),
+            };
+            Ok(found.into_iter().take(most).filter_map(|leaf| self.0.leaf(leaf)).map(Leaf::from).collect())
+        })
     }
 
     /// The leaf with this number. Cost: O(depth · log nodes).
@@ -557,7 +635,27 @@ impl Trie {
     }
 }
 
+/// The bytes of a text; `None` for what is neither str nor bytes.
+fn text_of(given: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>> {
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Some(text.to_str()?.as_bytes().to_vec()));
+    }
+    Ok(given.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()))
+}
+
 impl Trie {
+    /// # Errors
+    /// There are no names to look a text up in.
+    fn check_names(&self) -> Result<()> {
+        if self.0.has_names() {
+            return Ok(());
+        }
+        Err(Class::Trie.error(
+            "the leaves have no names to look a text up in: give a Vocab as vocab= to look it up in their tokens, or \
+             names= when the set is made",
+        ))
+    }
+
     pub(crate) fn walk(&self, prefix: Option<&Bound<'_, PyAny>>) -> Result<trie_core::Cursor> {
         let prefix = prefix.map_or(Ok(Vec::new()), |prefix| tokens(prefix, ""))?;
         self.0.walk(&prefix).map_err(Error::from)

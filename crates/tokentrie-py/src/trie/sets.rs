@@ -205,6 +205,8 @@ impl Trie {
 
     /// The leaves that begin with a prefix, in order. A leaf that is the prefix itself comes first.
     ///
+    /// The tokens of half a word begin some of the values that the text begins, not all: `complete` goes by bytes.
+    ///
     /// Cost: O(length · log children), then O(depth · log nodes) a leaf.
     ///
     /// Args:

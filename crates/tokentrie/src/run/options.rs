@@ -189,14 +189,22 @@ pub struct Choose {
     pub top: Option<u32>,
     /// Read at most so many rows of logits.
     pub max_rows: Option<u32>,
+    /// Go on from the best so many positions of each depth alone.
+    pub beam: Option<u32>,
 }
 
 impl Choose {
     /// All of them. How texts become tokens is said by the spec of the choices.
-    pub const OPTIONS: [OptionInfo; 5] = [
+    pub const OPTIONS: [OptionInfo; 6] = [
         option(END_TOKENS, "null", IDS, "one of these tokens must follow a value, and counts with it"),
         option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
         option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
+        option(
+            "beam",
+            "null",
+            "1 to 4294967295",
+            "beam search: go on from the best so many positions of each depth alone",
+        ),
         TIMEOUT,
         PRIORITY,
     ];
@@ -206,6 +214,7 @@ impl Choose {
             end_tokens: fields.read(END_TOKENS, token_ids)?,
             top: from_one(fields, "top")?,
             max_rows: from_one(fields, "max_rows")?,
+            beam: from_one(fields, "beam")?,
         })
     }
 
@@ -213,6 +222,7 @@ impl Choose {
     pub fn options(&self) -> ChooseOptions<'_> {
         let count = |count: Option<u32>| count.map(|count| count as usize);
         let options = ChooseOptions::new().with_top(count(self.top)).with_max_rows(count(self.max_rows));
+        let options = options.with_beam(count(self.beam));
         self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
     }
 }

@@ -22,6 +22,14 @@ pub struct ChooseOptions<'a> {
     /// Rows of logits to read at most, about; then the search ends with bounds. `None`: what the best values need, and
     /// [`ChooseOptions::MAX_ROWS`] where several sequences stand for one value.
     pub max_rows: Option<usize>,
+    /// Beam search: of the positions with equally many tokens only the most probable so many are gone on from, all of
+    /// them together, and nothing goes back to the others. `None` searches until nothing can be better.
+    ///
+    /// The probability of a value that was found is exact; of several sequences of one value those that were found add
+    /// up. Better values can be passed over, unless no more positions than this are open at any depth.
+    /// [`Choice::is_certain`] and the bounds of the mass know of what was passed over. Without [`ChooseOptions::top`]
+    /// the best so many values are ranked.
+    pub beam: Option<usize>,
 }
 
 impl<'a> ChooseOptions<'a> {
@@ -51,6 +59,13 @@ impl<'a> ChooseOptions<'a> {
     #[must_use]
     pub fn with_max_rows(mut self, rows: impl Into<Option<usize>>) -> Self {
         self.max_rows = rows.into();
+        self
+    }
+
+    /// See [`ChooseOptions::beam`]; at least 1.
+    #[must_use]
+    pub fn with_beam(mut self, width: impl Into<Option<usize>>) -> Self {
+        self.beam = width.into();
         self
     }
 }

@@ -179,7 +179,7 @@ fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
     let most = options.max_rows.unwrap_or(ChooseOptions::MAX_ROWS).min(ChooseOptions::MAX_ROWS);
     // Of many sequences of one value the longest need not fit: it is improbable.
     let too_long = !trie.is_tree() && trie.max_depth() > room;
-    options.top.is_some() || too_long || values.positions().nth(most - 1).is_some()
+    options.top.is_some() || options.beam.is_some() || too_long || values.positions().nth(most - 1).is_some()
 }
 
 /// Everything about the prompts that can be refused before anything is decoded.

@@ -33,11 +33,13 @@ pub(super) struct Search {
     /// Positions that are read together: now, and at most.
     width: usize,
     most: usize,
+    /// How many positions of a depth are gone on from; `None` reads on until nothing can be better.
+    beam: Option<usize>,
     room: usize,
     scores: Scores,
     frontier: Frontier,
-    /// Paths that are too long for the host: nothing more will be known of them.
-    too_long: Vec<Open>,
+    /// Paths that are too long for the host, and what a beam leaves: nothing more will be known of them.
+    passed_over: Vec<Open>,
     /// Until its rows were read.
     canonical: Option<Canonical>,
     /// What is read now: the positions, and which of them each node is.
@@ -50,21 +52,26 @@ pub(super) struct Search {
 impl Search {
     pub(super) fn new(prompt: &[TokenId], values: &Arc<Values>, options: &ChooseOptions<'_>, host: Host) -> Self {
         let is_tree = values.trie().is_tree();
-        let budget = options.max_rows.unwrap_or(if is_tree { usize::MAX } else { ChooseOptions::MAX_ROWS });
+        // A beam is a budget of its own.
+        let most = if is_tree || options.beam.is_some() { usize::MAX } else { ChooseOptions::MAX_ROWS };
+        let budget = options.max_rows.unwrap_or(most);
         let mut frontier = Frontier::new(values.rules.start());
         let room = host.room.saturating_sub(prompt.len());
-        let mut canonical = Canonical::new(values, if is_tree { 0 } else { budget - 1 }, room, &mut frontier);
+        let canonical = if is_tree || options.beam.is_some() { 0 } else { budget - 1 };
+        let mut canonical = Canonical::new(values, canonical, room, &mut frontier);
+        let top = options.top.or(options.beam);
         Self {
             prompt: prompt.to_vec(),
-            top: options.top,
+            top,
             has_budget: options.max_rows.is_some(),
             budget,
             width: WIDTH,
             most: host.rows_at_once.max(WIDTH),
+            beam: options.beam,
             room,
-            scores: Scores::new(Arc::clone(values), options.top.unwrap_or(usize::from(is_tree))),
+            scores: Scores::new(Arc::clone(values), top.unwrap_or(usize::from(is_tree))),
             frontier,
-            too_long: Vec::new(),
+            passed_over: Vec::new(),
             tree: std::mem::take(&mut canonical.tree),
             canonical: Some(canonical),
             open_of: Vec::new(),
@@ -81,19 +88,24 @@ impl Search {
         self.canonical = None;
         let is_tree = self.values.trie().is_tree();
         let rows = self.scores.rows();
-        if rows >= self.budget || (!is_tree && self.scores.is_settled(&self.frontier.left(&self.too_long))) {
+        let adds_up = !is_tree && self.beam.is_none();
+        if rows >= self.budget || (adds_up && self.scores.is_settled(&self.frontier.left(&self.passed_over))) {
             return false;
         }
         let threshold = self.scores.threshold();
         let mut chosen: Vec<Open> = Vec::new();
-        while chosen.len() < self.width.min(self.budget - rows)
+        let width = self.beam.unwrap_or(self.width);
+        while chosen.len() < width.min(self.budget - rows)
             && let Some(next) = self.frontier.open.peek().copied().filter(|next| next.logprob > threshold)
         {
             self.frontier.open.pop();
             let is_too_long = self.frontier.at(next.step).depth() > self.room;
-            if is_too_long { self.too_long.push(next) } else { chosen.push(next) }
+            if is_too_long { self.passed_over.push(next) } else { chosen.push(next) }
         }
         self.width = (self.width + self.width / 8).min(self.most);
+        if self.beam.is_some() {
+            self.passed_over.append(&mut std::mem::take(&mut self.frontier.open).into_vec());
+        }
         (self.tree, self.open_of) = self.frontier.tree(&chosen);
         !chosen.is_empty()
     }
@@ -112,7 +124,7 @@ impl Search {
     }
 
     pub(super) fn into_choice(self, stats: ChooseStats) -> Choice {
-        let left = self.frontier.left(&self.too_long);
+        let left = self.frontier.left(&self.passed_over);
         // A search that ends by itself ranks what it was for; with bounds something is known of every value.
         let bounds = !self.values.trie().is_tree() || self.has_budget;
         let ranked = self.top.unwrap_or(if bounds { usize::MAX } else { 1 });

@@ -27,7 +27,7 @@ impl Values {
         options: &ChooseOptions<'_>,
         n_vocab: usize,
     ) -> Result<Self, ChooseError<E>> {
-        for (what, limit) in [("top", options.top), ("max_rows", options.max_rows)] {
+        for (what, limit) in [("top", options.top), ("max_rows", options.max_rows), ("beam", options.beam)] {
             if limit == Some(0) {
                 return Err(ChooseError::Zero { what });
             }

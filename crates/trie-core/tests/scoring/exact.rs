@@ -3,13 +3,15 @@
 use crate::common::{Naive, ids};
 use crate::scoring::table::{Model, Stopped, Table, VOCABULARY};
 use crate::scoring::twin::{
-    all_close, check_bounds, check_whole, close, exact, graph, mass, needed, partial_token, sequences, walked,
+    Sequences, all_close, check_bounds, check_whole, children, close, exact, graph, mass, needed, partial_token,
+    sequences, walked,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use trie_core::{
-    AnyConstraint, Asked, ChooseError, ChooseOptions, Host, PrefixRows, Scoring, TokenId, choose, choose_many, run,
+    AnyConstraint, Asked, Choice, ChooseError, ChooseOptions, Host, LeafId, PrefixRows, Scoring, TokenId, choose,
+    choose_many, run,
 };
 
 fn sets() -> impl Strategy<Value = Naive> {
@@ -35,6 +37,56 @@ fn prompts() -> impl Strategy<Value = Vec<TokenId>> {
 
 fn texts() -> impl Strategy<Value = BTreeSet<String>> {
     prop::collection::btree_set("[ab]{1,6}", 1..6)
+}
+
+/// What a beam found is as probable as it says, and what it passed over is within the bounds.
+fn check_bounds_of_found(choice: &Choice, expected: &[f64], is_graph: bool) {
+    if is_graph {
+        return check_bounds(choice, expected);
+    }
+    for (&found, &exact) in choice.logprobs.iter().zip(expected) {
+        assert!(found.is_nan() || close(found, exact), "{found} {exact}");
+    }
+    assert!(choice.mass_low <= mass(expected) + 1e-5 && mass(expected) <= choice.mass_high + 1e-5);
+    let best = expected.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let first = choice.ranking.first().map_or(f64::NEG_INFINITY, |first| expected[first.index()]);
+    assert!(!choice.is_certain || close(first, best), "{first} is certain, and the best has {best}");
+}
+
+/// The leaves that a beam of this width finds, the best `top` of them, best first.
+fn beam_twin(
+    model: Model,
+    prompt: &[TokenId],
+    all: &Sequences,
+    ends: &[TokenId],
+    (width, top): (usize, usize),
+) -> Vec<usize> {
+    let leaves = all.values().max().map_or(0, |&last| last + 1);
+    let known = exact(model, prompt, all, leaves, ends);
+    let (mut found, mut open) = (Vec::<(f64, usize)>::new(), vec![(0.0, Vec::new())]);
+    while !open.is_empty() {
+        let mut next: Vec<(f64, Vec<TokenId>)> = Vec::new();
+        for (logprob, prefix) in open {
+            found.extend(all.get(&prefix).map(|&leaf| (known[leaf], leaf)));
+            let before = [prompt, &prefix].concat();
+            for token in children(all, &prefix) {
+                let path = [&prefix[..], &[token]].concat();
+                let logprob = logprob + model.share(&before, |other| other == token).ln();
+                if ends.is_empty() && children(all, &path).is_empty() {
+                    found.push((known[all[&path]], all[&path]));
+                } else {
+                    next.push((logprob, path));
+                }
+            }
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let bar = found.get(top - 1).map_or(f64::NEG_INFINITY, |&(logprob, _)| logprob);
+        next.retain(|&(logprob, _)| logprob > bar);
+        next.sort_by(|a, b| b.0.total_cmp(&a.0));
+        next.truncate(width);
+        open = next;
+    }
+    found.into_iter().take(top).map(|(_, leaf)| leaf).collect()
 }
 
 proptest! {
@@ -159,6 +211,43 @@ proptest! {
         check_bounds(&choice, &expected);
         if top.is_none() && max_rows >= needed(&all, &ends).len() {
             check_whole(&choice, &expected);
+        }
+    }
+
+    /// A beam goes on from the best positions of each depth, as its twin does over a list of sequences.
+    #[test]
+    fn beams(
+        naive in sets(),
+        texts in texts(),
+        is_graph in any::<bool>(),
+        model in models(),
+        prompt in prompts(),
+        ends in ends(),
+        width in prop_oneof![1..8usize, Just(1000)],
+        top in prop::option::of(1..4usize),
+    ) {
+        let (trie, all) = if is_graph { graph(&texts, true) } else { (naive.trie(), sequences(&naive)) };
+        let expected = exact(model, &prompt, &all, trie.len(), &ends);
+        let mut table = Table::new(model);
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_beam(width).with_top(top);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        check_bounds_of_found(&choice, &expected, is_graph);
+        prop_assert!(choice.ranking.len() <= top.unwrap_or(width));
+        let longest = all.keys().map(Vec::len).max().unwrap();
+        prop_assert!(table.asked.len() <= longest + 1, "one call for each depth");
+        prop_assert!(table.asked.iter().all(|(_, paths)| paths.len() <= width));
+        if width == 1000 && top.is_none() {
+            prop_assert!(choice.is_certain);
+            let possible = expected.iter().filter(|logprob| logprob.is_finite()).count();
+            prop_assert!(choice.ranking.len() >= possible);
+            let exactly = |leaf: &LeafId| close(choice.logprobs[leaf.index()], expected[leaf.index()]);
+            prop_assert!(choice.ranking.iter().all(exactly));
+        }
+        if !is_graph && !model.odd {
+            let found = beam_twin(model, &prompt, &all, &ends, (width, top.unwrap_or(width)));
+            let possible = |leaf: &usize| expected[*leaf].is_finite();
+            let ranked: Vec<usize> = choice.ranking.iter().map(|leaf| leaf.index()).filter(possible).collect();
+            prop_assert_eq!(ranked, found.into_iter().filter(possible).collect::<Vec<_>>());
         }
     }
 

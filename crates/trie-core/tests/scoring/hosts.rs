@@ -105,6 +105,7 @@ fn refused_before_anything_is_asked() {
     assert_eq!(refused(&[3], &set(&[("far", &[24])]), &plain), outside);
     assert_eq!(refused(&[3], &trie, &plain.with_top(0)), ChooseError::Zero { what: "top" });
     assert_eq!(refused(&[3], &trie, &plain.with_max_rows(0)), ChooseError::Zero { what: "max_rows" });
+    assert_eq!(refused(&[3], &trie, &plain.with_beam(0)), ChooseError::Zero { what: "beam" });
     let (good, bad) = (ids(&[3]), ids(&[]));
     let error = choose_many(&mut table, &[&good, &good, &bad], &trie, &plain).unwrap_err();
     assert_eq!(error, ChooseError::Prompt { number: 2, problem: PromptProblem::Empty });

@@ -1,6 +1,7 @@
 //! From part to part of a form: where each begins, when it is over, and what then is written.
 
 use super::constraint::FormConstraint;
+use super::continued::Continued;
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
@@ -139,6 +140,15 @@ impl FormConstraint {
             At::Lead(..) | At::Over | At::Failed(_) => Ok(state.clone()),
         };
         after.unwrap_or_else(|error| failed(state, error))
+    }
+
+    /// What is scored for the values of the set that begins here: see [`Continued`].
+    ///
+    /// # Errors
+    /// Values that cannot be listed.
+    pub fn continued<'s>(&self, state: &FormState, set: &'s SlotSet) -> Result<&'s Continued, FormError> {
+        let made = set.continued.get_or_init(|| self.form.continued(state.part, &state.before, &self.vocab, set));
+        made.as_ref().map_err(Clone::clone)
     }
 
     /// After the value of the set that begins here which has this number in it. Its tokens are not written yet: they

@@ -2,6 +2,7 @@
 
 mod cache;
 mod constraint;
+mod continued;
 mod crossing;
 mod error;
 mod filling;
@@ -14,6 +15,7 @@ mod state;
 mod way_out;
 
 pub use constraint::FormConstraint;
+pub use continued::Continued;
 pub use error::FormError;
 
 pub use options::{FormOptions, Listing, Overshoot};

@@ -4,6 +4,7 @@
 //! value is tokenized between its literals. What lies before the value and is not yet written belongs to the set and is
 //! simply forced (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
 
+use super::continued::Continued;
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::convert::Infallible;
@@ -26,6 +27,8 @@ pub struct SlotSet {
     pub order: Vec<usize>,
     slot: String,
     listed: OnceLock<Result<Trie, NotListed>>,
+    /// What is scored for the values.
+    pub(super) continued: OnceLock<Result<Continued, FormError>>,
 }
 
 impl SlotSet {
@@ -80,7 +83,7 @@ impl Written {
 
     /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written,
     /// else those of the rest alone.
-    fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
+    pub(super) fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
         if !self.tokens.is_empty() {
             let whole = vocab.tokenize_inside(&format!("{}{more}", self.text));
             if let Some(tokens) = whole.as_deref().and_then(|whole| whole.strip_prefix(self.tokens.as_slice())) {
@@ -346,7 +349,8 @@ impl SlotHere<'_> {
         order: Vec<usize>,
     ) -> Result<SlotSet, FormError> {
         let rules = SpanRules::of(values, self.vocab.len())?.with_end_tokens(ends)?;
-        Ok(SlotSet { lead, rules: Arc::new(rules), order, slot: self.name.to_owned(), listed: OnceLock::new() })
+        let (rules, slot) = (Arc::new(rules), self.name.to_owned());
+        Ok(SlotSet { lead, rules, order, slot, listed: OnceLock::new(), continued: OnceLock::new() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sets of texts: as the tokenizer writes them, or in every tokenization.
 
 mod error;
+mod look_up;
 mod stream;
 mod tokenizations;
 

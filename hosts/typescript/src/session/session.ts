@@ -100,6 +100,8 @@ export interface ChooseOptions {
   readonly top?: number;
   /** Read at most so many rows of logits, and give bounds. */
   readonly maxRows?: number;
+  /** Beam search: go on from the best so many beginnings of each length alone; better values may be passed over. */
+  readonly beam?: number;
   /** One of these tokens must follow a value, and counts with it. */
   readonly endTokens?: readonly number[];
   /** With slots, calls of higher priority go first; 0 unless given. */

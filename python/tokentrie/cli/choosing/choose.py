@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from rich.table import Table
@@ -20,6 +20,13 @@ from tokentrie.cli.source import Hardware, Names, Source, exactly_one
 SHOWN = 20
 
 
+class Scored(NamedTuple):
+    """How much of a set is scored."""
+
+    top: int | None
+    beam: int | None
+
+
 def check_usage(where: dict[str, object], of_rows: dict[str, object]) -> None:
     """One of the options that say where prompts come from; those about rows only with `--input`."""
     exactly_one(where)
@@ -33,7 +40,7 @@ def run(
     prompt: str,
     source: Source,
     turn: Turn,
-    top: int | None,
+    scored: Scored,
     picture: Path | None,
     hardware: Hardware,
     as_json: bool,
@@ -48,7 +55,7 @@ def run(
         trie = source.trie(vocab, content, distinct_names=True)
     with console.working("choosing"):
         asked = turn.tokens(opened.model, [(prompt, False)]) if turn.is_chat else prompt
-        choice = opened.model.choose(asked, trie, top=top)
+        choice = opened.model.choose(asked, trie, top=scored.top, beam=scored.beam)
     names = Names(trie, vocab)
     if picture:
         pictures.of_choice(picture, shares(choice, names), opened.model.path.name)
@@ -104,6 +111,7 @@ def _document(
         "logprobs": {names[i]: float(logprobs[i]) if math.isfinite(logprobs[i]) else None for i in choice.ranking},
         "mass": choice.mass,
         "mass_bounds": list(choice.mass_bounds),
+        "certain": choice.certain,
         "stats": choice.stats.to_dict(),
         "model": opened.describe(),
         "warnings": warnings,

@@ -12,6 +12,8 @@ pub(crate) struct Names {
     pub(crate) text: Array<u8>,
     pub(crate) ends: Array<u32>,
     by_name: OnceLock<ByName>,
+    /// The leaves in the order of the bytes of their names; made when names are first completed.
+    in_order: OnceLock<Box<[u32]>>,
 }
 
 /// Hashes of all names with their leaves, ascending; made when a name is first asked for. The hash is not to be
@@ -32,17 +34,40 @@ impl Eq for Names {}
 
 impl Names {
     pub(crate) fn new(text: Array<u8>, ends: Array<u32>) -> Self {
-        Self { text, ends, by_name: OnceLock::new() }
+        Self { text, ends, by_name: OnceLock::new(), in_order: OnceLock::new() }
     }
 
     /// The name of a leaf; a copy of it where others may change the text.
     pub(crate) fn get(&self, index: usize) -> Option<Cow<'_, str>> {
-        let end = *self.ends.get(index)? as usize;
-        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        match self.text.copied(begin..end)? {
+        match self.bytes(index)? {
             Cow::Borrowed(name) => std::str::from_utf8(name).ok().map(Cow::Borrowed),
             Cow::Owned(name) => String::from_utf8(name).ok().map(Cow::Owned),
         }
+    }
+
+    fn bytes(&self, index: usize) -> Option<Cow<'_, [u8]>> {
+        let end = *self.ends.get(index)? as usize;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.text.copied(begin..end)
+    }
+
+    /// The leaves whose names begin with these bytes, by the bytes of their names, of equal ones by number. The first
+    /// time `O(n log n)` in the number of leaves, then `O(log n + found)`.
+    pub(crate) fn starting_with(&self, bytes: &[u8]) -> &[u32] {
+        let name = |leaf: u32| self.bytes(leaf as usize).unwrap_or_default();
+        let in_order = self.in_order.get_or_init(|| {
+            let mut leaves: Box<[u32]> = (0..self.ends.len() as u32).collect();
+            if matches!(name(0), Cow::Owned(_)) {
+                // Others may change the text meanwhile, and a name is to be the same in every comparison.
+                leaves.sort_by_cached_key(|&leaf| name(leaf).into_owned());
+            } else {
+                leaves.sort_by(|&one, &other| name(one).cmp(&name(other)));
+            }
+            leaves
+        });
+        let first = in_order.partition_point(|&leaf| *name(leaf) < *bytes);
+        let found = in_order[first..].partition_point(|&leaf| name(leaf).starts_with(bytes));
+        &in_order[first..first + found]
     }
 
     /// The leaves of this name, ascending. The first time `O(n log n)` in the number of leaves, then `O(log n)`.
@@ -63,6 +88,6 @@ impl Names {
     /// Bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         let index = self.by_name.get().map_or(0, |by_name| size_of_val(&*by_name.leaves));
-        self.text.len() + 4 * self.ends.len() + index
+        self.text.len() + 4 * (self.ends.len() + self.in_order.get().map_or(0, |leaves| leaves.len())) + index
     }
 }

@@ -1,0 +1,194 @@
+//! The values of a slot with what must follow them: the literal behind, in the tokens in which a text really goes on.
+//!
+//! How probable a value is where a literal stands behind it is how probable both are together: a value that the model
+//! would write on (`cat` of `category`) is none that it ends there. A tokenizer cuts the two, and what stands behind
+//! the literal, as one text. So the last token of the literal may hold the beginning of what comes next.
+
+use super::slot_set::Next;
+use super::slot_set::{SlotHere, SlotSet, Written};
+use super::{Form, FormError, Part, SlotValues};
+use crate::vocab::Vocab;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use trie_core::{Choice, ChooseOptions, LeafId, TokenId, Trie, log_add};
+
+/// Sequences that are listed where the values do not all go on alike.
+const MOST_LISTED: usize = 1 << 18;
+
+/// What is scored for the values of a slot.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Continued {
+    /// Values, and as much of the literal behind them as it takes.
+    pub trie: Trie,
+    /// One of these follows; none where nothing must.
+    pub ends: Vec<TokenId>,
+    /// Whether each leaf is a value of its own, and none of them comes twice.
+    pub is_usual: bool,
+    /// For each leaf the value that it is; `None` where leaves are the values.
+    values: Option<Vec<LeafId>>,
+}
+
+impl Continued {
+    /// For the vocabulary of these values.
+    fn of(self, values: &Trie) -> Self {
+        Self { trie: self.trie.with_vocabulary(values.vocabulary()), ..self }
+    }
+
+    /// A choice among the leaves as one among so many values: what stands for one value adds up.
+    pub fn choice(&self, mut choice: Choice, count: usize) -> Choice {
+        let Some(values) = &self.values else { return choice };
+        let mut logprobs = vec![f64::NAN; count];
+        for (value, &logprob) in values.iter().zip(&choice.logprobs).filter(|(_, logprob)| !logprob.is_nan()) {
+            if let Some(known) = logprobs.get_mut(value.index()) {
+                *known = if known.is_nan() { logprob } else { log_add(*known, logprob) };
+            }
+        }
+        let mut ranking: Vec<u32> = (0..count as u32).filter(|&value| !logprobs[value as usize].is_nan()).collect();
+        ranking.sort_by(|&one, &other| logprobs[other as usize].total_cmp(&logprobs[one as usize]));
+        choice.ranking = ranking.into_iter().map(LeafId::new).collect();
+        (choice.logprobs, choice.logprobs_high) = (logprobs, None);
+        choice
+    }
+}
+
+/// A value with its literal: sequences of all tokens but the last, mostly one, and every token that may be the last.
+type Spelled = BTreeMap<Vec<TokenId>, BTreeSet<TokenId>>;
+
+fn spelled(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spelled {
+    BTreeMap::from([(tokens, lasts)])
+}
+
+impl Form {
+    /// What is scored for the values of the slot that is the part at `index`: as much of the literal behind them as
+    /// fits into the rows of a choice in which every value is scored, and at least the token that it begins with.
+    pub(super) fn continued(
+        &self,
+        index: usize,
+        before: &Written,
+        vocab: &Arc<Vocab>,
+        set: &SlotSet,
+    ) -> Result<Continued, FormError> {
+        let values = set.values()?;
+        let alone =
+            || Continued { trie: values.clone(), ends: set.rules.end_tokens().to_vec(), is_usual: true, values: None };
+        let next = self.next(index);
+        let literal = self.literal(index + 1);
+        if literal.is_empty() && !matches!(next, Next::Slot(SlotValues::Texts(_))) {
+            return Ok(alone());
+        }
+        let left = ChooseOptions::MAX_ROWS.saturating_sub(values.nodes()) / values.len().max(1);
+        let slot = SlotHere { name: "", vocab, literal, next };
+        let here = Here { slot, before, most: left.max(1), usual: OnceCell::new() };
+        let is_text = match self.parts().get(index) {
+            Some(Part::Slot { values, .. }) => !matches!(values, SlotValues::Tokens(_)),
+            _ => return Ok(alone()),
+        };
+        let after = vocab.tokenize_inside(literal).unwrap_or_default();
+        let of_value = |leaf: u32| {
+            let leaf = values.leaf(LeafId::new(leaf))?;
+            if is_text {
+                here.of_text(leaf.name.as_deref()?, &leaf.tokens)
+            } else {
+                here.of_tokens(&leaf.tokens, &after)
+            }
+        };
+        let all: Option<Vec<Spelled>> = (0..values.len() as u32).map(of_value).collect();
+        let Some(all) = all else { return Ok(alone()) };
+        Ok(listed(&all).map_or_else(alone, |listed| listed.of(values)))
+    }
+}
+
+/// The sequences as a set. Where all values go on with the same tokens these are ends, and no value has more than one.
+fn listed(all: &[Spelled]) -> Option<Continued> {
+    let ends = all.first()?.values().next()?;
+    let is_usual =
+        |one: &Spelled| one.len() == 1 && one.iter().all(|(tokens, lasts)| !tokens.is_empty() && lasts == ends);
+    let is_usual = all.iter().all(is_usual);
+    let fits = all.iter().flat_map(BTreeMap::values).map(BTreeSet::len).sum::<usize>() <= MOST_LISTED;
+    let (mut builder, mut rows) = (Trie::builder(), Vec::new());
+    for (value, one) in (0..).map(LeafId::new).zip(all) {
+        for (tokens, lasts) in one {
+            if is_usual {
+                builder.push(None, tokens);
+                rows.push(value);
+                continue;
+            }
+            for &last in lasts.iter().take(if fits { usize::MAX } else { 1 }) {
+                builder.push(None, &[tokens.as_slice(), &[last]].concat());
+                rows.push(value);
+            }
+        }
+    }
+    let trie = builder.build().ok()?;
+    let value = |leaf: u32| rows.get(trie.input_row(LeafId::new(leaf))?).copied();
+    let values: Vec<LeafId> = (0..trie.len() as u32).map(value).collect::<Option<_>>()?;
+    let ends = if is_usual { ends.iter().copied().collect() } else { Vec::new() };
+    Some(Continued { trie, ends, is_usual, values: Some(values) })
+}
+
+/// Where values are continued.
+struct Here<'f> {
+    slot: SlotHere<'f>,
+    before: &'f Written,
+    /// Tokens of the literal, at most.
+    most: usize,
+    /// What comes behind a value where the next one is one of several.
+    usual: OnceCell<Spelled>,
+}
+
+impl Here<'_> {
+    /// A value that is tokenised together with what stands around it; `own` are its tokens.
+    fn of_text(&self, value: &str, own: &[TokenId]) -> Option<Spelled> {
+        let SlotHere { vocab, literal, .. } = self.slot;
+        let whole = self.before.go_on(vocab, &format!("{value}{literal}"))?;
+        if whole.len() > own.len() + self.most {
+            // The literal goes on: what stands behind it does not matter.
+            let (&last, tokens) = whole[..own.len() + self.most].split_last()?;
+            return Some(spelled(tokens.to_vec(), [last].into()));
+        }
+        let Next::Slot(SlotValues::Texts(next)) = &self.slot.next else {
+            let (&last, tokens) = whole.split_last()?;
+            return Some(spelled(tokens.to_vec(), self.beginning_with(last)));
+        };
+        let end = self.before.rest + value.len() + literal.len();
+        let with = |more: &String| {
+            let whole = self.before.go_on(vocab, &format!("{value}{literal}{more}"))?;
+            let (&last, tokens) = whole.get(..vocab.tokens_over(&whole, end).max(own.len() + 1))?.split_last()?;
+            Some((tokens.to_vec(), last))
+        };
+        // As after the first value, mostly: then not each pair of values is tokenised.
+        let behind = |tokens: &[TokenId]| tokens.strip_prefix(own).map(<[TokenId]>::to_vec);
+        let (tokens, last) = next.iter().find_map(with)?;
+        if let (Some(behind), Some(usual)) = (behind(&tokens), self.usual.get())
+            && let Some(lasts) = usual.get(&behind).filter(|lasts| usual.len() == 1 && lasts.contains(&last))
+        {
+            return Some(spelled(tokens, lasts.clone()));
+        }
+        let mut all = Spelled::new();
+        for (tokens, last) in next.iter().filter_map(with) {
+            all.entry(tokens).or_default().insert(last);
+        }
+        let usual: Option<Spelled> = all.iter().map(|(tokens, lasts)| Some((behind(tokens)?, lasts.clone()))).collect();
+        if let Some(usual) = usual {
+            let _ = self.usual.set(usual);
+        }
+        Some(all)
+    }
+
+    /// A value that is a sequence of tokens.
+    fn of_tokens(&self, own: &[TokenId], after: &[TokenId]) -> Option<Spelled> {
+        let taken = after.len().min(self.most);
+        let (&last, before) = after[..taken].split_last()?;
+        let lasts = if taken < after.len() { [last].into() } else { self.beginning_with(last) };
+        Some(spelled([own, before].concat(), lasts))
+    }
+
+    /// The tokens in which a text may go on that a literal ends with this token: it, and those that go beyond.
+    fn beginning_with(&self, last: TokenId) -> BTreeSet<TokenId> {
+        let piece = self.slot.vocab.piece(last).unwrap_or_default();
+        let beyond = self.slot.vocab.by_bytes().starting_with(piece).iter().copied();
+        beyond.chain([last]).collect()
+    }
+}
