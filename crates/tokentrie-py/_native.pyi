@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answers
+from tokentrie.explaining import Explanation
 from tokentrie.streaming import ChatStream, Stream
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
@@ -1631,6 +1632,14 @@ class Model:
         constraint: _Constraint | None = None,
         **options: Unpack[_GenerateOptions],
     ) -> Stream: ...
+    def explain(
+        self,
+        prompt: str | _Ids,
+        constraint: _Constraint | None = None,
+        *,
+        top: int = 5,
+        **options: Unpack[_GenerateOptions],
+    ) -> Explanation: ...
     @property
     def chat_format(self) -> ChatFormat: ...
     @overload
@@ -2152,6 +2161,7 @@ class Message:
         parsed: _Any = None,
         invalid: str | None = None,
     ) -> Self: ...
+    def _repr_html_(self) -> str: ...
     @property
     def content(self) -> str: ...
     @property
@@ -2538,6 +2548,7 @@ class Form:
 class Generated(Generic[_Value]):
     @classmethod
     def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
+    def _repr_html_(self) -> str: ...
     @property
     def text(self) -> str: ...
     @property

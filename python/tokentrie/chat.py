@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokentrie import schemas
+from tokentrie import html, schemas
 from tokentrie import tools as functions_of
 from tokentrie._native import (
     ChatFormat,
@@ -176,6 +176,9 @@ class ToolRun:
 
     def __repr__(self) -> str:
         return f"<tokentrie.ToolRun: {self.message!r} after {self.rounds} rounds>"
+
+    def _repr_html_(self) -> str:
+        return html.tool_run(self)
 
 
 def run_tools(
