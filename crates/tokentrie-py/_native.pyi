@@ -1137,6 +1137,7 @@ class _ChatOptions(_AllSettings, total=False):
     stop: _Stop | None
     constraint: _Constraint | None
     response_format: dict[str, _Any] | _Type | None
+    show_schema: bool
     on_invalid: _OnInvalid
     retries: int
     mode: _Mode
@@ -1657,6 +1658,7 @@ class Model:
         stop: _Stop | None = None,
         constraint: _Constraint | None = None,
         response_format: dict[str, _Any] | _Type | None = None,
+        show_schema: bool = True,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -1694,6 +1696,7 @@ class Model:
         stop: _Stop | None = None,
         constraint: _Constraint | None = None,
         response_format: dict[str, _Any] | _Type | None = None,
+        show_schema: bool = True,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -2331,6 +2334,7 @@ class ChatFormat:
         *,
         thinking_budget: int | None = None,
     ) -> ChatConstraint: ...
+    def _with_schema(self, given: _Any, constraint: _Any) -> list[dict[str, _Any]]: ...
     def _verify_receipt(
         self, receipt: _Any, messages: _Any, tools: _Any, tool_choice: _Any, **options: _Any
     ) -> None: ...

@@ -114,14 +114,20 @@ impl Analysis {
             text.push('\n');
         }
         text.push_str(&marks.around(&format!("{AFTER}{}", self.call_shown)));
+        self.add_to_system(&mut messages, &text);
+        (messages, None)
+    }
+
+    /// Puts a text behind the system message of a conversation; where there is none into a new one, or before the first
+    /// message of the user if the template has no system messages.
+    pub fn add_to_system(&self, messages: &mut Vec<Value>, text: &str) {
         let is_system = |message: &Value| matches!(message["role"].as_str(), Some("system" | "developer"));
         let first = messages.first_mut();
         match first {
-            Some(first) if is_system(first) => join(first, &text, false),
-            Some(first) if !self.capabilities.system_role && first["role"] == "user" => join(first, &text, true),
+            Some(first) if is_system(first) => join(first, text, false),
+            Some(first) if !self.capabilities.system_role && first["role"] == "user" => join(first, text, true),
             _ => messages.insert(0, json!({"role": "system", "content": text})),
         }
-        (messages, None)
     }
 }
 
