@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answers
+from tokentrie.explaining import Explanation
 from tokentrie.streaming import ChatStream, Stream
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
@@ -1137,6 +1138,7 @@ class _ChatOptions(_AllSettings, total=False):
     stop: _Stop | None
     constraint: _Constraint | None
     response_format: dict[str, _Any] | _Type | None
+    show_schema: bool
     on_invalid: _OnInvalid
     retries: int
     mode: _Mode
@@ -1650,6 +1652,14 @@ class Model:
         constraint: _Constraint | None = None,
         **options: Unpack[_GenerateOptions],
     ) -> Stream: ...
+    def explain(
+        self,
+        prompt: str | _Ids,
+        constraint: _Constraint | None = None,
+        *,
+        top: int = 5,
+        **options: Unpack[_GenerateOptions],
+    ) -> Explanation: ...
     @property
     def chat_format(self) -> ChatFormat: ...
     @overload
@@ -1667,6 +1677,7 @@ class Model:
         stop: _Stop | None = None,
         constraint: _Constraint | None = None,
         response_format: dict[str, _Any] | _Type | None = None,
+        show_schema: bool = True,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -1704,6 +1715,7 @@ class Model:
         stop: _Stop | None = None,
         constraint: _Constraint | None = None,
         response_format: dict[str, _Any] | _Type | None = None,
+        show_schema: bool = True,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -2217,6 +2229,7 @@ class Message:
         parsed: _Any = None,
         invalid: str | None = None,
     ) -> Self: ...
+    def _repr_html_(self) -> str: ...
     @property
     def content(self) -> str: ...
     @property
@@ -2386,6 +2399,7 @@ class ChatFormat:
         *,
         thinking_budget: int | None = None,
     ) -> ChatConstraint: ...
+    def _with_schema(self, given: _Any, constraint: _Any) -> list[dict[str, _Any]]: ...
     def _verify_receipt(
         self, receipt: _Any, messages: _Any, tools: _Any, tool_choice: _Any, **options: _Any
     ) -> None: ...
@@ -2603,6 +2617,7 @@ class Form:
 class Generated(Generic[_Value]):
     @classmethod
     def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
+    def _repr_html_(self) -> str: ...
     @property
     def text(self) -> str: ...
     @property

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
     from tokentrie.chat_analysis import ChatAnalysis
     from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
+    from tokentrie.explaining import ExplainedToken, Explanation
     from tokentrie.questions import Question, Score
     from tokentrie.streaming import ChatStream, Stream
 
@@ -119,6 +120,8 @@ __all__ = [
     "DecisionStats",
     "Detokenizer",
     "EngineStats",
+    "ExplainedToken",
+    "Explanation",
     "FilteredTrie",
     "Form",
     "Gbnf",
@@ -196,6 +199,8 @@ _LAZY_MODULES = {
     "ChatAnalysis": "chat_analysis",
     "ChatStream": "streaming",
     "DecisionStats": "decisions",
+    "ExplainedToken": "explaining",
+    "Explanation": "explaining",
     "Question": "questions",
     "Score": "questions",
     "Stream": "streaming",

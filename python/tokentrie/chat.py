@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokentrie import schemas
+from tokentrie import html, schemas
 from tokentrie import tools as functions_of
 from tokentrie._native import (
     ChatFormat,
@@ -81,6 +81,7 @@ def verify_chat_receipt(
     key: bytes | None = None,
     constraint: Any = None,
     response_format: Any = None,
+    show_schema: bool = True,
     parallel_tool_calls: bool = True,
     tools_in: Literal["template", "system", "messages"] = "template",
     enable_thinking: bool = True,
@@ -99,7 +100,8 @@ def verify_chat_receipt(
         messages, tools, tool_choice: as they were given to `chat`, the conversation up to the reply.
         vocab: the model's vocabulary; None takes that of the format.
         key: the key of the seal, where there was one.
-        constraint, response_format, parallel_tool_calls, tools_in, enable_thinking, thinking_budget: as for `chat`.
+        constraint, response_format, show_schema, parallel_tool_calls, tools_in: as for `chat`.
+        enable_thinking, thinking_budget: as for `chat`.
         continue_final_message, template_variables: as for `chat`.
 
     Raises:
@@ -128,6 +130,7 @@ def verify_chat_receipt(
         enable_thinking=enable_thinking,
         thinking_budget=thinking_budget,
         constraint=_content(constraint, response_format),
+        show_schema=show_schema,
         continue_final_message=continue_final_message,
         template_variables=template_variables,
     )
@@ -176,6 +179,9 @@ class ToolRun:
 
     def __repr__(self) -> str:
         return f"<tokentrie.ToolRun: {self.message!r} after {self.rounds} rounds>"
+
+    def _repr_html_(self) -> str:
+        return html.tool_run(self)
 
 
 def run_tools(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from tokentrie import schemas
+from tokentrie import html, schemas
 from tokentrie._native import (
     CancelToken,
     InvalidValueError,
@@ -99,6 +99,9 @@ class Answer:
         shown = f"{self.value:.3f}" if self.kind == "score" else repr(self.value)
         return f"<tokentrie.Answer: {self.name}: {shown}, probability {self.probability:.3f}>"
 
+    def _repr_html_(self) -> str:
+        return html.answer(self)
+
     def to_dict(self) -> dict[str, Any]:
         """All of it but the prompts, as a dict that JSON has.
 
@@ -166,6 +169,9 @@ class Answers(Mapping[str, Answer], Generic[T_co]):
     def __repr__(self) -> str:
         shown = ", ".join(repr(answer).split(": ", 1)[1].rstrip(">") for answer in self._answers.values())
         return f"<tokentrie.Answers: {shown}>"
+
+    def _repr_html_(self) -> str:
+        return html.answers(self)
 
     @property
     def parsed(self) -> T_co:

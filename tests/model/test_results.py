@@ -173,7 +173,13 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made += [tokentrie.LiveSet(trie), tokentrie.WasmRule(IMEI)]
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.rules.Unconstrained()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
-    made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]
+    explanation = model.explain("The sky is ", COLOURS)
+    made += [
+        explanation,
+        *explanation.tokens[:1],
+        model.chat_format.parser(),
+        tokentrie.run_tools(model, CHAT, [], max_tokens=4),
+    ]
     with model.stream("a", COLOURS) as stream, tokentrie.Model().chat(CHAT, stream=True, max_tokens=4) as events:
         made += [stream, events, tokentrie.Limits(), tokentrie.Model(slots=2).engine]
     for value in made:

@@ -40,6 +40,14 @@ const BEFORE: &str = "# Tools\n\nYou may call one or more tools to assist with t
     within <tools></tools>:\n<tools>\n";
 const AFTER: &str = "</tools>\n\nFor each call write its name and its arguments in this format and in no other:\n";
 
+/// Texts that stand for the parts of a call while it is rendered, and what is shown for each: in quotes, and elsewhere.
+/// Small models take capitals for the values themselves: `benches/tool_wording.py` says how much less they do so here.
+const PLACEHOLDERS: [(&str, &str, &str); 3] = [
+    ("THE_NAME_OF_A_TOOL", "<name>", "NAME"),
+    ("THE_NAME_OF_AN_ARGUMENT", "<argument>", "ARGUMENT"),
+    ("THE_VALUE_OF_AN_ARGUMENT", "<value>", "VALUE"),
+];
+
 impl Analysis {
     /// The same with tools told elsewhere. A template that renders no calls gets JSON in `<tool_call>` tags.
     pub(crate) fn telling(&self, template: &ChatTemplate, place: ToolsIn) -> Self {
@@ -67,8 +75,17 @@ impl Analysis {
 
     /// A call as the model is to write it, for people and models to read.
     fn shown_call(&self, template: &ChatTemplate) -> Option<String> {
+        let shown = |text: String, (needle, quoted, plain): &(&str, &str, &str)| {
+            text.replace(&format!("\"{needle}\""), &format!("\"{quoted}\"")).replace(needle, plain)
+        };
+        Some(PLACEHOLDERS.iter().fold(self.call_of_needles(template)?, shown))
+    }
+
+    /// The same with the needles of [`PLACEHOLDERS`], which no template escapes.
+    fn call_of_needles(&self, template: &ChatTemplate) -> Option<String> {
+        let [(name, ..), (argument, ..), (value, ..)] = PLACEHOLDERS;
         let call = json!({"id": "call00001", "type": "function",
-            "function": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}});
+            "function": {"name": name, "arguments": {argument: value}}});
         if let Some(example) = &self.told {
             return Some(example.write(&[call], &OwnMarks::default()));
         }
@@ -81,7 +98,7 @@ impl Analysis {
         let said = rendered(json!({"role": "assistant", "content": "SAID"}))?;
         let called = ["", "SAID"].into_iter().find_map(|content| {
             let text = rendered(json!({"role": "assistant", "content": content, "tool_calls": [call]}))?;
-            text.contains("ARGUMENT").then_some(text)
+            text.contains(argument).then_some(text)
         })?;
         let from = self.triggers.iter().filter_map(|trigger| called.find(trigger.trim())).min();
         let end = said.rsplit("SAID").next().unwrap_or_default().trim();
@@ -114,14 +131,20 @@ impl Analysis {
             text.push('\n');
         }
         text.push_str(&marks.around(&format!("{AFTER}{}", self.call_shown)));
+        self.add_to_system(&mut messages, &text);
+        (messages, None)
+    }
+
+    /// Puts a text behind the system message of a conversation; where there is none into a new one, or before the first
+    /// message of the user if the template has no system messages.
+    pub fn add_to_system(&self, messages: &mut Vec<Value>, text: &str) {
         let is_system = |message: &Value| matches!(message["role"].as_str(), Some("system" | "developer"));
         let first = messages.first_mut();
         match first {
-            Some(first) if is_system(first) => join(first, &text, false),
-            Some(first) if !self.capabilities.system_role && first["role"] == "user" => join(first, &text, true),
+            Some(first) if is_system(first) => join(first, text, false),
+            Some(first) if !self.capabilities.system_role && first["role"] == "user" => join(first, text, true),
             _ => messages.insert(0, json!({"role": "system", "content": text})),
         }
-        (messages, None)
     }
 }
 

@@ -8,6 +8,8 @@ use crate::convert::gil::{asked, made_in};
 use crate::convert::words::unsigned;
 use crate::errors::{Error, Result};
 use crate::rule::of_user::UserRule;
+use crate::rule::schema::JsonSchema;
+use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::spec::receipt::{data, key_of, read_once, read_receipt};
 use crate::spec::{Around, as_object};
@@ -15,8 +17,9 @@ use crate::vocab::Vocab;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 use std::sync::Arc;
-use tokentrie::chat::{ChatRequest, ReplyOptions, only_span};
+use tokentrie::chat::{ChatRequest, ReplyOptions, ShownSchema, only_span};
 use tokentrie::run::{Call, CallOptions, Stops};
 use tokentrie::spec::Over;
 use trie_core::work::Limits;
@@ -32,6 +35,8 @@ pub(crate) struct Asked<'a, 'py> {
     pub(crate) enable_thinking: bool,
     pub(crate) thinking_budget: Option<i64>,
     pub(crate) constraint: Option<&'a Bound<'py, PyAny>>,
+    /// Whether the model is shown the schema of the constraint.
+    pub(crate) show_schema: bool,
     pub(crate) continue_final_message: Option<&'a str>,
     pub(crate) template_variables: Option<&'a Bound<'py, PyDict>>,
     /// Whether a receipt is wanted, or checked.
@@ -44,6 +49,14 @@ pub(crate) struct Taken<'py> {
     pub(crate) tools: Py<Tools>,
     /// What the content obeys.
     pub(crate) held: Option<Bound<'py, PyAny>>,
+}
+
+/// The schema of a constraint, if it is one. Of other kinds nothing is read.
+fn schema_shown(held: &Bound<'_, PyAny>) -> Option<ShownSchema> {
+    if let Ok(spec) = held.cast::<SpecObject>() {
+        return ShownSchema::of(spec.get().resolved());
+    }
+    ShownSchema::of(&held.cast::<JsonSchema>().ok()?.get().spec())
 }
 
 impl<'py> Asked<'_, 'py> {
@@ -72,6 +85,7 @@ impl<'py> Asked<'_, 'py> {
             });
             Ok((held.clone(), content.transpose()?))
         })?;
+        let shown = held.as_ref().filter(|_| self.show_schema).and_then(schema_shown);
         let known = held.as_ref().filter(|_| self.receipt);
         let request = ChatRequest {
             messages,
@@ -85,6 +99,7 @@ impl<'py> Asked<'_, 'py> {
             thinking_budget: self.thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
             call: CallOptions::default(),
             content: None,
+            shown,
             reply: ReplyOptions {
                 tools: offered.core().clone(),
                 choice: tool_choice(self.tool_choice, Some(&offered.names()))?,
@@ -106,10 +121,24 @@ impl<'py> Asked<'_, 'py> {
 
 #[pymethods]
 impl ChatFormat {
+    /// The messages as `Model.chat` renders them where it shows the schema of a constraint.
+    fn _with_schema<'py>(
+        &self,
+        given: &Bound<'py, PyAny>,
+        constraint: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let mut messages = messages(given, self.core().template().text())?;
+        let schema = schema_shown(&as_object(constraint)?);
+        if let Some(Ok(text)) = schema.as_ref().map(ShownSchema::text) {
+            self.core().analysis().add_to_system(&mut messages, text);
+        }
+        Ok(given.py().import("json")?.call_method1("loads", (Value::Array(messages).to_string(),))?)
+    }
+
     /// `verify_chat_receipt`.
     #[pyo3(signature = (
         receipt, messages, tools, tool_choice, *, vocab, key, parallel_tool_calls, tools_in, enable_thinking,
-        thinking_budget, constraint, continue_final_message, template_variables
+        thinking_budget, constraint, show_schema, continue_final_message, template_variables
     ), text_signature = "($self, receipt, messages, tools, tool_choice, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _verify_receipt<'py>(
@@ -126,6 +155,7 @@ impl ChatFormat {
         enable_thinking: bool,
         thinking_budget: Option<i64>,
         constraint: Option<&Bound<'py, PyAny>>,
+        show_schema: bool,
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'py, PyDict>>,
     ) -> Result<()> {
@@ -146,6 +176,7 @@ impl ChatFormat {
             enable_thinking,
             thinking_budget,
             constraint,
+            show_schema,
             continue_final_message,
             template_variables,
             receipt: true,

@@ -1,6 +1,7 @@
 //! What a model replied: messages, and the events by which they come.
 
 use crate::chat::tool_call::ToolCall;
+use crate::convert::html::html;
 use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
@@ -116,6 +117,11 @@ impl Message {
             message.set_item("tool_calls", PyList::new(py, calls)?)?;
         }
         Ok(message)
+    }
+
+    /// A table, for notebooks.
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        html("message", slf)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

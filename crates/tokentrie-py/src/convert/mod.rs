@@ -6,6 +6,7 @@ pub(crate) mod by_text;
 pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;
+pub(crate) mod html;
 pub(crate) mod ids;
 pub(crate) mod logprob;
 pub(crate) mod pickled;

@@ -183,6 +183,9 @@ impl Model {
     ///         value. Reasoning stays free. Not where tools may be called.
     ///     response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
     ///         {"type": "json_object"} or {"type": "text"}; or a class.
+    ///     show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
+    ///         message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with a
+    ///         warning. Other constraints are never shown.
     ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
     ///         content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
     ///     retries: how often the model is asked again where that happens: it is told what was wrong.
@@ -237,7 +240,7 @@ impl Model {
         signature = (messages, tools=None, tool_choice=None, **options),
         text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
             tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, n=None, stop=None, \
-            constraint=None, response_format=None, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
+            constraint=None, response_format=None, show_schema=True, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
             probabilities=False, logprobs=None, receipt=False, logit_bias=None, cancel=None, timeout=None, priority=0, \
             continue_final_message=None, template_variables=None, **settings)",
@@ -256,10 +259,10 @@ impl Model {
     /// One reply of `chat`.
     #[pyo3(signature = (
         messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
-        thinking_budget=None, stream=None, n=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise,
-        mode=Given(None), sampling=None, max_tokens=None, probabilities=false, logprobs=None, receipt=Wanted::default(),
-        logit_bias=None, cancel=None, timeout=None, priority=0, continue_final_message=None, template_variables=None,
-        **settings
+        thinking_budget=None, stream=None, n=None, stop=None, constraint=None, show_schema=true,
+        on_invalid=OnInvalid::Raise, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
+        logprobs=None, receipt=Wanted::default(), logit_bias=None, cancel=None, timeout=None, priority=0,
+        continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn _chat(
@@ -276,6 +279,7 @@ impl Model {
         n: Option<i64>,
         stop: Option<&Bound<'_, PyAny>>,
         constraint: Option<&Bound<'_, PyAny>>,
+        show_schema: bool,
         on_invalid: OnInvalid,
         mode: Given<Mode>,
         sampling: Option<&Bound<'_, Sampling>>,
@@ -306,6 +310,7 @@ impl Model {
             enable_thinking,
             thinking_budget,
             constraint,
+            show_schema,
             continue_final_message,
             template_variables,
             receipt: receipt.receipt,

@@ -1,6 +1,7 @@
 //! What a choice gives back: the exact probability of every value.
 
 use crate::convert::generic::generic;
+use crate::convert::html::html;
 use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
 use crate::errors::{Error, Result};
@@ -9,7 +10,6 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use trie_core::LeafId;
 use trie_text::ValueSet;
 
@@ -204,27 +204,8 @@ impl Choice {
     }
 
     /// A table with bars, for notebooks.
-    fn _repr_html_(&self) -> String {
-        const SHOWN: usize = 20;
-        let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let mut html = String::from("<table><tr><th>value</th><th>probability</th><th></th></tr>");
-        let items = self.items();
-        for (key, share) in items.iter().take(SHOWN) {
-            let name = match key {
-                ValueKey::Name(name) => escaped(name),
-                ValueKey::Index(index) => index.to_string(),
-            };
-            let _ = write!(
-                html,
-                "<tr><td style=\"text-align:left\">{name}</td><td>{share:.4}</td><td style=\"width:12em\">\
-                 <div style=\"background:#4878a8;height:0.9em;width:{:.1}%\"></div></td></tr>",
-                100.0 * share
-            );
-        }
-        if let Some(more) = items.len().checked_sub(SHOWN).filter(|&more| more > 0) {
-            let _ = write!(html, "<tr><td colspan=\"3\">and {more} more</td></tr>");
-        }
-        html + "</table>"
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        html("choice", slf)
     }
 
     fn __repr__(&self) -> String {

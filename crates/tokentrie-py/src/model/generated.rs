@@ -1,6 +1,7 @@
 //! What a generation gives back, and what its observer sees.
 
 use crate::convert::generic::generic;
+use crate::convert::html::html;
 use crate::convert::logprob::TokenLogprob;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
@@ -249,6 +250,11 @@ impl Generated {
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.probabilities.iter().map(|(name, shares)| (name, PyArray1::from_slice(py, shares))).into_py_dict(py)
+    }
+
+    /// A table, for notebooks.
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        html("generated", slf)
     }
 
     fn __repr__(&self) -> String {

@@ -479,6 +479,34 @@ impl Model {
         streaming(slf.py(), "Stream")?.call((slf, prompt, constraint), options)
     }
 
+    /// Generates as `generate` does, and tells of each token what could come in its place.
+    ///
+    /// Args:
+    ///     prompt, constraint: as for `generate`.
+    ///     options: the keywords of `generate` but for logprobs and n, and `top`: how many of the most probable tokens
+    ///         are told, 5 unless given.
+    ///
+    /// Returns:
+    ///     Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict.
+    ///
+    /// Raises:
+    ///     OptionError: logprobs or n is given. All else as `generate`.
+    ///
+    /// Example:
+    ///     >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
+    ///     >>> sum(one.forced for one in explanation.tokens) == explanation.generated.stats.forced_tokens
+    ///     True
+    #[pyo3(signature = (prompt, constraint=None, **options))]
+    fn explain<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let explained = slf.py().import("tokentrie.explaining")?.getattr("explained")?;
+        explained.call((slf, prompt, constraint), options)
+    }
+
     /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
     ///
     /// Args:

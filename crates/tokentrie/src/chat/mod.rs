@@ -10,6 +10,7 @@
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
 //! | `receipt.rs` | what the receipt of a reply is of, and whether one holds |
 //! | `reading.rs` | how a reply is read token by token, and told of |
+//! | `shown.rs` | the schema that content must match, as the model is shown it |
 //! | `tools.rs` | definitions of tools, as they are given and as they are known again |
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | how probable the names and the enum values of calls were |
@@ -29,6 +30,8 @@ mod reply;
 mod request;
 #[cfg(feature = "llama")]
 mod shares;
+#[cfg(feature = "llama")]
+mod shown;
 mod tools;
 mod wire;
 
@@ -47,5 +50,7 @@ pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 pub use request::{ChatError, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
+#[cfg(feature = "llama")]
+pub use shown::{MOST_SHOWN, ShownSchema};
 pub use tools::{known_tools, tools_in, wrapped_tool};
 pub use wire::{event_json, message_json, prompt_json};

@@ -6,6 +6,7 @@ use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
+use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
 use crate::run::{CallOptions, ReceiptSubject, call_options, logit_bias, sampling, stops};
 use crate::spec::fields::{Fields, array, text, wrong_type};
@@ -17,6 +18,7 @@ use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice};
 use llama_sampler::RuntimeError;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special, ThinkGate};
@@ -39,11 +41,13 @@ pub struct ChatRequest {
     pub call: CallOptions,
     /// What the content obeys, where that was said as data: made a constraint by [`ChatRequest::over`].
     pub content: Option<Spec>,
+    /// The schema of the content, where the model is shown it.
+    pub shown: Option<ShownSchema>,
     /// How the reply is made and read.
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "messages",
     "tools",
     "tool_choice",
@@ -64,6 +68,7 @@ const FIELDS: [&str; 20] = [
     "stop",
     "constraint",
     "response_format",
+    "show_schema",
 ];
 
 impl ChatRequest {
@@ -131,12 +136,15 @@ impl ChatRequest {
         })?;
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
         let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
+        let show_schema = fields.flag("show_schema", true)?;
         let constraint = fields.read("constraint", |place, value| Spec::read(place, value, MOST_DEPTH))?;
         let format = fields.read("response_format", read_format)?.flatten();
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
         }
+        let content = constraint.or(format);
+        let shown = content.as_ref().filter(|_| show_schema).and_then(ShownSchema::of);
         Ok(Self {
             messages,
             definitions,
@@ -144,7 +152,8 @@ impl ChatRequest {
             prompt,
             thinking_budget,
             call,
-            content: constraint.or(format),
+            content,
+            shown,
             reply,
         })
     }
@@ -167,8 +176,11 @@ impl ChatRequest {
     /// As [`ChatPrompt::new`].
     pub fn prompt(&self, format: &ModelFormat) -> Result<ChatPrompt, ChatError> {
         let format = format.with_tools_in(self.tools_in);
-        let vocab = format.vocab();
-        ChatPrompt::new(format.format(), vocab, &self.messages, self.definitions.as_deref(), &self.prompt)
+        let (vocab, mut messages) = (format.vocab(), Cow::from(&self.messages));
+        if let Some(Ok(text)) = self.shown.as_ref().map(ShownSchema::text) {
+            format.format().analysis().add_to_system(messages.to_mut(), text);
+        }
+        ChatPrompt::new(format.format(), vocab, &messages, self.definitions.as_deref(), &self.prompt)
     }
 
     /// Whether the model is told of its tools, and calls of them can be read.
@@ -199,7 +211,10 @@ impl ChatRequest {
         let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
         let (vocab, budget) = (format.vocab(), self.budget(format));
         let constraint = self.reply.constraint(&prompt);
-        let warnings = format.format().warnings(&constraint)?;
+        let mut warnings = format.format().warnings(&constraint)?;
+        if let Some(Err(unshown)) = self.shown.as_ref().map(ShownSchema::text) {
+            warnings = warnings.iter().cloned().chain([unshown]).collect();
+        }
         let mut content = None;
         let rules = if let Some(held) = &self.reply.content {
             if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {

@@ -67,6 +67,8 @@ export interface ChatOptions {
   readonly constraint?: Spec;
   /** The same as chat APIs say it: `{ type: "json_schema", json_schema: { schema } }`, `{ type: "json_object" }`. */
   readonly responseFormat?: object;
+  /** Whether the system message shows the model the JSON Schema that its content obeys: yes, unless given. */
+  readonly showSchema?: boolean;
   /** Tell of each call how probable its name was, and its enum and boolean arguments. */
   readonly probabilities?: boolean;
   /** How probable each token of the content was, and so many of the most probable beside it. */

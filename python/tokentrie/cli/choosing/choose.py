@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 import tokentrie
-from tokentrie.cli import console
+from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
@@ -81,15 +80,16 @@ def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
 
 def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
     screen = console.screen()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Value", overflow="fold")
-    table.add_column("Probability", justify="right", no_wrap=True)
-    table.add_column("Log-probability", justify="right", no_wrap=True)
-    probabilities, logprobs = choice.probabilities, choice.logprobs
-    for place, number in enumerate(choice.ranking[:SHOWN]):
-        name = Text(console.printable(names[number] or '""'), style="" if place else "bold green")
-        table.add_row(name, f"{probabilities[number]:.4g}", f"{logprobs[number]:.4f}")
-    screen.print(table)
+    shown = [int(number) for number in choice.ranking[:SHOWN]]
+    printed = [
+        Text(console.printable(names[number] or '""'), style="" if place else "bold green")
+        for place, number in enumerate(shown)
+    ]
+    numbers = {
+        "Probability": [f"{choice.probabilities[number]:.4g}" for number in shown],
+        "Log-probability": [f"{choice.logprobs[number]:.4f}" for number in shown],
+    }
+    screen.print(fitting.table(screen.width, printed, numbers, heading="Value"))
     scored = len(choice.ranking)
     if more := len(trie) - min(scored, SHOWN):
         unscored = f", {len(trie) - scored:,} of them not scored" if scored < len(trie) else ""

@@ -108,7 +108,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         f"{console.milliseconds(seconds)}, {given / seconds:,.1f} rows/s, "
         f"at most {console.count(actors, 'actor', 'actors')} of {console.count(threads, 'thread', 'threads')}"
     )
-    for renderable in tally.shown():
+    for renderable in tally.shown(screen.width):
         screen.print(renderable)
 
 

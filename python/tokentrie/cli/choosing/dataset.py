@@ -29,7 +29,7 @@ from tokentrie.cli.source import Hardware, Names, Source
 # A choice holds figures for every leaf: of large sets fewer are made at a time.
 LEAVES_AT_ONCE = 4_000_000
 # What a continued run must have in common beside its options.
-LAYOUT = 3
+LAYOUT = 4
 TOY = "the labels come from {}, the toy model inside the package, which knows next to nothing: name yours with --model"
 
 
@@ -188,7 +188,7 @@ def _show(job: Job, summary: dict[str, Any], tally: Tally, opened: Opened) -> No
         f"{console.count(summary['forward_passes'], 'forward pass', 'forward passes')}, "
         f"by {console.printable(opened.model.path.name)}"
     )
-    for part in tally.shown():
+    for part in tally.shown(screen.width):
         screen.print(part)
 
 

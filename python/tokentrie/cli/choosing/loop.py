@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any, Literal, Protocol
 
 from rich.console import Console
@@ -16,8 +15,9 @@ from tokentrie.cli import console
 from tokentrie.cli.choosing.results import ERROR, UNREAD, Output
 from tokentrie.cli.choosing.rows import Input, Row, RowError, count
 
-# What is decoded together.
-GROUP = 32
+# What is decoded together at most: rows, and characters of their fields, some forward passes. A group is what is kept
+# at an interruption, and how often the bar moves.
+GROUP, GROUP_TEXT = 32, 8192
 
 
 class InterruptedRun(tokentrie.TokenTrieError):
@@ -67,7 +67,7 @@ def work(
         errors, iterator = output.left_out, iter(())
     try:
         with _progress(rows) as show:
-            while group := list(islice(iterator, GROUP)):
+            while group := next_group(iterator):
                 started = time.perf_counter()
                 results = output.holds(group)
                 if results is not None:
@@ -96,6 +96,19 @@ def work(
         "rows_per_second": new / seconds if new else 0.0,
         "forward_passes": maker.passes,
     }
+
+
+def next_group(rows: Iterator[Row]) -> list[Row]:
+    """The next rows that are decoded together; none at the end. They depend on the rows alone."""
+    group: list[Row] = []
+    length = 0
+    for row in rows:
+        group.append(row)
+        length += sum(len(str(value)) for value in row.fields.values())
+        # No row is read ahead: what is wrong with the next one must not hold this group up.
+        if len(group) == GROUP or length >= GROUP_TEXT:
+            break
+    return group
 
 
 def _prepared(row: Row, maker: Maker) -> Any | RowError:

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tokentrie.cli import console
+from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing.formats import CHOICE
 
 # A row is doubtful if its best value is less than this many times as probable as the next one.
@@ -97,11 +97,11 @@ class Tally:
             }
         return found
 
-    def shown(self) -> list[RenderableType]:
-        """For people."""
+    def shown(self, width: int) -> list[RenderableType]:
+        """Parts for people, on a screen of a width."""
         if not self.counts:
             return []
-        parts: list[RenderableType] = [self._counts()]
+        parts: list[RenderableType] = [self._counts(width)]
         if self.doubtful:
             rows = ", ".join(f"{number:,}" for number in self.least_sure)
             line = (
@@ -115,19 +115,19 @@ class Tally:
             parts += self._compared(self.gold)
         return parts
 
-    def _counts(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column("Label", overflow="fold")
-        for name in ("Rows", "Share", "Mean probability"):
-            table.add_column(name, justify="right", no_wrap=True)
+    def _counts(self, width: int) -> Table:
         labelled, labels = self.counts.total(), self.all_labels()
-        for label in labels[:LISTED]:
-            count = self.counts[label]
-            mean = f"{self.sums[label] / count:.3f}" if count else ""
-            table.add_row(Text(console.printable(label) or '""'), f"{count:,}", f"{100 * count / labelled:.1f} %", mean)
+        counted = [(label, self.counts[label]) for label in labels[:LISTED]]
+        names = [Text(console.printable(label) or '""') for label, _ in counted]
+        numbers = {
+            "Rows": [f"{count:,}" for _, count in counted],
+            "Share": [f"{100 * count / labelled:.1f} %" for _, count in counted],
+            "Mean probability": [f"{self.sums[label] / count:.3f}" if count else "" for label, count in counted],
+        }
         if len(labels) > LISTED:
-            table.add_row(Text(f"… {len(labels) - LISTED:,} more", style="dim"), "", "", "")
-        return table
+            names.append(Text(f"… {len(labels) - LISTED:,} more", style="dim"))
+            numbers = {name: [*cells, ""] for name, cells in numbers.items()}
+        return fitting.table(width, names, numbers, heading="Label")
 
     def _compared(self, gold: str) -> list[RenderableType]:
         compared = self.pairs.total()

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 import tokentrie
-from tokentrie.calibration import Bin, Fitted
-from tokentrie.cli import console
-from tokentrie.cli.choosing.loop import GROUP
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
+from tokentrie.calibration import Fitted
+from tokentrie.cli import console, fitting
+from tokentrie.cli.choosing.loop import next_group
+from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError, count
 from tokentrie.cli.deciding.dataset import Decider
-from tokentrie.cli.deciding.decide import bar, read_request
+from tokentrie.cli.deciding.decide import read_request
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.source import Hardware
 
@@ -50,15 +48,15 @@ def run(
         decider = Decider(opened.model, request, prompts, fields.values())
         decider.check()
         with console.progress("asking") as show:
-            remaining, done = iter(lines), 0
-            while group := list(islice(remaining, GROUP)):
+            remaining, done, total = iter(lines), 0, count(rows)
+            while group := next_group(remaining):
                 for row, answers in _asked(decider, group, lines):
                     for name, field in fields.items():
                         if (right := _right(row, field, lines)) is not None:
                             shares = answers[name]["probabilities"]
                             examples[name].append({"probabilities": shares, "gold": right})
                 done += len(group)
-                show(done, None)
+                show(done, total)
     text = json.dumps({"state": "", **request}, ensure_ascii=False)
     found = tokentrie.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
     found.save(output)
@@ -96,24 +94,20 @@ def _right(row: Row, field: str, lines: Input) -> Any:
 def _show(name: str, fitted: Fitted) -> None:
     screen = console.screen()
     screen.print(Text.assemble((console.printable(name), "bold"), f": {fitted.examples} examples"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("", "accuracy", "Brier", "log loss", "ECE"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for what, measures in (("before", fitted.before), ("after", fitted.after)):
-        figures = (measures.accuracy, measures.brier, measures.log_loss, measures.ece)
-        table.add_row(f"  {what}", *(f"{figure:.3f}" for figure in figures))
-    screen.print(table)
+    both = (fitted.before, fitted.after)
+    figures = {
+        "accuracy": [f"{one.accuracy:.3f}" for one in both],
+        "Brier": [f"{one.brier:.3f}" for one in both],
+        "log loss": [f"{one.log_loss:.3f}" for one in both],
+        "ECE": [f"{one.ece:.3f}" for one in both],
+    }
+    screen.print(fitting.table(screen.width, [Text("  before"), Text("  after")], figures, style="dim"))
     screen.print(Text(f"  temperature {fitted.temperature:.3g}; on rows that the fit has not seen:", style="dim"))
-    diagram = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("  probability", "rows", "right"):
-        diagram.add_column(heading, justify="right", no_wrap=True)
-    diagram.add_column("", no_wrap=True)
-    for number, one in enumerate(fitted.after.bins):
-        if one.count:
-            diagram.add_row(*_line(number, one, len(fitted.after.bins)), bar(one.accuracy))
-    screen.print(diagram)
-
-
-def _line(number: int, one: Bin, bins: int) -> tuple[str, str, str]:
-    band = f"{number / bins:.1f} to {(number + 1) / bins:.1f}: {one.probability:.3f}"
-    return band, f"{one.count:,}", f"{one.accuracy:.3f}"
+    bins = len(fitted.after.bins)
+    filled = [(number, one) for number, one in enumerate(fitted.after.bins) if one.count]
+    bands = [
+        Text(f"  {number / bins:.1f} to {(number + 1) / bins:.1f}: {one.probability:.3f}") for number, one in filled
+    ]
+    counts = {"rows": [f"{one.count:,}" for _, one in filled], "right": [f"{one.accuracy:.3f}" for _, one in filled]}
+    shares = [one.accuracy for _, one in filled]
+    screen.print(fitting.table(screen.width, bands, counts, shares, heading="  probability", style="dim"))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import tokentrie
-from tokentrie.cli import console
+from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.loop import work
 from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
@@ -25,7 +25,7 @@ from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware
 
 # What a continued run must have in common beside its options.
-LAYOUT = 1
+LAYOUT = 2
 # Answers of a question that are listed for people.
 LISTED = 8
 
@@ -120,16 +120,13 @@ class Tally:
             shares = row[f"{name}_probabilities"]
             counts[str(max(shares, key=lambda option: shares[option] or 0.0))] += 1
 
-    def shown(self) -> Iterator[Table]:
-        """For people."""
+    def shown(self, width: int) -> Iterator[Table]:
+        """Tables for people, on a screen of a width."""
         for name, counts in self.counts.items():
-            table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-            table.add_column(overflow="fold")
-            table.add_column(justify="right", no_wrap=True)
-            table.add_row(Text(console.printable(name), style="bold"), "")
-            for answer, count in counts.most_common(LISTED):
-                table.add_row(Text(f"  {console.printable(answer)}"), f"{count:,}")
-            yield table
+            most = counts.most_common(LISTED)
+            names = [Text(f"  {console.printable(answer)}") for answer, _ in most]
+            numbers = {"": ["", *(f"{count:,}" for _, count in most)]}
+            yield fitting.table(width, [Text(console.printable(name), style="bold"), *names], numbers)
 
 
 def columns(questions: Iterable[str]) -> formats.Columns:
@@ -193,8 +190,9 @@ def run(
         f"{summary['new']:,} new, {summary['errors']:,} with an error; {console.milliseconds(summary['seconds'])}, "
         f"{summary['rows_per_second']:,.1f} rows/s, by {console.printable(opened.model.path.name)}"
     )
-    for table in tally.shown():
-        console.screen().print(table)
+    screen = console.screen()
+    for table in tally.shown(screen.width):
+        screen.print(table)
 
 
 def _settings(job: Job, opened: Opened, request: dict[str, Any]) -> dict[str, object]:

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 import tokentrie
-from tokentrie.cli import console
+from tokentrie.cli import console, fitting
 from tokentrie.cli.lines import as_text
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.source import Hardware
 
-# Options of a question that are shown, and the width of the longest bar.
-SHOWN, WIDTH = 12, 30
-EIGHTHS = " ▏▎▍▌▋▊▉█"
+# Options of a question that are shown.
+SHOWN = 12
 UNSURE = 0.01
 """Below this mass the model would rather say something else."""
 
@@ -98,14 +96,13 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     shares = [(share or 0.0, number) for number, share in enumerate(answer["probabilities"])]
     if answer["type"] == "choice":
         shares.sort(key=lambda pair: -pair[0])
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    for share, number in shares[:SHOWN]:
-        style = "bold green" if number == answer["index"] else ""
-        table.add_row(Text(f"  {console.printable(options[number])}", style=style), f"{share:.4f}", bar(share))
-    screen.print(table)
+    best, most = answer["index"], shares[:SHOWN]
+    names = [
+        Text(f"  {console.printable(options[number])}", style="bold green" if number == best else "")
+        for _, number in most
+    ]
+    probabilities = [share for share, _ in most]
+    screen.print(fitting.table(screen.width, names, {"": [f"{share:.4f}" for share in probabilities]}, probabilities))
     if (more := len(shares) - SHOWN) > 0:
         screen.print(Text(f"  … {more:,} more", style="dim"))
     if answer["mass"] < UNSURE:
@@ -116,9 +113,3 @@ def _show(name: str, answer: dict[str, Any]) -> None:
 def said(option: Any) -> str:
     """An option as people read it."""
     return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False)
-
-
-def bar(share: float) -> Text:
-    """A share as a bar."""
-    eighths = round(share * WIDTH * 8)
-    return Text("█" * (eighths // 8) + EIGHTHS[eighths % 8].strip())

@@ -33,6 +33,7 @@ class Limits:
     precise: bool
     prefill_chunk: int
     tools_in: str
+    show_schema: bool
     cache_type: str | None
     flash_attention: bool | None
     batch: int
@@ -145,7 +146,15 @@ def run(
         (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
     ]
     served = [
-        Served(name, model, limits.timeout, receipt_key=receipt_key, tools_in=limits.tools_in) for name, model in opened
+        Served(
+            name,
+            model,
+            limits.timeout,
+            receipt_key=receipt_key,
+            tools_in=limits.tools_in,
+            show_schema=limits.show_schema,
+        )
+        for name, model in opened
     ]
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)

@@ -40,6 +40,9 @@ KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must br
 SETS = typer.Option(metavar="FOLDER", help="Where constraints that are put are kept; else in memory.")
 SLOT_FILES = typer.Option(metavar="FOLDER", help="Where POST /slots/0 saves beginnings of prompts, and restores them.")
 TOOLS_IN = typer.Option(help="Where models are told of tools; auto is system for a template that shows none.")
+NO_SHOW_SCHEMA = typer.Option(
+    "--no-show-schema", help="Show no model the JSON Schema of its reply, unless a request asks for it."
+)
 CONFIG = typer.Option(
     "--config",
     metavar="FILE.toml",
@@ -76,6 +79,7 @@ def serve(
         bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Else llama.cpp chooses.")
     ] = None,
     tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
+    no_show_schema: Annotated[bool, NO_SHOW_SCHEMA] = False,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
     slot_save_path: Annotated[Path | None, SLOT_FILES] = None,
@@ -121,6 +125,7 @@ def serve(
         precise,
         prefill_chunk,
         tools_in.value,
+        not no_show_schema,
         cache_type and cache_type.value,
         flash_attention,
         batch,

@@ -48,6 +48,7 @@ class ChatRequest(Draws, Holds):
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
     tools_in: str | None = None
+    show_schema: bool | None = None
     parallel_tool_calls: bool | None = None
     max_tokens: Positive | None = None
     max_completion_tokens: Positive | None = None
@@ -108,9 +109,10 @@ class Asked:
 
     def prompt(self) -> list[int]:
         """The tokens of the prompt."""
-        return prompt_of(
-            self.served, self.messages, None if self.tools is None else self.tools.definitions, self.options
-        )
+        messages, held = self.messages, self.options["constraint"]
+        if held is not None and self.options["show_schema"]:
+            messages = self.served.model.chat_format._with_schema(messages, held)
+        return prompt_of(self.served, messages, None if self.tools is None else self.tools.definitions, self.options)
 
 
 def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
@@ -215,6 +217,7 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     thinks = held is None or said.thinking_budget is not None
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
     options["parallel_tool_calls"] = said.parallel_tool_calls is not False
+    options["show_schema"] = served.show_schema if said.show_schema is None else said.show_schema
     options["tools_in"] = "template" if tools is None else served.place_of_tools(said.tools_in)
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}

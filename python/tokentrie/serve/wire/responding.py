@@ -38,6 +38,7 @@ class ResponsesRequest(Draws, Holds):
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
     tools_in: str | None = None
+    show_schema: bool | None = None
     parallel_tool_calls: bool | None = None
     text: dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None

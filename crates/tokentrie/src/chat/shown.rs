@@ -1,0 +1,338 @@
+//! The schema that a content must match, as the model is shown it.
+
+use crate::spec::{SchemaSpec, Spec};
+use serde_json::{Map, Value};
+
+/// Bytes beyond which nothing is shown: it would take most of a usual context.
+pub const MOST_SHOWN: usize = 8192;
+
+/// What stands before a sketch, and before a schema that cannot be sketched.
+const BEFORE_SKETCH: &str = "Answer with JSON in this format:\n";
+const BEFORE_SCHEMA: &str = "Answer with a JSON document of this JSON Schema:\n";
+
+/// Keywords that are written behind a type, with their values.
+const BOUNDS: [&str; 14] = [
+    "format",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+];
+/// Keywords that a sketch says in its own way, or that say nothing to a reader.
+const SKETCHED: [&str; 20] = [
+    "type",
+    "enum",
+    "const",
+    "anyOf",
+    "oneOf",
+    "$ref",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "description",
+    "title",
+    "default",
+    "examples",
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+    "$comment",
+    "discriminator",
+];
+
+/// A schema as the system message of a chat shows it: docs/chats.md has the layout. A sketch of the document, in which
+/// types stand for values and descriptions are comments; JSON Schema where a sketch cannot say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownSchema(Option<String>);
+
+impl ShownSchema {
+    /// The schema of a constraint; `None` for what is no JSON Schema, and for one that says no more than "an object".
+    pub fn of(spec: &Spec) -> Option<Self> {
+        let Spec::JsonSchema(SchemaSpec { schema, .. }) = spec else { return None };
+        let says_something = |schema: &Map<String, Value>| schema.keys().any(|key| key != "type");
+        let text: &str = schema;
+        let schema: Value =
+            serde_json::from_str(text).ok().filter(|schema: &Value| schema.as_object().is_some_and(says_something))?;
+        let mut sketch = Sketch { root: &schema, text: BEFORE_SKETCH.to_owned(), refs: Vec::new() };
+        if let Some(said) = description(&schema) {
+            sketch.text.push_str(&format!("// {said}\n"));
+        }
+        let shown = match sketch.value(&schema, 0) {
+            Ok(()) => Some(sketch.text),
+            Err(Unsketched::Long) => None,
+            Err(Unsketched::Unsaid) => Some(format!("{BEFORE_SCHEMA}{text}")),
+        };
+        Some(Self(shown.filter(|text| text.len() <= MOST_SHOWN)))
+    }
+
+    /// The text for the system message.
+    ///
+    /// # Errors
+    /// It is too long; the text says so, and what to do.
+    pub fn text(&self) -> Result<&str, String> {
+        self.0.as_deref().ok_or_else(|| {
+            format!(
+                "the schema is not shown to the model: it takes more than {MOST_SHOWN} bytes. Describe it in the \
+                 messages, and give show_schema=False"
+            )
+        })
+    }
+}
+
+/// Why there is no sketch.
+enum Unsketched {
+    /// It would be too long.
+    Long,
+    /// The schema says what a sketch cannot say, or holds itself.
+    Unsaid,
+}
+
+type Sketched = Result<(), Unsketched>;
+
+/// A sketch that is written.
+struct Sketch<'a> {
+    root: &'a Value,
+    text: String,
+    /// The references that it is inside of.
+    refs: Vec<&'a str>,
+}
+
+impl<'a> Sketch<'a> {
+    fn push(&mut self, text: &str) -> Sketched {
+        self.text.push_str(text);
+        if self.text.len() > MOST_SHOWN { Err(Unsketched::Long) } else { Ok(()) }
+    }
+
+    fn value(&mut self, schema: &'a Value, depth: usize) -> Sketched {
+        let Some(said) = schema.as_object() else {
+            return if schema == &Value::Bool(true) { self.push("any value") } else { Err(Unsketched::Unsaid) };
+        };
+        if said.keys().any(|key| !SKETCHED.contains(&key.as_str()) && !BOUNDS.contains(&key.as_str())) {
+            return Err(Unsketched::Unsaid);
+        }
+        let ways = ["$ref", "enum", "const", "anyOf", "oneOf"];
+        let beside = ["properties", "items", "additionalProperties"];
+        if let Some(way) = ways.iter().find(|&&way| said.contains_key(way)) {
+            // Two at once would both have to hold.
+            let others = ways.iter().chain(&beside).chain(&BOUNDS);
+            if others.filter(|&other| other != way).any(|&other| said.contains_key(other)) {
+                return Err(Unsketched::Unsaid);
+            }
+            return match (*way, &said[*way]) {
+                ("$ref", Value::String(target)) => self.referred(target, depth),
+                ("enum", Value::Array(values)) => self.several(values, |sketch, value| sketch.push(&value.to_string())),
+                ("const", value) => self.push(&value.to_string()),
+                (_, Value::Array(parts)) => self.several(parts, |sketch, part| sketch.value(part, depth)),
+                _ => Err(Unsketched::Unsaid),
+            };
+        }
+        match said.get("type") {
+            Some(Value::String(kind)) => self.typed(kind, said, depth),
+            Some(Value::Array(kinds)) => {
+                self.several(kinds, |sketch, kind| sketch.typed(kind.as_str().ok_or(Unsketched::Unsaid)?, said, depth))
+            }
+            Some(_) => Err(Unsketched::Unsaid),
+            None if said.contains_key("properties") => self.typed("object", said, depth),
+            None if said.contains_key("items") => self.typed("array", said, depth),
+            None => {
+                self.push("any value")?;
+                self.bounds(said, &BOUNDS)
+            }
+        }
+    }
+
+    fn several(&mut self, parts: &'a [Value], one: impl Fn(&mut Self, &'a Value) -> Sketched) -> Sketched {
+        for (number, part) in parts.iter().enumerate() {
+            self.push(if number == 0 { "" } else { " or " })?;
+            one(self, part)?;
+        }
+        Ok(())
+    }
+
+    fn referred(&mut self, target: &'a str, depth: usize) -> Sketched {
+        let place = target.strip_prefix('#').ok_or(Unsketched::Unsaid)?;
+        let found = self.root.pointer(place).ok_or(Unsketched::Unsaid)?;
+        if place.contains('%') || self.refs.contains(&target) {
+            return Err(Unsketched::Unsaid);
+        }
+        self.refs.push(target);
+        self.value(found, depth)?;
+        self.refs.pop();
+        Ok(())
+    }
+
+    fn typed(&mut self, kind: &str, said: &'a Map<String, Value>, depth: usize) -> Sketched {
+        match (kind, said.get("properties"), said.get("items"), said.get("additionalProperties")) {
+            ("object", Some(Value::Object(fields)), _, more) => {
+                // Other fields than these are not asked for.
+                if more.is_some_and(Value::is_object) {
+                    return Err(Unsketched::Unsaid);
+                }
+                self.fields(fields, said.get("required"), depth)
+            }
+            ("object", _, _, Some(of @ Value::Object(_))) => {
+                self.push("object of ")?;
+                self.value(of, depth)
+            }
+            ("array", _, Some(items), _) => {
+                self.push("array of ")?;
+                self.value(items, depth)?;
+                self.bounds(said, &["minItems", "maxItems", "uniqueItems"])
+            }
+            ("null", ..) => self.push("null"),
+            _ => {
+                self.push(kind)?;
+                self.bounds(said, &BOUNDS)
+            }
+        }
+    }
+
+    fn bounds(&mut self, said: &Map<String, Value>, known: &[&str]) -> Sketched {
+        for (key, value) in said.iter().filter(|(key, _)| known.contains(&key.as_str())) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.push(&format!(", {key} {value}"))?;
+        }
+        Ok(())
+    }
+
+    fn fields(&mut self, fields: &'a Map<String, Value>, required: Option<&Value>, depth: usize) -> Sketched {
+        let is_required = |name: &str| {
+            required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+        };
+        self.push("{")?;
+        for (number, (name, schema)) in fields.iter().enumerate() {
+            let indent = "  ".repeat(depth + 1);
+            self.push(&format!("\n{indent}{}: ", Value::from(name.as_str())))?;
+            self.value(schema, depth + 1)?;
+            let optional = (!is_required(name)).then(|| "optional".to_owned());
+            let said: Vec<String> = optional.into_iter().chain(self.described(schema)).collect();
+            if !said.is_empty() {
+                self.push(&format!(" // {}", said.join(": ")))?;
+            }
+            // Behind the comment, as it was measured.
+            self.push(if number + 1 < fields.len() { "," } else { "" })?;
+        }
+        self.push(&format!("\n{}}}", "  ".repeat(depth)))
+    }
+
+    /// What is said of a field: beside its reference, else where that leads.
+    fn described(&self, schema: &Value) -> Option<String> {
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+        description(schema).or_else(|| description(self.root.pointer(target?)?))
+    }
+}
+
+/// The description of a schema, on one line.
+fn description(schema: &Value) -> Option<String> {
+    let said = schema.get("description")?.as_str()?;
+    let words: Vec<&str> = said.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::json::MOST_DEPTH;
+    use crate::spec::place::Place;
+    use serde_json::json;
+
+    fn shown(schema: &Value) -> Option<ShownSchema> {
+        let spec = Spec::read(&Place::ROOT, &json!({ "json_schema": schema }), MOST_DEPTH).expect("a spec");
+        ShownSchema::of(&spec)
+    }
+
+    fn text(schema: &Value) -> String {
+        shown(schema).expect("shown").text().expect("short").to_owned()
+    }
+
+    #[test]
+    fn documents_are_sketched_with_their_descriptions() {
+        let schema = json!({
+            "type": "object", "title": "Room", "description": "A room\n of a hotel.",
+            "properties": {
+                "title": {"type": "string", "title": "Title", "maxLength": 9, "description": "what it is called"},
+                "beds": {"type": "integer", "minimum": 1, "description": "how many \"sleep\" there"},
+                "kind": {"$ref": "#/$defs/Kind"},
+                "rooms": {"type": "array", "items": {"type": "object", "properties": {"size": {"type": "number"}},
+                    "required": ["size"]}, "minItems": 1},
+                "note": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}], "default": null},
+                "more": {"type": ["boolean", "null"]},
+                "prices": {"type": "object", "additionalProperties": {"type": "number"}},
+                "rest": {},
+            },
+            "required": ["title", "beds", "kind", "rooms", "prices", "rest"],
+            "additionalProperties": false,
+            "$defs": {"Kind": {"enum": ["single", 2, null], "description": "what is sold"}},
+        });
+        let expected = r#"Answer with JSON in this format:
+// A room of a hotel.
+{
+  "title": string, maxLength 9 // what it is called,
+  "beds": integer, minimum 1 // how many "sleep" there,
+  "kind": "single" or 2 or null // what is sold,
+  "rooms": array of {
+    "size": number
+  }, minItems 1,
+  "note": string, format date or null // optional,
+  "more": boolean or null // optional,
+  "prices": object of number,
+  "rest": any value
+}"#;
+        assert_eq!(text(&schema), expected);
+        assert_eq!(
+            text(&json!({"type": "array", "items": {"type": "integer"}})),
+            format!("{BEFORE_SKETCH}array of integer")
+        );
+    }
+
+    #[test]
+    fn what_no_sketch_can_say_is_shown_as_a_schema() {
+        for schema in [
+            json!({"allOf": [{"type": "string"}, {"minLength": 2}]}),
+            json!({"type": "array", "prefixItems": [{"type": "integer"}], "items": false}),
+            json!({"$ref": "#/$defs/Node", "$defs": {"Node": {"type": "object",
+                "properties": {"next": {"$ref": "#/$defs/Node"}}}}}),
+            json!({"anyOf": [{"type": "string"}], "enum": ["a"]}),
+            json!({"type": "object", "properties": {"a": {"not": {}}}}),
+            json!({"$ref": "#/$defs/Missing"}),
+            json!({"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": {"type": "null"}}),
+        ] {
+            assert_eq!(text(&schema), format!("{BEFORE_SCHEMA}{schema}"), "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_is_not_shown() {
+        for schema in [json!(true), json!({}), json!({"type": "object"})] {
+            assert_eq!(shown(&schema), None, "{schema}");
+        }
+        assert_eq!(ShownSchema::of(&Spec::choice(["a"])), None);
+        assert_eq!(ShownSchema::of(&Spec::Integer { min: None, max: None }), None);
+    }
+
+    #[test]
+    fn long_schemas_are_not_shown_and_references_do_not_multiply() {
+        let names: Vec<String> = (0..2000).map(|number| format!("name {number}")).collect();
+        let refused = shown(&json!({"enum": names})).expect("a schema").text().expect_err("it is long").to_owned();
+        assert!(refused.contains("show_schema=False") && refused.contains("8192"), "{refused}");
+        let mut defs = Map::new();
+        for level in 0..60 {
+            let below = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            defs.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": below, "b": below}}));
+        }
+        defs.insert("d60".to_owned(), json!({"type": "null"}));
+        let bomb = shown(&json!({"$ref": "#/$defs/d0", "$defs": defs})).expect("a schema");
+        assert!(bomb.text().is_err());
+    }
+}
