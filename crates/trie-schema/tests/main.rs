@@ -1,6 +1,7 @@
 //! JSON Schema and Lark. One binary, because each is linked anew.
 
 mod common;
+mod contradictions;
 mod enums;
 mod lark;
 mod oracle;

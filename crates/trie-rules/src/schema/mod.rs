@@ -7,6 +7,7 @@
 mod anchors;
 mod arrays;
 mod cases;
+mod contradictions;
 mod deny;
 mod evaluated;
 mod formats;
@@ -19,6 +20,7 @@ mod plain;
 mod sides;
 mod texts;
 
+pub use contradictions::{Contradiction, contradiction, contradictions};
 pub use formats::format_pattern;
 pub use front::{Own, TYPES, TooLarge, Unheld, charge, same, says_nothing, weight};
 pub use patterns::ecma_classes;

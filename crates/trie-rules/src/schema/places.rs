@@ -65,7 +65,7 @@ impl Front<'_> {
 }
 
 /// A pointer out of a URI.
-fn plain(pointer: &str) -> String {
+pub(super) fn plain(pointer: &str) -> String {
     let codes = ["25", "24", "20", "22", "5E", "7C"].iter().zip(['%', '$', ' ', '"', '^', '|']);
     codes.fold(pointer.to_owned(), |text, (code, char)| text.replace(&format!("%{code}"), &char.to_string()))
 }

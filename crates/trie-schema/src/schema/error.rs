@@ -1,6 +1,7 @@
 //! What is wrong with a schema, and where.
 
 use serde_json::{Map, Value};
+use trie_rules::schema::{contradictions, place_in};
 
 /// A schema that cannot be used. Places are JSON pointers: empty for the whole schema, else `/properties/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +97,16 @@ fn reason(part: &Map<String, Value>, keyword: &str) -> Option<String> {
 /// Patterns that a message shows.
 const SHOWN: usize = 6;
 
-fn place(at: &str) -> String {
+/// The error of a schema that allows nothing; keywords that exclude each other at its place are named.
+pub(super) fn contradicted(given: &Value, at: String, reason: String) -> SchemaError {
+    let here = place_in(given, &at);
+    match contradictions(given).into_iter().find(|one| one.at == here) {
+        Some(one) => SchemaError::Nothing { at: one.at, reason: one.reason },
+        None => SchemaError::Nothing { at, reason },
+    }
+}
+
+pub(super) fn place(at: &str) -> String {
     if at.is_empty() { String::new() } else { format!("at {at}: ") }
 }
 

@@ -4,6 +4,7 @@ use super::enums::LARGE;
 use super::error::SchemaError;
 use serde_json::{Map, Value};
 use trie_core::work::Over;
+use trie_rules::schema::contradiction;
 use trie_rules::{Documents, Regex};
 
 /// Keywords that say nothing of values.
@@ -49,8 +50,8 @@ pub(super) fn of(schema: &Map<String, Value>, blanks: Option<&str>) -> Result<Op
     let made = documents
         .build(blanks.flatten().as_ref())
         .map_err(|error| SchemaError::TooLarge { reason: error.to_string() })?;
-    let none = || SchemaError::Nothing { at: String::new(), reason: "no value of the enum has the type".to_owned() };
-    made.ok_or_else(none).map(Some)
+    let reason = || contradiction(schema).unwrap_or_else(|| "no value of the enum has the type".to_owned());
+    made.ok_or_else(|| SchemaError::Nothing { at: String::new(), reason: reason() }).map(Some)
 }
 
 fn is_long(values: &Value) -> bool {

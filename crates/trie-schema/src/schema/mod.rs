@@ -20,7 +20,7 @@ use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::Value;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
-use trie_rules::schema::{Own, SpelledOut, Unheld, spelled_out};
+use trie_rules::schema::{Own, SpelledOut, Unheld, contradictions, spelled_out};
 use trie_rules::{Documents, TokenBytes};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
@@ -169,7 +169,11 @@ impl JsonSchema {
                         for one in &mut unheld {
                             one.at = unheld::place_in(given, &one.at);
                         }
-                        compiled.warnings.extend(notes.into_iter().chain(unheld.iter().map(unheld::said)));
+                        let dead = contradictions(given)
+                            .into_iter()
+                            .map(|one| format!("{}no value comes here: {}", error::place(&one.at), one.reason));
+                        let unheld_notes = unheld.iter().map(unheld::said);
+                        compiled.warnings.extend(notes.into_iter().chain(unheld_notes).chain(dead));
                         return Ok(Self { made: Made::Compiled(Arc::new(compiled)), unheld: unheld.into() });
                     }
                     Err(refused) => refused,
@@ -183,7 +187,10 @@ impl JsonSchema {
                     let fewer = spelled(&mut schema.clone())?.schema.into_owned();
                     blame::multiplied(given, &cost::Cost::of(&fewer))
                 }
-                _ => blame::error(&schema, refused, &part),
+                _ => match blame::error(&schema, refused, &part) {
+                    SchemaError::Nothing { at, reason } => error::contradicted(given, at, reason),
+                    error => error,
+                },
             };
             // Without what is not supported, as far as there is something.
             let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);

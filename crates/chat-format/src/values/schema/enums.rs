@@ -6,7 +6,14 @@ use crate::values::shapes::numbers::NumberShape;
 use crate::values::shapes::strings::TextShape;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value};
-use trie_rules::schema::TYPES;
+use trie_rules::schema::{TYPES, contradiction};
+
+/// The keywords that leave values out, as a message names them.
+fn beside(map: &Map<String, Value>) -> String {
+    let keys = map.keys().filter(|key| !matches!(key.as_str(), "enum" | "const") && !is_silent(key));
+    let keys: Vec<&str> = keys.map(String::as_str).collect();
+    format!("what {} beside it asks for: list values that do, or relax {}", keys.join(", "), keys.join(", "))
+}
 
 impl Compiler<'_> {
     pub(super) fn of_enum(&mut self, map: &Map<String, Value>, place: &Place) -> Result<ShapeId, ShapeError> {
@@ -41,7 +48,9 @@ impl Compiler<'_> {
         let fits: Vec<&Value> =
             listed.iter().filter(|value| all || alternatives.iter().any(|one| self.admits(*one, value))).collect();
         if fits.is_empty() {
-            self.nothing_satisfies(place);
+            let problem =
+                contradiction(map).unwrap_or_else(|| format!("no value of enum or const fits {}", beside(map)));
+            self.unwritable(place, &problem);
         }
         let top = place.is_top();
         let (written, not): (Vec<&Value>, Vec<&Value>) = fits.into_iter().partition(|value| self.writes(value, top));

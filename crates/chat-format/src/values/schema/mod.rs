@@ -14,7 +14,10 @@ use place::Place;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use trie_core::work::{Over, hold};
-use trie_rules::schema::{Own, SpelledOut, Unheld, charge, multiplying, place_in, says_nothing, spelled_out, weight};
+use trie_rules::schema::{
+    Contradiction, Own, SpelledOut, Unheld, charge, contradictions, multiplying, place_in, says_nothing, spelled_out,
+    weight,
+};
 
 /// How deep schemas may stand in each other.
 const MOST_DEPTH: usize = 128;
@@ -68,6 +71,10 @@ pub(super) fn compile(shapes: &mut Shapes, given: &Value) -> Compiled {
         (Err(error), None) => return Err(placed(error)),
         (Err(error), Some(over)) => return Err(too_much(given, &error.pointer, over)),
     };
+    for Contradiction { at, keyword, reason, .. } in contradictions(given) {
+        let instead = format!("no value fits, so that an optional argument is left out: {reason}");
+        compiler.warn(&Place::named(&at, 0), keyword, &instead);
+    }
     let mut seen = HashSet::new();
     compiler.warnings.retain_mut(|warning| {
         warning.pointer = place_in(given, &warning.pointer);
@@ -180,12 +187,15 @@ impl Compiler<'_> {
         let has_rest = rest.keys().any(|key| !is_silent(key));
         let rest = Value::Object(rest);
         let (mut alternatives, mut any) = (Vec::new(), false);
-        let place = place.key(keyword);
+        let (place, nothing) = (place.key(keyword), self.nothing.clone());
         for (at, branch) in branches.iter().enumerate() {
             let place = place.index(at);
             let id = if has_rest { self.both(branch, &rest, &place)? } else { self.shape(branch, &place)? };
             any |= id == Shapes::ANY;
             alternatives.push(Alternative::Same(id));
+        }
+        if alternatives.iter().any(|one| *one != Alternative::Same(Shapes::NOTHING)) {
+            self.nothing = nothing;
         }
         // Where no value fits two of them it was said otherwise.
         if keyword == "oneOf" && branches.len() > 1 {

@@ -6,6 +6,7 @@ use super::place::Place;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use trie_core::work::spend;
 use trie_rules::schema::{charge, weight};
 
@@ -26,13 +27,19 @@ impl Compiler<'_> {
     ) -> Result<Option<Alternative>, ShapeError> {
         let mut keys = Vec::new();
         let names = self.names(map, place)?;
+        let must_come = map.get("required").and_then(Value::as_array).into_iter().flatten();
+        let must_come: HashSet<&str> = must_come.filter_map(Value::as_str).collect();
         if let Some(properties) = map.get("properties") {
             let Value::Object(properties) = properties else { return Err(place.error("properties is an object")) };
             let (top, place) = (place.is_top(), place.key("properties"));
             for (name, schema) in properties {
                 let schema = with_patterns(map, name, Some(schema));
+                let nothing = self.nothing.clone();
                 let shape =
                     if names.allows(self, name) { self.shape(&schema, &place.key(name))? } else { Shapes::NOTHING };
+                if !must_come.contains(name.as_str()) {
+                    self.nothing = nothing;
+                }
                 if self.shapes.limits.writes_key(name, top) {
                     keys.push((Box::from(name.as_str()), shape));
                 } else {
@@ -40,7 +47,8 @@ impl Compiler<'_> {
                 }
             }
         }
-        let no_names = keys.iter().all(|(_, shape)| *shape == Shapes::NOTHING);
+        let properties = map.get("properties").and_then(Value::as_object);
+        let no_names = properties.is_none_or(|all| all.values().all(|schema| *schema == Value::Bool(false)));
         let (mut others, mut pattern) = self.other_keys(map, no_names, place)?;
         match names {
             Names::Any => {}

@@ -42,6 +42,52 @@ fn what_nothing_satisfies_is_an_error() {
 }
 
 #[test]
+fn values_that_contradict_their_type_are_named() {
+    let many: Vec<_> = (0..9).map(|n| n.to_string()).collect();
+    for (schema, said) in [
+        (json!({"type": "string", "enum": [1, 2]}), ["enum and type", "\"string\"", "enum lists 1, 2"]),
+        (json!({"type": "integer", "const": 1.5}), ["const and type", "\"integer\"", "const is 1.5"]),
+        (
+            json!({"type": ["null", "array"], "enum": many}),
+            ["enum and type", "[\"null\",\"array\"]", "\"3\" and 5 more"],
+        ),
+        (json!({"enum": [1, 2], "const": 3}), ["const and enum", "const is 3", "enum lists 1, 2"]),
+        (json!({"enum": []}), ["enum lists no value", "list", "leave enum out"]),
+        (json!({"$ref": "#/$defs/e", "type": "boolean"}), ["enum and type", "\"boolean\"", "enum lists \"x\""]),
+        (json!({"allOf": [{"type": "string"}, {"enum": [[]]}]}), ["enum and type", "\"string\"", "enum lists []"]),
+    ] {
+        let mut whole = json!({"type": "object", "properties": {"other": {"enum": []}, "a": schema},
+            "required": ["a"], "$defs": {"e": {"enum": ["x"]}, "unused": {"enum": []}}});
+        let error = Shapes::new().add(&whole).unwrap_err();
+        assert_eq!(error.pointer, "/properties/a", "{error}");
+        for said in said {
+            assert!(error.problem.contains(said), "{said}: {error}");
+        }
+        // Where it need not come it is left out, and nothing comes in its place.
+        whole["required"] = json!([]);
+        let mut shapes = Shapes::new();
+        let (shape, warnings) = shapes.add(&whole).unwrap();
+        let of_a: Vec<_> = warnings.iter().filter(|warning| warning.pointer == "/properties/a").collect();
+        assert!(matches!(of_a[..], [one] if said.iter().all(|said| one.instead.contains(said))), "{warnings:?}");
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        let strict = Reader::new(&Arguments::Json, "", true);
+        let takes = |text: &str| matches!(read(&strict, &shapes, shape, text.as_bytes()), Was::Over(..));
+        assert!(takes("{}") && !takes(r#"{"a":1}"#) && !takes(r#"{"b":1}"#));
+    }
+    // What fits somewhere contradicts nothing.
+    for schema in [
+        json!({"type": "integer", "enum": [1, "b"]}),
+        json!({"type": "number", "const": 2}),
+        json!({"type": "string", "nullable": true, "enum": [null]}),
+        json!({"type": "str", "enum": ["a"]}),
+        json!({"type": "string", "not": {"type": "string", "enum": [1]}}),
+    ] {
+        let whole = json!({"type": "object", "properties": {"a": schema}, "required": ["a"]});
+        assert_eq!(Shapes::new().add(&whole).unwrap().1, vec![], "{whole}");
+    }
+}
+
+#[test]
 fn equal_schemas_are_one() {
     let mut shapes = Shapes::new();
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "x"}}});

@@ -1,0 +1,184 @@
+//! Values that are listed beside a type that none of them has.
+
+use super::front::{LISTED, TYPES, same, type_names};
+use super::places::{escaped, plain};
+use serde_json::{Map, Value};
+use std::collections::{HashSet, VecDeque};
+use trie_core::work::spend;
+
+/// Schemas that are read together at most: what one refers to, and all that must hold at once.
+const MOST_TOGETHER: usize = 32;
+/// Values that a message shows, and characters of each.
+const SHOWN: usize = 4;
+const SHOWN_CHARS: usize = 40;
+
+/// A place where `enum` or `const` lists no value of the `type` beside it: no value can come there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contradiction {
+    /// JSON pointer of the schema.
+    pub at: String,
+    /// The keyword that lists values.
+    pub keyword: &'static str,
+    /// The keywords and values that meet, and what to do.
+    pub reason: String,
+}
+
+/// Returns the contradictions of a schema, those in `not` and `if` left out: nothing comes of them.
+///
+/// ```
+/// use serde_json::json;
+/// use trie_rules::schema::contradictions;
+///
+/// let found = contradictions(&json!({"properties": {"a": {"type": "string", "enum": [1, 2]}}}));
+/// assert_eq!(found[0].at, "/properties/a");
+/// assert!(found[0].reason.starts_with("enum and type exclude each other: type is \"string\", and enum lists 1, 2"));
+/// ```
+pub fn contradictions(schema: &Value) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let (mut open, mut seen) = (VecDeque::from([(String::new(), schema)]), HashSet::new());
+    while let Some((at, part)) = open.pop_front() {
+        let Value::Object(map) = part else { continue };
+        if !seen.insert(at.clone()) {
+            continue;
+        }
+        let all = together(schema, map);
+        // Where that is too much, whoever compiles it says so.
+        if spend(all.len()).is_err() {
+            break;
+        }
+        if let Some((keyword, reason)) = reason(&all) {
+            found.push(Contradiction { at: at.clone(), keyword, reason });
+        }
+        open.extend(map.get("$ref").and_then(|to| target(schema, to)));
+        for (key, value) in map {
+            match value {
+                Value::Object(named) if ["properties", "patternProperties"].contains(&key.as_str()) => {
+                    open.extend(named.iter().map(|(name, one)| (format!("{at}/{key}/{}", escaped(name)), one)));
+                }
+                Value::Array(listed) if LISTED.contains(&key.as_str()) || key == "items" => {
+                    open.extend(listed.iter().enumerate().map(|(nth, one)| (format!("{at}/{key}/{nth}"), one)));
+                }
+                one if ["items", "additionalProperties"].contains(&key.as_str()) => {
+                    open.push_back((format!("{at}/{key}"), one));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Returns why no value is of a schema whose `enum` or `const` stands beside another `type`; `None` where some may be.
+pub fn contradiction(schema: &Map<String, Value>) -> Option<String> {
+    reason(&[schema]).map(|(_, reason)| reason)
+}
+
+/// A schema and those that hold of the same value: what it refers to, and what `allOf` lists.
+fn together<'a>(root: &'a Value, schema: &'a Map<String, Value>) -> Vec<&'a Map<String, Value>> {
+    let mut all = vec![schema];
+    let mut next = 0;
+    while let Some(&one) = all.get(next) {
+        next += 1;
+        let referred = one.get("$ref").and_then(|to| target(root, to)).map(|(_, target)| target);
+        let listed = one.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let more: Vec<_> = referred.into_iter().chain(listed).filter_map(Value::as_object).collect();
+        for one in more {
+            if all.len() < MOST_TOGETHER && !all.iter().any(|known| std::ptr::eq(*known, one)) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+fn target<'a>(root: &'a Value, to: &Value) -> Option<(String, &'a Value)> {
+    let pointer = plain(to.as_str()?.strip_prefix('#')?);
+    root.pointer(&pointer).map(|target| (pointer, target))
+}
+
+/// The keyword that lists values, and what excludes them.
+fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
+    // As OpenAPI writes it.
+    let is_nullable = all.iter().any(|schema| schema.get("nullable") == Some(&Value::Bool(true)));
+    for (nth, schema) in all.iter().enumerate() {
+        let values = |keyword: &str| match (keyword, schema.get(keyword)) {
+            ("const", Some(one)) => Some(std::slice::from_ref(one)),
+            (_, Some(Value::Array(values))) => Some(&values[..]),
+            _ => None,
+        };
+        for keyword in ["const", "enum"] {
+            let Some(values) = values(keyword) else { continue };
+            if values.is_empty() {
+                let reason = "enum lists no value: list those that may come, or leave enum out";
+                return (nth == 0).then(|| (keyword, reason.to_owned()));
+            }
+            for (other, beside) in all.iter().enumerate() {
+                // Two that stand beside each other in another schema are found there.
+                if nth > 0 && other == nth {
+                    continue;
+                }
+                if let Some(said) = beside.get("type")
+                    && is_known(said)
+                    && !values.iter().any(|value| is_of(said, value) || (is_nullable && value.is_null()))
+                {
+                    let reason = format!(
+                        "{keyword} and type exclude each other: type is {said}, and {keyword} {}; name the type of \
+                         the values, or give values of that type",
+                        listed(keyword, values)
+                    );
+                    return Some((keyword, reason));
+                }
+                if let ("const", Some(Value::Array(others))) = (keyword, beside.get("enum"))
+                    && !others.iter().any(|value| same(value, &values[0]))
+                {
+                    let reason = format!(
+                        "const and enum exclude each other: const {}, and enum {}; leave one of them out",
+                        listed("const", values),
+                        listed("enum", others)
+                    );
+                    return Some((keyword, reason));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether it names types that there are: others are refused elsewhere, or read otherwise.
+fn is_known(said: &Value) -> bool {
+    let is_name = |name: &Value| name.as_str().is_some_and(|name| name == "integer" || TYPES.contains(&name));
+    match said {
+        Value::Array(names) => !names.is_empty() && names.iter().all(is_name),
+        name => is_name(name),
+    }
+}
+
+/// Whether a value is of a type that is named.
+fn is_of(said: &Value, value: &Value) -> bool {
+    type_names(said).any(|name| match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::String(_) => name == "string",
+        Value::Array(_) => name == "array",
+        Value::Object(_) => name == "object",
+        Value::Number(number) => {
+            let is_whole = || !number.is_f64() || number.as_f64().is_some_and(|float| float.fract() == 0.0);
+            name == "number" || (name == "integer" && is_whole())
+        }
+    })
+}
+
+fn listed(keyword: &str, values: &[Value]) -> String {
+    let shown = |value: &Value| {
+        let text = value.to_string();
+        match text.char_indices().nth(SHOWN_CHARS) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text,
+        }
+    };
+    let texts: Vec<String> = values.iter().take(SHOWN).map(shown).collect();
+    let more = values.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{} {}{more}", if keyword == "const" { "is" } else { "lists" }, texts.join(", "))
+}
