@@ -3,7 +3,7 @@
 use crate::vocab::Vocab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use trie_core::work::spend;
+use trie_core::work::{Limits, Work, spend};
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 
 /// How far a search goes, one after the other: tokens of a way, states that are looked at, and ways from each state.
@@ -40,19 +40,39 @@ struct Visited<S> {
     depth: usize,
 }
 
+/// What one search may cost: rules of users may take their time.
+pub(crate) const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
+
 /// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
-/// `None` where none were found. The work is bounded, whatever the constraint.
-pub(crate) fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
+/// `None` where none were found, and in free text. The work is bounded, whatever the constraint.
+pub fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
+    Work::new(LIMITS).run(|| completed(constraint, from, vocab))
+}
+
+fn completed<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
     let bytes: Vec<Option<TokenId>> = (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect();
     let found = SEARCHES.iter().find_map(|search| search.run(constraint, from, &bytes, vocab))?;
-    let text = vocab.join(&found).ok()?;
     let ends = |tokens: &Vec<TokenId>| {
         let mut at = from.clone();
         tokens.iter().all(|&token| constraint.advance(&mut at, token).is_some()) && constraint.ending(&at) != Ending::No
     };
     // The tokenizer's own tokens are fewer than those of single bytes.
-    let own = spellings(vocab, &text).find(|own| own.len() <= found.len() && ends(own));
+    let own = in_own_tokens(&found, vocab).filter(|own| own.len() <= found.len() && ends(own));
     Some(own.unwrap_or(found))
+}
+
+/// The same text in the tokenizer's own tokens; control tokens stay what they are.
+fn in_own_tokens(tokens: &[TokenId], vocab: &Vocab) -> Option<Vec<TokenId>> {
+    let is_control = |token: &TokenId| vocab.control().binary_search(token).is_ok();
+    let mut own = Vec::new();
+    for run in tokens.chunk_by(|one, other| !is_control(one) && !is_control(other)) {
+        if run.iter().any(is_control) {
+            own.extend_from_slice(run);
+        } else {
+            own.extend(spellings(vocab, &vocab.join(run).ok()?).find(|own| own.len() <= run.len())?);
+        }
+    }
+    Some(own)
 }
 
 /// Tokens of some bytes, the tokenizer's first.
@@ -109,6 +129,9 @@ fn way_to<S>(visited: &[Visited<S>], end: usize) -> Vec<TokenId> {
 
 /// The tokens that go on, those first that may lead to an end soon.
 fn promising(tokens: Tokens<'_>, bytes: &[Option<TokenId>], vocab: &Vocab) -> Vec<TokenId> {
+    if matches!(tokens, Tokens::Except(_)) {
+        return Vec::new();
+    }
     let mut ways: Vec<TokenId> = tokens.iter().take(FEW + 1).collect();
     let single = || bytes.iter().flatten().copied().filter(|&token| tokens.contains(token));
     let in_text = single().filter(|&token| vocab.piece(token).is_some_and(<[u8]>::is_ascii)).nth(SIGNS).is_some();
@@ -154,7 +177,7 @@ mod tests {
         Arc::new(Vocab::new(bytes.chain(words), vec![], None).unwrap())
     }
 
-    fn completed(constraint: &AnyConstraint, vocab: &Vocab, before: &str) -> Option<String> {
+    fn completed_text(constraint: &AnyConstraint, vocab: &Vocab, before: &str) -> Option<String> {
         let mut at = constraint.start();
         for byte in before.bytes() {
             constraint.advance(&mut at, TokenId::new(byte.into()).unwrap()).unwrap();
@@ -182,7 +205,11 @@ mod tests {
         ] {
             let rule = Regex::new(pattern).unwrap();
             let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
-            assert_eq!(completed(&constraint, &vocab, before).as_deref(), Some(rest), "{pattern} after {before:?}");
+            assert_eq!(
+                completed_text(&constraint, &vocab, before).as_deref(),
+                Some(rest),
+                "{pattern} after {before:?}"
+            );
         }
     }
 
@@ -191,6 +218,6 @@ mod tests {
         let vocab = vocab();
         let rule = Regex::new("[ab]{900}").unwrap();
         let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
-        assert_eq!(completed(&constraint, &vocab, ""), None);
+        assert_eq!(completed_text(&constraint, &vocab, ""), None);
     }
 }

@@ -38,6 +38,7 @@ mod tokenizer;
 mod values;
 mod vocab;
 
+pub use completion::completion;
 pub use forms::{
     Continued, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
     Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,

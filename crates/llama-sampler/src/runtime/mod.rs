@@ -16,8 +16,8 @@ pub use context::{
 };
 pub use error::RuntimeError;
 pub use generation::{
-    Branch, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, ReadingTask, TrailStep,
-    form_of,
+    Branch, Completion, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, ReadingTask,
+    TrailStep, form_of,
 };
 pub use questions::{Answers, Question, QuestionScorer};
 pub use scoring::{Bounds, PlannedWave, Scorer, plan};

@@ -47,6 +47,10 @@ pub(crate) struct Message {
     /// fitted, "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
     #[pyo3(get)]
     pub(crate) finish: Option<String>,
+    /// bool: whether a call, or content that is held to a constraint, was ended by few tokens that the model did not
+    /// choose, because no more tokens fitted: `max_tokens`, or the context.
+    #[pyo3(get)]
+    pub(crate) completed: bool,
     /// ChatStats | None: what it took; None of a text that was parsed.
     #[pyo3(get)]
     pub(crate) stats: Option<ChatStats>,
@@ -155,13 +159,13 @@ impl From<chat_format::Message> for Message {
 #[cfg(feature = "llama")]
 impl From<tokentrie::chat::ChatReply> for Message {
     fn from(reply: tokentrie::chat::ChatReply) -> Self {
-        let tokentrie::chat::ChatReply { message, shares, logprobs, finish, stats, .. } = reply;
+        let tokentrie::chat::ChatReply { message, shares, logprobs, completed, finish, stats, .. } = reply;
         let mut message = Self::from(message);
         for (call, share) in message.tool_calls.iter_mut().zip(shares) {
             (call.probability, call.probabilities) = (share.name, share.values);
         }
         message.logprobs = logprobs.into_iter().map(TokenLogprob::from).collect();
-        Self { finish: Some(finish.name().to_owned()), stats: Some(stats.into()), ..message }
+        Self { completed, finish: Some(finish.name().to_owned()), stats: Some(stats.into()), ..message }
     }
 }
 
@@ -348,7 +352,19 @@ impl ChatPrompt {
     }
 }
 
-pickled!(Message { content, reasoning, tool_calls, warnings, finish, stats, logprobs, parsed, invalid, receipt });
+pickled!(Message {
+    content,
+    reasoning,
+    tool_calls,
+    warnings,
+    finish,
+    completed,
+    stats,
+    logprobs,
+    parsed,
+    invalid,
+    receipt
+});
 pickled!(ChatStats {
     prompt_tokens,
     prompt_tokens_reused,

@@ -8,7 +8,9 @@ use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
 use crate::run::{ReceiptSubject, Stops, nth_seed};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
-use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep};
+use llama_sampler::{
+    Completion, Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep,
+};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -133,6 +135,9 @@ pub struct ChatReply {
     pub trail: Vec<TrailStep>,
     /// Whether content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
+    /// Whether a call, or content that is held to something, was ended by few tokens that the model did not choose,
+    /// because no more tokens fitted.
+    pub completed: bool,
     /// Why it ended.
     pub finish: ChatFinish,
     /// What it took.
@@ -189,6 +194,8 @@ impl ReadyChat {
         let (first, logprobs) = (end.options.sampling, end.options.logprobs);
         let generate = GenerateOptions::default().with_max_tokens(most).with_logprobs(logprobs);
         let generate = generate.with_trail(end.options.receipt).with_logit_bias(end.options.logit_bias.clone());
+        // Where the token that ends the turn has no room, a call is whole all the same.
+        let generate = generate.with_complete(if end.is_held { Completion::Closed } else { Completion::Whole });
         let each = (0..n).map(|nth| generate.clone().with_sampling(nth_seed(first, nth)));
         match runtime {
             Runtime::Alone(context) => {
@@ -292,6 +299,7 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        ChatReply { message, shares, logprobs, trail: generated.trail, content_is_whole, finish, stats }
+        let (trail, completed) = (generated.trail, generated.completed);
+        ChatReply { message, shares, logprobs, trail, content_is_whole, completed, finish, stats }
     }
 }

@@ -54,7 +54,7 @@ pub fn message_json(message: &Message) -> Value {
 
 #[cfg(feature = "llama")]
 impl ChatReply {
-    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "logprobs": [...], "warnings": [...],
+    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "completed": false, "logprobs": [...], "warnings": [...],
     /// "stats": {...}, "receipt": ...}`. The message goes on into the next request; calls have `probability` and
     /// `probabilities` where that was asked for.
     #[must_use]
@@ -71,6 +71,7 @@ impl ChatReply {
         json!({
             "message": message,
             "finish": self.finish.name(),
+            "completed": self.completed,
             "logprobs": crate::run::logprobs(&self.logprobs),
             "warnings": warnings,
             "receipt": receipt,

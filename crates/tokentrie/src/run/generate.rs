@@ -4,7 +4,7 @@ use super::options::{FREE_TOKENS, Generate};
 use super::stops::Stopping;
 use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
-use llama_sampler::{Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
+use llama_sampler::{Completion, Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
 use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
@@ -278,6 +278,7 @@ impl ReadyGeneration {
             .with_probabilities(options.probabilities)
             .with_logprobs(options.logprobs)
             .with_trail(options.receipt)
+            .with_complete(Completion::Closed)
             .with_logit_bias(options.logit_bias.clone())
     }
 }

@@ -2,13 +2,10 @@
 
 use super::constraint::FormConstraint;
 use super::state::{At, FormState, LastToken};
-use crate::completion::{completion, spellings};
+use crate::completion::{LIMITS, completion, spellings};
 use std::iter::{empty, once, once_with};
-use trie_core::work::{Limits, Work};
+use trie_core::work::Work;
 use trie_core::{Constraint, Scratch, TokenId};
-
-/// What one search may cost: rules of users may take their time.
-const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
 
 /// Few tokens that end the part of a form that is being filled.
 #[derive(Debug, Clone, PartialEq)]

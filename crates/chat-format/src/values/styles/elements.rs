@@ -213,12 +213,17 @@ impl Elements {
             // No elements inside: what was read is the value.
             Chooses::No if level.kind == Kind::Open => {
                 let (shape, name) = (level.shape, level.name.clone());
-                let step = self.value(state, shape, name.as_deref(), guard, out);
+                let step = self.value(state, shape, None, guard, out);
                 let read = &self.open[..chosen.len().min(self.open.len())];
                 let again = |step: Step, byte: u8| {
                     if step == Step::Inside { self.step(state, byte, guard, out) } else { step }
                 };
-                read.iter().copied().chain([byte]).fold(step, again)
+                let step = read.iter().copied().chain([byte]).fold(step, again);
+                // What ends it is made only where it goes on: so far it is the same for all names.
+                if let (Step::Inside, At::Value(_, ending)) = (step, &mut state.at) {
+                    *ending = self.ending(name.as_deref());
+                }
+                step
             }
             _ => Step::Dead,
         }
@@ -305,12 +310,15 @@ impl Elements {
         if self.quoted {
             return go(state, At::Quoted(Literal::new()));
         }
-        let ending = name.map_or_else(
-            || self.unknown_end.clone(),
-            |name| Ending(Arc::new(Finder::new([[&self.open[..], b"/", name, b">"].concat()]))),
-        );
         let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
+        let ending = self.ending(name);
         go(state, At::Value(slot, ending))
+    }
+
+    /// What ends the value of an element of this name.
+    fn ending(&self, name: Option<&[u8]>) -> Ending {
+        let known = |name| Ending(Arc::new(Finder::new([[&self.open[..], b"/", name, b">"].concat()])));
+        name.map_or_else(|| self.unknown_end.clone(), known)
     }
 
     /// What an element that closes begins with, before its name.

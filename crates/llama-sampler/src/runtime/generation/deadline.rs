@@ -1,38 +1,41 @@
-//! The end of the room that a form has: where it comes near, the value that is being written ends by few tokens.
+//! The end of the room: where it comes near, the value that is being written ends by few tokens.
 
 use std::collections::{BTreeSet, VecDeque};
-use trie_core::TokenId;
-use trie_text::{FormConstraint, FormState, RestOfForm};
+use trie_core::work::{Limits, Work};
+use trie_core::{After, Allowed, AnyState, Constraint, Ending, Scratch, SpanRules, SpanState, Status, TokenId, Tokens};
+use trie_text::{FormConstraint, FormState, RestOfForm, Vocab, completion};
 
 /// Tokens that are left over where a form ends in time: texts differ by some at their boundaries.
 const RESERVE: usize = 4;
 
+/// What all searches of one generation may cost together. Once it is spent, values are cut off.
+const LIMITS: Limits = Limits::NONE.steps(20_000_000).seconds(5.0);
+
 /// Tokens beyond the need up to which each token of the model's is looked at before it is written.
 const NEAR: usize = 64;
 
-/// Room for what a form needs beside its literals, before that is worked out the first time.
+/// Room for what is needed, before that is worked out the first time.
 const USUAL: usize = 256;
 
-/// What is left of the room, and the tokens that end a value in time.
+/// When what a value needs is worked out next, and the tokens that end it in time.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// The room that is left when the need is worked out next.
+    /// The room that is left then.
     look_at: usize,
     /// Whether each token counts.
     near: bool,
-    rest: Option<RestOfForm>,
+    /// Tokens that are left over.
+    reserve: usize,
     /// Tokens that end the value that is being written.
     way: VecDeque<TokenId>,
-    /// The numbers of the fields that were ended so.
-    completed: BTreeSet<usize>,
 }
 
 impl Deadline {
-    /// Far away from the end of this room, after which literals of so many bytes follow. As long as it is, nothing is
-    /// worked out.
-    pub(super) fn new(room: usize, literals: usize) -> Self {
-        let look_at = (room / 8).saturating_add(USUAL).saturating_add(literals);
-        Self { look_at, near: false, rest: None, way: VecDeque::new(), completed: BTreeSet::new() }
+    /// Far away from the end of this room, of which so much is needed in any case. As long as it is, nothing is worked
+    /// out.
+    fn new(room: usize, needed: usize, reserve: usize) -> Self {
+        let look_at = (room / 8).saturating_add(USUAL).saturating_add(needed);
+        Self { look_at, near: false, reserve, way: VecDeque::new() }
     }
 
     /// The next token that ends the value, where there is a way.
@@ -45,23 +48,18 @@ impl Deadline {
         self.way.pop_front();
     }
 
-    /// Whether the field with this number was ended so.
-    pub(super) fn has_completed(&self, field: usize) -> bool {
-        self.completed.contains(&field)
-    }
-
     /// Whether each token counts.
     pub(super) fn is_near(&self) -> bool {
         self.near
     }
 
-    /// Looks how near the end is, if so much room is left that it may be.
-    pub(super) fn look(&mut self, form: &FormConstraint, at: &FormState, left: usize) {
+    /// Notes what is needed where so much room is left that it must be known; `None` where there is no way, which there
+    /// may be later.
+    fn look(&mut self, left: usize, need: impl FnOnce() -> Option<usize>) {
         if left > self.look_at {
             return;
         }
-        let Some((need, _)) = self.need(form, at) else {
-            // Perhaps there is a way later.
+        let Some(need) = need() else {
             (self.look_at, self.near) = (left / 2, false);
             return;
         };
@@ -70,31 +68,159 @@ impl Deadline {
         self.look_at = left.saturating_sub((slack / 4).max(1));
     }
 
-    /// Looks whether the form can still end in time after a token of the model's, which leads from one state to another
-    /// where so much room is left; else the value ends another way.
+    /// Looks at a token of the model's where so much room is left. `after`: what is needed with it. Where that is too
+    /// much, the value ends by the way that it has without it; whether it does so now.
+    fn check(
+        &mut self,
+        left: usize,
+        after: Option<usize>,
+        without: impl FnOnce() -> Option<(usize, Vec<TokenId>)>,
+    ) -> bool {
+        if after.is_some_and(|need| need.saturating_add(self.reserve) <= left) {
+            return false;
+        }
+        let Some((need, way)) = without() else { return false };
+        let ends = !way.is_empty() && need <= left && after.is_none_or(|after| after > need);
+        if ends {
+            self.way = way.into();
+        }
+        ends
+    }
+}
+
+/// The deadline of a form.
+#[derive(Debug)]
+pub(super) struct FormDeadline {
+    pub(super) of_value: Deadline,
+    rest: Option<RestOfForm>,
+    /// The numbers of the fields that were ended in time.
+    completed: BTreeSet<usize>,
+}
+
+impl FormDeadline {
+    /// In this room, for literals of so many bytes.
+    pub(super) fn new(room: usize, literals: usize) -> Self {
+        Self { of_value: Deadline::new(room, literals, RESERVE), rest: None, completed: BTreeSet::new() }
+    }
+
+    /// Whether the field with this number was ended in time.
+    pub(super) fn has_completed(&self, field: usize) -> bool {
+        self.completed.contains(&field)
+    }
+
+    /// [`Deadline::look`].
+    pub(super) fn look(&mut self, form: &FormConstraint, at: &FormState, left: usize) {
+        let rest = &mut self.rest;
+        self.of_value.look(left, || need(rest, form, at).map(|(need, _)| need));
+    }
+
+    /// [`Deadline::check`] of a token that leads from one state to another.
     pub(super) fn check(&mut self, form: &FormConstraint, at: &FormState, after: &FormState, left: usize) {
         if after.is_over() {
             return;
         }
-        let written = after.written().saturating_sub(at.written());
-        let need_after = self.need(form, after).map(|(need, _)| need.saturating_add(written));
-        if need_after.is_some_and(|need| need.saturating_add(RESERVE) <= left) {
-            return;
-        }
-        let Some((need, tokens)) = self.need(form, at) else { return };
-        if need <= left && need_after.is_none_or(|after| after > need) {
+        let (rest, written) = (&mut self.rest, after.written().saturating_sub(at.written()));
+        let need_after = need(rest, form, after).map(|(need, _)| need.saturating_add(written));
+        if self.of_value.check(left, need_after, || need(rest, form, at)) {
             self.completed.insert(at.filled());
-            self.way = tokens.into();
+        }
+    }
+}
+
+/// The room that the form needs from this state on, and the tokens that end the value there.
+fn need(rest: &mut Option<RestOfForm>, form: &FormConstraint, at: &FormState) -> Option<(usize, Vec<TokenId>)> {
+    let way = form.way_out(at)?;
+    if rest.is_none() {
+        *rest = Some(form.rest_after(&way)?);
+    }
+    let need = rest.as_ref()?.room_for(&way, at.filled());
+    Some((need, way.tokens))
+}
+
+/// The deadline of values inside a span.
+#[derive(Debug)]
+pub(super) struct SpanDeadline {
+    pub(super) of_value: Deadline,
+    search: Search,
+    completed: bool,
+}
+
+impl SpanDeadline {
+    /// In this room. `closes`: whether what closes a value must have room, too.
+    pub(super) fn new(room: usize, closes: bool) -> Self {
+        Self { of_value: Deadline::new(room, 0, 0), search: Search { work: None, closes }, completed: false }
+    }
+
+    /// Whether a value was ended in time.
+    pub(super) fn has_completed(&self) -> bool {
+        self.completed
+    }
+
+    /// [`Deadline::look`].
+    pub(super) fn look(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>, left: usize) {
+        if left <= self.of_value.look_at && is_held(rules, at) {
+            let search = &mut self.search;
+            self.of_value.look(left, || search.way_out(vocab, rules, at).map(|(need, _)| need));
         }
     }
 
-    /// The room that the form needs from this state on, and the tokens that end the value there.
-    fn need(&mut self, form: &FormConstraint, at: &FormState) -> Option<(usize, Vec<TokenId>)> {
-        let way = form.way_out(at)?;
-        if self.rest.is_none() {
-            self.rest = Some(form.rest_after(&way)?);
+    /// [`Deadline::check`] of a token. `begun`: whether some of a value is written; nothing else is ended.
+    pub(super) fn check(
+        &mut self,
+        vocab: &Vocab,
+        rules: &SpanRules,
+        (at, token): (&SpanState<AnyState>, TokenId),
+        (left, begun): (usize, bool),
+    ) {
+        let Some(after) = rules.step(at, token).map(|step| step.state).filter(|after| is_held(rules, after)) else {
+            return;
+        };
+        // Free text goes on to a value: where that has no room, and none is written, the text is cut off.
+        if !begun && !is_held(rules, at) {
+            return;
         }
-        let need = self.rest.as_ref()?.room_for(&way, at.filled());
-        Some((need, way.tokens))
+        let search = &mut self.search;
+        let need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
+        let without = || search.way_out(vocab, rules, at);
+        self.completed |= self.of_value.check(left, need_after, without);
+    }
+}
+
+/// Whether a value stands or begins here that is not over: not everything may come.
+fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
+    let constraint = rules.constraint(at);
+    at.status() == Status::Active
+        && match constraint.ending(at.position()) {
+            Ending::Free => false,
+            Ending::May | Ending::Must => true,
+            Ending::No => !matches!(constraint.next(at.position(), &mut Scratch::default()).tokens, Tokens::Except(_)),
+        }
+}
+
+/// The search for ways out of values.
+#[derive(Debug)]
+struct Search {
+    /// What is left for it, from the first time on.
+    work: Option<Work>,
+    closes: bool,
+}
+
+impl Search {
+    /// The tokens that are needed, and few tokens that end the value and close it.
+    fn way_out(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<(usize, Vec<TokenId>)> {
+        let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
+        let mut way = work.run(|| completion(rules.constraint(at), at.position(), vocab))?;
+        let mut end = at.clone();
+        way.iter().try_for_each(|&token| rules.advance(&mut end, token).map(drop))?;
+        let whole = way.len();
+        if end.status() == Status::Active {
+            match rules.allowed(&end, &mut Scratch::default()) {
+                Allowed::Only { ends, .. } => way.push(*ends.first()?),
+                // Any token ends it.
+                Allowed::Open { .. } if rules.after() == After::Stop => way.push(*rules.end_of_generation().first()?),
+                _ => {}
+            }
+        }
+        Some((if self.closes { way.len() } else { whole }, way))
     }
 }

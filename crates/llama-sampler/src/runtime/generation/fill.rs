@@ -1,7 +1,7 @@
 //! Filling a form, as a task: its constraint is walked as any other, and tokens that say more than a part holds are
 //! taken back.
 
-use super::deadline::Deadline;
+use super::deadline::FormDeadline;
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::likely::Likely;
 use super::trail::Trail;
@@ -43,7 +43,7 @@ pub(super) struct Filler<W> {
     /// Of every token that was taken, and which of them stay.
     trail: Option<(Trail, KeptTokens)>,
     asking: Asking,
-    deadline: Deadline,
+    deadline: FormDeadline,
     scratch: Scratch,
 }
 
@@ -83,7 +83,7 @@ impl<W: Watch> Filler<W> {
         let rules = FormConstraint::filled(Arc::clone(form), &generation.vocab, listed)?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
         let literals = (0..form.parts().len()).map(|part| form.literal(part).len()).sum();
-        let deadline = Deadline::new(generation.host.room, literals);
+        let deadline = FormDeadline::new(generation.host.room, literals);
         Ok(Self {
             at: rules.start(),
             rules,
@@ -160,12 +160,12 @@ impl<W: Watch> Filler<W> {
     fn step(&mut self) -> Result<(), RuntimeError> {
         let at = self.at.position();
         let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled());
-        let (way, forced) = (self.deadline.next(), self.rules.forced(&self.at, &mut self.scratch));
+        let (way, forced) = (self.deadline.of_value.next(), self.rules.forced(&self.at, &mut self.scratch));
         self.carried.take_if(|_| way.is_some());
         if let Some(token) = way.filter(|&way| forced != Some(way) && !self.generation.is_watched()) {
             self.follow(token, depth)?;
         } else if let Some(token) = forced.filter(|_| way.is_none() || way == forced) {
-            self.deadline.follow();
+            self.deadline.of_value.follow();
             self.advance(token)?;
             if !before_part {
                 self.chooser(field)?.skip();
@@ -173,7 +173,7 @@ impl<W: Watch> Filler<W> {
             self.write_forced(token, depth);
         } else if let Some(token) = self.carried.take().filter(|&token| self.goes_on(token)) {
             self.check_in_time(token);
-            if self.deadline.next().is_some() {
+            if self.deadline.of_value.next().is_some() {
                 return self.step();
             }
             self.chosen(token, depth)?;
@@ -208,7 +208,7 @@ impl<W: Watch> Filler<W> {
 
     /// Writes a token that ends the value in time, whatever the model says.
     fn follow(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
-        self.deadline.follow();
+        self.deadline.of_value.follow();
         self.advance(token)?;
         if self.at.position().last_token() == LastToken::Written {
             self.generation.write_forced(token, depth);
@@ -218,7 +218,7 @@ impl<W: Watch> Filler<W> {
 
     /// Looks whether the form can still end in time after this token; else the value ends by others.
     fn check_in_time(&mut self, token: TokenId) {
-        if !self.deadline.is_near() {
+        if !self.deadline.of_value.is_near() {
             return;
         }
         if let Some(step) = self.rules.step(&self.at, token) {
@@ -251,7 +251,7 @@ impl<W: Watch> Filler<W> {
         if let Some((trail, _)) = &mut self.trail {
             trail.consider(row, &allowed, &self.generation.vocab);
         }
-        if let Some(token) = self.deadline.next() {
+        if let Some(token) = self.deadline.of_value.next() {
             return Ok(token);
         }
         let started = Instant::now();
@@ -260,7 +260,7 @@ impl<W: Watch> Filler<W> {
         let token = self.chooser.1.choose(row, allowed).ok_or(RuntimeError::NothingSelected)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
         self.check_in_time(token);
-        Ok(self.deadline.next().unwrap_or(token))
+        Ok(self.deadline.of_value.next().unwrap_or(token))
     }
 
     fn write_forced(&mut self, token: TokenId, depth: usize) {
@@ -406,10 +406,10 @@ impl<W: Watch> Job for Filler<W> {
         let token = self.choose_token(bias.of(row))?;
         self.generation.bias = bias;
         self.asking = Asking::Nothing;
-        let completes = self.deadline.next().is_some();
+        let completes = self.deadline.of_value.next().is_some();
         self.chosen(token, depth)?;
         if completes {
-            self.deadline.follow();
+            self.deadline.of_value.follow();
             self.carried = None;
         }
         self.settle();

@@ -47,7 +47,7 @@ impl Context {
         generation.prepare(options)?;
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
-        self.walk(Walk::new(generation, WholeChain::new(chain), options, false))
+        self.walk(Walk::new(generation, WholeChain::new(chain), options, false).completing(options))
     }
 
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it

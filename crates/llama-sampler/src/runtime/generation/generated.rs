@@ -3,6 +3,18 @@
 use crate::runtime::watch::TokenLogprob;
 use trie_core::{Leaf, LogitBias, SamplerOptions, TokenId};
 
+/// How far a value is ended where no more tokens fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Completion {
+    /// Not at all: it is cut off.
+    #[default]
+    Off,
+    /// Up to where it is whole: what closes it may have no room.
+    Whole,
+    /// With what closes it.
+    Closed,
+}
+
 /// How to generate.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -32,6 +44,9 @@ pub struct GenerateOptions {
     pub logprobs: Option<u32>,
     /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
     pub trail: bool,
+    /// Whether, and how far, a value that is begun ends by few tokens where `max_tokens` or the room of the context runs out, instead
+    /// of being cut off. A form always does; not of [`Context::generate_with_chain`](crate::Context).
+    pub complete: Completion,
     /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
     pub logit_bias: LogitBias,
 }
@@ -49,6 +64,7 @@ impl Default for GenerateOptions {
             probabilities: false,
             logprobs: None,
             trail: false,
+            complete: Completion::Off,
             logit_bias: LogitBias::default(),
         }
     }
@@ -113,6 +129,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_trail(self, trail: bool) -> Self {
         Self { trail, ..self }
+    }
+
+    /// With [`GenerateOptions::complete`].
+    #[must_use]
+    pub fn with_complete(self, complete: Completion) -> Self {
+        Self { complete, ..self }
     }
 
     /// With [`GenerateOptions::logit_bias`].
@@ -233,8 +255,8 @@ pub struct Generated {
     /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
-    /// Whether one of the fields was ended by few tokens that the model did not choose, because the room of the context
-    /// ran out: see [`Field::completed`].
+    /// Whether a value was ended by few tokens that the model did not choose, because the room of the context or, with
+    /// [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
     pub completed: bool,
     /// How probable each of the tokens was; empty unless that was asked for.
     pub logprobs: Vec<TokenLogprob>,

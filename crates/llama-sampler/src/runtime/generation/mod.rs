@@ -15,7 +15,7 @@ mod trail;
 mod walk;
 
 pub use fill::form_of;
-pub use generated::{Branch, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
+pub use generated::{Branch, Completion, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
 pub use reading::ReadingTask;
 pub use task::{GenerateTask, Inside};
 

@@ -71,10 +71,10 @@ impl<W: Watch> GenerateTask<W> {
         let sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
         generation.stats.seed = sampler.seed();
         Ok(Self(match &options.free {
-            None => Kind::Span(Box::new(Walk::new(generation, sampler, options, skip))),
+            None => Kind::Span(Box::new(Walk::new(generation, sampler, options, skip).completing(options))),
             Some(free) => {
                 let chooser = SpanThenFree::new(sampler, RowChooser::new(*free)?);
-                Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, options, skip)))
+                Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, options, skip).completing(options)))
             }
         }))
     }

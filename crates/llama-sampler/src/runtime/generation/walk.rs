@@ -1,7 +1,8 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
 use super::chooser::Chooser;
-use super::generated::{Field, Finish, GenerateOptions, Generated};
+use super::deadline::SpanDeadline;
+use super::generated::{Completion, Field, Finish, GenerateOptions, Generated};
 use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
@@ -9,6 +10,9 @@ use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, Decoded, Ending, Job, Role, Scratch, Span, Status, TokenId, Want};
+
+/// Tokens that are left up to which it is looked at whether a value that begins in free text can end.
+const NEAR_BEGIN: usize = 64;
 
 /// Nothing is decoded until logits are needed, and then everything since the last time at once.
 pub(super) struct Walk<W, C> {
@@ -21,6 +25,8 @@ pub(super) struct Walk<W, C> {
     /// Whether no row is asked for where one token alone may come.
     skip: bool,
     finish: Option<Finish>,
+    /// Where values end in time.
+    deadline: Option<SpanDeadline>,
     scratch: Scratch,
 }
 
@@ -38,7 +44,51 @@ struct Taken {
 impl<W: Watch, C: Chooser> Walk<W, C> {
     pub(super) fn new(generation: Generation<W>, chooser: C, options: &GenerateOptions, skip: bool) -> Self {
         let (max_tokens, max_free) = (options.max_tokens, options.max_free_tokens.unwrap_or(usize::MAX));
-        Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish: None, scratch: Scratch::default() }
+        let (finish, deadline, scratch) = (None, None, Scratch::default());
+        Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish, deadline, scratch }
+    }
+
+    /// With values that end in time, where that is wanted.
+    pub(super) fn completing(mut self, options: &GenerateOptions) -> Self {
+        let wanted = options.complete != Completion::Off;
+        self.deadline = wanted.then(|| SpanDeadline::new(self.left(), options.complete == Completion::Closed));
+        self
+    }
+
+    /// How many tokens can be written.
+    fn left(&self) -> usize {
+        let most = self.max_tokens.saturating_sub(self.generation.tokens().len());
+        most.min(self.generation.room_left().saturating_add(1))
+    }
+
+    /// The next token that ends the value in time.
+    fn way(&self) -> Option<TokenId> {
+        self.deadline.as_ref().and_then(|deadline| deadline.of_value.next())
+    }
+
+    /// The next token is written.
+    fn follow(&mut self) {
+        if let Some(deadline) = &mut self.deadline {
+            deadline.of_value.follow();
+        }
+    }
+
+    /// Looks how near the end is, before a row is asked for.
+    fn look(&mut self) {
+        let left = self.left();
+        if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span()) {
+            deadline.look(&self.generation.vocab, span.rules(), span.state(), left);
+        }
+    }
+
+    /// Looks whether the value can still end in time after a token that the model chose; else it ends by others.
+    fn check_in_time(&mut self, token: TokenId) {
+        let (left, begun) = (self.left(), self.generation.value_tokens > 0);
+        if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span())
+            && (deadline.of_value.is_near() || left <= NEAR_BEGIN)
+        {
+            deadline.check(&self.generation.vocab, span.rules(), (span.state(), token), (left, begun));
+        }
     }
 
     /// Whether nothing constrains any more what comes.
@@ -90,6 +140,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         }
         let fields = leaves.iter().filter_map(Field::of).collect();
         let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Stopped));
+        let completed = self.deadline.is_some_and(|deadline| deadline.has_completed());
         let generated = Generated {
             tokens,
             text,
@@ -100,7 +151,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             value_tokens,
             partial_token,
             canonical,
-            completed: false,
+            completed,
             logprobs,
             trail,
             finish,
@@ -115,11 +166,22 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
 
     fn advance(&mut self) -> Result<bool, RuntimeError> {
         while self.finish.is_none() {
-            let span = self.chooser.span().filter(|_| self.skip);
-            let Some(token) = span.and_then(|span| span.forced_token(&mut self.scratch)) else {
+            let span = self.chooser.span().filter(|_| self.skip || self.deadline.is_some());
+            let forced = span.and_then(|span| span.forced_token(&mut self.scratch));
+            let way = self.way();
+            let certain = match way {
+                None => forced,
+                // Who hears how probable tokens are hears it of those, too.
+                Some(_) => way.filter(|_| forced == way || !self.generation.is_watched()),
+            };
+            if forced.is_none() && way.is_none() {
+                self.look();
+            }
+            let Some(token) = certain.filter(|_| self.skip) else {
                 self.generation.ask();
                 return Ok(true);
             };
+            self.follow();
             let depth = self.chooser.span().map_or(0, Span::depth);
             self.generation.consider_forced(token);
             self.generation.stats.forward_passes_saved += 1;
@@ -143,8 +205,18 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
         let forced = allowed.only().is_some();
         self.generation.consider(row, &allowed);
         let started = Instant::now();
-        let token = self.chooser.choose(row)?;
-        let role = self.chooser.accept(token)?;
+        let (token, role) = if let Some(token) = self.way() {
+            self.follow();
+            (token, self.chooser.accept_forced(token)?)
+        } else {
+            let chosen = self.chooser.choose(row)?;
+            if !forced {
+                self.check_in_time(chosen);
+            }
+            let token = self.way().unwrap_or(chosen);
+            self.follow();
+            (token, self.chooser.accept(token)?)
+        };
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
         self.generation.bias = bias;
         self.write(&Taken { token, role, forced, depth });
