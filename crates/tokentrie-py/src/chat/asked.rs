@@ -26,6 +26,7 @@ use trie_core::work::Limits;
 use trie_core::{LogitBias, SamplerOptions};
 
 /// What says what a reply may be.
+#[expect(clippy::struct_excessive_bools, reason = "they are Python's keyword arguments")]
 pub(crate) struct Asked<'a, 'py> {
     pub(crate) messages: &'a Bound<'py, PyAny>,
     pub(crate) tools: Option<&'a Bound<'py, PyAny>>,

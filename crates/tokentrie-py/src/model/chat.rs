@@ -264,7 +264,11 @@ impl Model {
         logprobs=None, receipt=Wanted::default(), logit_bias=None, cancel=None, timeout=None, priority=0,
         continue_final_message=None, template_variables=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::fn_params_excessive_bools,
+        reason = "they are Python's keyword arguments"
+    )]
     fn _chat(
         &self,
         py: Python<'_>,

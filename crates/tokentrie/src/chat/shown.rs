@@ -66,7 +66,7 @@ impl ShownSchema {
             serde_json::from_str(text).ok().filter(|schema: &Value| schema.as_object().is_some_and(says_something))?;
         let mut sketch = Sketch { root: &schema, text: BEFORE_SKETCH.to_owned(), refs: Vec::new() };
         if let Some(said) = description(&schema) {
-            sketch.text.push_str(&format!("// {said}\n"));
+            sketch.text.extend(["// ", &said, "\n"]);
         }
         let shown = match sketch.value(&schema, 0) {
             Ok(()) => Some(sketch.text),
