@@ -10,8 +10,9 @@ use std::sync::Arc;
 use trie_core::{Constraint, TokenId};
 use trie_rules::{Spelling, TokenBytes};
 
-/// Arguments between tags: on lines of their own, in one line, with a tag of its own for the value.
-const WRITTEN: [(&str, &str); 3] = [
+/// Arguments between tags: on lines of their own, in one line, with a tag of its own for the value; texts between marks
+/// that open and close; elements that are named as their keys.
+const WRITTEN: [(&str, &str); 5] = [
     (
         "<tool_call>\\n<function={{ c.function.name }}>\\n{% for k, v in c.function.arguments.items() \
          %}<parameter={{ k }}>\\n{{ v }}\\n</parameter>\\n{% endfor %}</function>\\n</tool_call>",
@@ -26,6 +27,18 @@ const WRITTEN: [(&str, &str); 3] = [
         "<tool_call>{{ c.function.name }}\\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\\n\
          <arg_value>{{ v }}</arg_value>\\n{% endfor %}</tool_call>",
         "</arg_value>",
+    ),
+    (
+        "<|tool_call>call:{{ c.function.name }}{{ '{' }}{% for k, v in c.function.arguments.items() %}{{ k }}:\
+         {% if v is string %}<|\"|>{{ v }}<|\"|>{% else %}{{ v }}{% endif %}{% if not loop.last %},{% endif %}{% endfor \
+         %}{{ '}' }}<tool_call|>",
+        "<|\"|>",
+    ),
+    (
+        "]<]m[>[<tool_call>\\n]<]m[>[<invoke name=\"{{ c.function.name }}\">{% for k, v in \
+         c.function.arguments.items() %}]<]m[>[<{{ k }}>{{ v }}]<]m[>[</{{ k }}>{% endfor %}]<]m[>[</invoke>\\n\
+         ]<]m[>[</tool_call>",
+        "]<]m[>[</text>",
     ),
 ];
 

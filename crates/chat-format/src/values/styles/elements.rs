@@ -5,6 +5,7 @@ use crate::values::escaped::write;
 use crate::values::hold::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder};
 use crate::values::reader::Step;
+use crate::values::styles::after::{After, Ends, Follows};
 use crate::values::styles::guard::Guard;
 use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
@@ -77,6 +78,8 @@ enum At {
     Close(u32),
     /// In a value that is text.
     Value(Slot, Ending),
+    /// After the text that ends a value, which is text of it where nothing follows that may stand there.
+    Ended(Slot, After, Ending),
     /// In a value that ends by itself.
     Quoted(Literal),
 }
@@ -128,14 +131,30 @@ impl Elements {
 
     pub(crate) fn step(&self, state: &mut ElementsAt, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
         match &mut state.at {
-            At::Value(slot, ending) => match slot.step(&ending.0, false, byte, guard, out) {
-                Slotted::Inside => Step::Inside,
-                Slotted::Over => {
-                    state.open.pop();
-                    go(state, At::Around(Chosen::default()))
+            At::Value(slot, ending) => {
+                // What may follow a value is known but at the top, where nothing ends the arguments.
+                let step = if state.open.len() > 2 || self.has_after {
+                    slot.step_up_to(&ending.0, false, byte, guard, out)
+                } else {
+                    slot.step(&ending.0, false, byte, guard, out)
+                };
+                match step {
+                    Slotted::Inside => Step::Inside,
+                    Slotted::Over => {
+                        state.open.pop();
+                        go(state, At::Around(Chosen::default()))
+                    }
+                    Slotted::Ends(may_close) => {
+                        let (slot, ending) = (*slot, ending.clone());
+                        go(state, At::Ended(slot, After::new(may_close), ending))
+                    }
+                    Slotted::Dead => Step::Dead,
                 }
-                Slotted::Ends(_) | Slotted::Dead => Step::Dead,
-            },
+            }
+            At::Ended(slot, after, ending) => {
+                let (slot, after, ending) = (*slot, *after, ending.clone());
+                self.ended(state, slot, after, ending, byte, guard, out)
+            }
             At::Quoted(literal) => {
                 let Guard { shapes, syntax, .. } = *guard;
                 let step = match guard.strict.as_mut() {
@@ -229,6 +248,80 @@ impl Elements {
         }
     }
 
+    /// A byte after the text that ends a value: of what may follow it, or else all of that is text of the value.
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
+    fn ended(
+        &self,
+        state: &mut ElementsAt,
+        mut slot: Slot,
+        after: After,
+        ending: Ending,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let levels = state.open.len() - 1;
+        let Some(parent) = levels.checked_sub(1).and_then(|at| state.open.get(at)) else { return Step::Dead };
+        let closes = match &parent.name {
+            Some(name) => self.closes(name),
+            None => self.unknown_end.0.text(0).to_vec(),
+        };
+        let inner = Choices::new([self.open.clone(), closes]);
+        let follow = if levels == 1 { &self.top } else { &inner };
+        let begun: Vec<u8> = follow.begun(after.chosen()).iter().copied().chain([byte]).collect();
+        let decides = |chooses: Chooses| match chooses {
+            Chooses::Is(what) => Some(what),
+            Chooses::Was(KEY) if begun.get(self.open.len()) != Some(&b'/') => Some(KEY),
+            _ => None,
+        };
+        let may = |what: usize, over: &Guard| match what {
+            KEY => levels <= MOST_LEVELS && may_open(parent, over),
+            1 => over.may(&[Event::Close]),
+            _ => false,
+        };
+        let ends = Ends { end: &ending.0, newline: false, follow };
+        match ends.step(&mut slot, after, byte, guard, out, decides, may) {
+            Follows::More(after) => {
+                state.at = At::Ended(slot, after, ending);
+                Step::Inside
+            }
+            Follows::Over(chooses) => {
+                if slot.over(guard, out) != Slotted::Over {
+                    return Step::Dead;
+                }
+                state.open.pop();
+                match chooses {
+                    Chooses::Is(KEY) => opens(state, guard),
+                    Chooses::Was(_) => {
+                        let opened = opens(state, guard);
+                        begun[self.open.len()..].iter().fold(opened, |step, &byte| match step {
+                            Step::Inside => self.step(state, byte, guard, out),
+                            step => step,
+                        })
+                    }
+                    _ if levels > 1 => close(state, guard, out),
+                    _ if guard.on(Event::Close) => {
+                        out.json(b"}");
+                        Step::Done
+                    }
+                    _ => Step::Dead,
+                }
+            }
+            Follows::Blank => match slot.over(guard, out) {
+                Slotted::Over => {
+                    state.open.pop();
+                    go(state, At::Around(Chosen::default()))
+                }
+                _ => Step::Dead,
+            },
+            Follows::Text => {
+                go(state, At::Value(slot, ending));
+                self.step(state, byte, guard, out)
+            }
+            Follows::Dead => Step::Dead,
+        }
+    }
+
     /// A byte of the name of an element that opens.
     fn name(&self, state: &mut ElementsAt, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
         let At::Name(name, track, utf8) = &mut state.at else { return Step::Dead };
@@ -317,8 +410,12 @@ impl Elements {
 
     /// What ends the value of an element of this name.
     fn ending(&self, name: Option<&[u8]>) -> Ending {
-        let known = |name| Ending(Arc::new(Finder::new([[&self.open[..], b"/", name, b">"].concat()])));
-        name.map_or_else(|| self.unknown_end.clone(), known)
+        name.map_or_else(|| self.unknown_end.clone(), |name| Ending(Arc::new(Finder::new([self.closes(name)]))))
+    }
+
+    /// What closes an element of this name.
+    fn closes(&self, name: &[u8]) -> Vec<u8> {
+        [&self.open[..], b"/", name, b">"].concat()
     }
 
     /// What an element that closes begins with, before its name.
@@ -327,7 +424,8 @@ impl Elements {
     }
 
     /// Keeps no names: neither that of the element that opens, nor those of elements that are open, unless a text is
-    /// begun that may close the innermost. A text in which an element closes must not be judged then.
+    /// begun that may close the innermost: then those of the innermost two. A text in which an element closes must not
+    /// be judged then.
     pub(crate) fn forget_names(&self, state: &mut ElementsAt, guard: &mut Guard) {
         let ElementsAt { open, at, .. } = state;
         if let At::Name(name, ..) = at
@@ -344,12 +442,13 @@ impl Elements {
             }
         }
         let is_closing = match at {
-            At::Close(_) => true,
+            At::Close(_) | At::Ended(..) => true,
             At::Around(chosen) => chosen.len() >= self.open.len(),
             At::Value(slot, ending) => slot.held(&ending.0) >= self.open.len(),
             At::Name(..) | At::Quoted(_) => false,
         };
-        let kept = open.len() - usize::from(is_closing);
+        // After a value that closes, the element around it may close.
+        let kept = if is_closing { open.len().saturating_sub(2) } else { open.len() };
         open.iter_mut().take(kept).for_each(|level| level.name = None);
         if let At::Value(_, ending) = at
             && !is_closing

@@ -115,6 +115,11 @@ impl Guard<'_> {
         bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
     }
 
+    /// What is known here, in strict use.
+    pub(crate) fn known(&self) -> Option<Strict> {
+        self.strict.as_deref().cloned()
+    }
+
     /// What is known once the value is over, if it may be.
     pub(crate) fn after_value(&self) -> Option<Strict> {
         let mut strict = Strict::clone(self.strict.as_deref()?);

@@ -17,6 +17,8 @@ pub(crate) struct Literal {
     /// A bit a level, the innermost lowest: whether it is an object.
     levels: u64,
     depth: u8,
+    /// What comes after the whole value, where that is known.
+    follow: Option<[u8; 2]>,
     /// White space since the last token; only counted in strict use.
     blanks: Blanks,
 }
@@ -56,7 +58,12 @@ const WORDS: [(&[u8], &[u8], Event); 6] = [
 impl Literal {
     /// Before a value.
     pub(crate) fn new() -> Self {
-        Self { at: At::Value, levels: 0, depth: 0, blanks: Blanks::default() }
+        Self { at: At::Value, levels: 0, depth: 0, follow: None, blanks: Blanks::default() }
+    }
+
+    /// Before a value that one of these follows.
+    pub(crate) fn before(follow: Option<[u8; 2]>) -> Self {
+        Self { follow, ..Self::new() }
     }
 
     /// Whether what was read may be whole: numbers end where something else comes.
@@ -83,13 +90,17 @@ impl Literal {
         self.at == At::Value && self.depth == 0
     }
 
-    /// Reads a byte: `Done` at the last of the value, `DoneBefore` after a number.
+    /// Reads a byte: `Done` at the last of the value, `DoneBefore` after a number, or a string that may go on.
     #[inline]
     pub(crate) fn step<W: Watch>(&mut self, syntax: &Syntax, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         match &mut self.at {
             At::Quoted(key, quoted) => match quoted.step(syntax, byte, watch, out) {
                 Step::Done if *key => self.go(At::Colon),
                 Step::Done => self.value_over(),
+                Step::DoneBefore => match self.value_over() {
+                    Step::Done => Step::DoneBefore,
+                    _ => self.between(syntax, byte, watch, out),
+                },
                 step => step,
             },
             At::Number(number) => match number.step(byte) {
@@ -338,6 +349,11 @@ impl Literal {
             return self.go(At::Opening(key, quote, read + 1));
         }
         out.json(b"\"");
-        self.go(At::Quoted(key, Quoted::new(quote)))
+        let follow = match self.depth {
+            _ if key => None,
+            0 => self.follow,
+            _ => Some([b',', if self.levels & 1 == 1 { b'}' } else { b']' }]),
+        };
+        self.go(At::Quoted(key, Quoted::new(quote).before(follow)))
     }
 }

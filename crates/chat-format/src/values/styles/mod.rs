@@ -1,5 +1,6 @@
 //! The ways in which arguments are written: tags, elements, pairs, literals, JSON in a string.
 
+pub(super) mod after;
 pub(super) mod elements;
 pub(super) mod guard;
 pub(super) mod json_text;

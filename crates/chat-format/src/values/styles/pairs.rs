@@ -22,6 +22,8 @@ pub(crate) struct Pairs {
     keys_apart: bool,
     after: Choices,
     has_after: bool,
+    /// What comes after a value: a comma, or the text after the arguments.
+    follow: Option<[u8; 2]>,
 }
 
 /// Where in pairs.
@@ -53,6 +55,7 @@ impl Pairs {
             keys_apart: style.keys_apart,
             after: Choices::new([after.as_bytes().to_vec()]),
             has_after: !after.is_empty(),
+            follow: after.bytes().next().map(|first| [b',', first]),
         }
     }
 
@@ -92,7 +95,7 @@ impl Pairs {
             At::First | At::Next => self.before_key(state, byte, watch, out),
             At::AfterKey if byte == self.joint => {
                 out.json(b":");
-                go(state, At::Value(Literal::new()))
+                go(state, At::Value(Literal::before(self.follow)))
             }
             At::AfterKey => Step::Dead,
             At::AfterValue if byte == b',' && watch.on(Event::Comma) => go(state, At::Next),

@@ -1,8 +1,10 @@
 //! Strings between quotes.
 
+use crate::values::blanks::is_blank;
 use crate::values::escaped::{is_escaped, unit, write, write_byte};
 use crate::values::marker::fall_back;
 use crate::values::reader::Step;
+use crate::values::styles::after::Trail;
 use crate::values::syntax::{Mark, Syntax};
 use crate::values::utf8::Utf8;
 use crate::values::watch::{Escaped, Event, Watch};
@@ -13,6 +15,8 @@ use crate::values::{CONTROL, Out};
 pub(crate) struct Quoted {
     /// Which of the quotes.
     quote: u8,
+    /// What comes after the closing mark: a mark that is never escaped is text where something else comes.
+    follow: Option<[u8; 2]>,
     at: At,
 }
 
@@ -25,6 +29,8 @@ enum At {
     Control(u16),
     /// So many bytes of a closing mark that must go on.
     Forced(u16),
+    /// After a closing mark that may be text, with white space; whether the string may end before it.
+    Ended(Trail, bool),
     /// After a backslash; after the first half of a pair, which is 0 where there is none.
     Escape(u16),
     /// In `\x`: so many digits, and their value.
@@ -39,14 +45,19 @@ const PLAIN: At = At::Plain(Utf8::WHOLE);
 
 impl Quoted {
     pub(crate) const fn new(quote: u8) -> Self {
-        Self { quote, at: PLAIN }
+        Self { quote, follow: None, at: PLAIN }
     }
 
-    /// Reads a byte; `Done` at the end of the closing quote.
+    /// With one of these right after it, white space aside, where that is known.
+    pub(crate) const fn before(self, follow: Option<[u8; 2]>) -> Self {
+        Self { follow, ..self }
+    }
+
+    /// Reads a byte; `Done` at the end of the closing quote, `DoneBefore` at what follows it.
     pub(crate) fn step<W: Watch>(&mut self, syntax: &Syntax, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         let mark = &syntax.quotes[usize::from(self.quote)];
         if W::STRICT && byte == CONTROL {
-            return self.control(mark, watch);
+            return self.control(mark, watch, out);
         }
         match self.at {
             At::Plain(utf8) => self.plain(mark, syntax.json, utf8, byte, watch, out),
@@ -63,6 +74,7 @@ impl Quoted {
                 self.marked(mark, usize::from(held) + 1, true, watch, out)
             }
             At::Forced(_) => Step::Dead,
+            At::Ended(trail, may_close) => self.ended(syntax, trail, may_close, byte, watch, out),
             At::Escape(half) => self.escape(mark, syntax.json, half, byte, watch, out),
             At::HexByte(digits, value) => match (char::from(byte).to_digit(16), digits) {
                 (Some(digit), 0) => self.go(At::HexByte(1, digit as u8)),
@@ -103,8 +115,13 @@ impl Quoted {
         Step::Inside
     }
 
-    fn control(&mut self, mark: &Mark, watch: &impl Watch) -> Step {
+    fn control<W: Watch>(&mut self, mark: &Mark, watch: &mut W, out: &mut impl Out) -> Step {
         match self.at {
+            At::Ended(trail, _) => {
+                let blanks: Vec<u8> = trail.bytes().collect();
+                let text = texts(&mark.text, watch, out) && texts(&blanks, watch, out);
+                if text && watch.may_end() { self.go(At::Control(0)) } else { Step::Dead }
+            }
             _ if mark.text.len() == 1 => Step::Dead,
             At::Plain(utf8) if utf8.is_whole() && watch.may_end() => self.go(At::Control(0)),
             At::Held(held) | At::Forced(held) => self.go(At::Control(held)),
@@ -167,6 +184,12 @@ impl Quoted {
     /// With so many bytes of the closing mark.
     fn marked<W: Watch>(&mut self, mark: &Mark, held: usize, forced: bool, watch: &mut W, out: &mut impl Out) -> Step {
         if held == mark.text.len() {
+            // A control token is never text.
+            if self.follow.is_some() && !mark.escapes && held > 1 && !forced {
+                let may_close = !W::STRICT || watch.may_end();
+                let fits = may_close || watch.takes(&mark.text);
+                return if fits { self.go(At::Ended(Trail::default(), may_close)) } else { Step::Dead };
+            }
             if !watch.on(Event::TextClose) {
                 return Step::Dead;
             }
@@ -180,6 +203,42 @@ impl Quoted {
             return Step::Dead;
         }
         self.go(At::Held(held as u16))
+    }
+
+    /// A byte after a closing mark: of what follows the string, or else all of that is text of it.
+    fn ended<W: Watch>(
+        &mut self,
+        syntax: &Syntax,
+        trail: Trail,
+        may_close: bool,
+        byte: u8,
+        watch: &mut W,
+        out: &mut impl Out,
+    ) -> Step {
+        let mark = &syntax.quotes[usize::from(self.quote)];
+        let next = trail.and(byte);
+        if let Some(next) = next {
+            let text = || mark.text.iter().copied().chain(next.bytes()).collect::<Vec<u8>>();
+            let fits = !W::STRICT || may_close || watch.takes(&text());
+            return if fits { self.go(At::Ended(next, may_close)) } else { Step::Dead };
+        }
+        // So much white space is none of a string that goes on.
+        if is_blank(byte) && W::STRICT {
+            return Step::Dead;
+        }
+        if is_blank(byte) || self.follow.is_some_and(|follow| follow.contains(&byte)) {
+            if !may_close || !watch.on(Event::TextClose) {
+                return Step::Dead;
+            }
+            out.json(b"\"");
+            return Step::DoneBefore;
+        }
+        let blanks: Vec<u8> = trail.bytes().collect();
+        if !texts(&mark.text, watch, out) || !texts(&blanks, watch, out) {
+            return Step::Dead;
+        }
+        self.at = PLAIN;
+        self.step(syntax, byte, watch, out)
     }
 
     fn escape<W: Watch>(

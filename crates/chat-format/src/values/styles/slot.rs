@@ -159,7 +159,7 @@ impl Slot {
     }
 
     /// Whether these bytes may be text here, in strict use.
-    pub(crate) fn takes(self, bytes: &[u8], guard: &Guard) -> bool {
+    fn takes(self, bytes: &[u8], guard: &Guard) -> bool {
         if !guard.is_strict() {
             return true;
         }

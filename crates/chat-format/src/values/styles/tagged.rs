@@ -6,6 +6,7 @@ use crate::values::escaped::{write, write_byte};
 use crate::values::hold::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder, Finds, Search};
 use crate::values::reader::Step;
+use crate::values::styles::after::{After, Ends, Follows};
 use crate::values::styles::guard::Guard;
 use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
@@ -75,40 +76,6 @@ enum At {
     Ending(Chosen),
 }
 
-/// What is read after the text that ends a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct After {
-    blanks: Trail,
-    chosen: Chosen,
-    /// Whether the value may end there.
-    may_close: bool,
-    /// Whether a control token came: it is no text.
-    control: bool,
-}
-
-/// White space that may be text: at most twelve bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-struct Trail(u32);
-
-impl Trail {
-    const SIGNS: [u8; 4] = [b' ', b'\n', b'\t', b'\r'];
-    const MOST: u32 = 12;
-
-    fn len(self) -> u32 {
-        self.0 >> (2 * Self::MOST)
-    }
-
-    fn and(self, byte: u8) -> Option<Self> {
-        let sign = Self::SIGNS.iter().position(|&sign| sign == byte)? as u32;
-        let len = self.len();
-        (len < Self::MOST).then(|| Self((self.0 + (1 << (2 * Self::MOST))) | sign << (2 * len)))
-    }
-
-    fn bytes(self) -> impl Iterator<Item = u8> {
-        (0..self.len()).map(move |at| Self::SIGNS[(self.0 >> (2 * at) & 3) as usize])
-    }
-}
-
 impl Tagged {
     pub(crate) fn new(keyed: &Keyed, after: &str) -> Self {
         // Where lines end values, white space says what keys and values are.
@@ -169,10 +136,8 @@ impl Tagged {
                     Slotted::Inside => Step::Inside,
                     Slotted::Over => go(state, At::Around(Chosen::default(), false)),
                     Slotted::Ends(may_close) => {
-                        let (blanks, chosen) = (Trail::default(), Chosen::default());
-                        let after = After { blanks, chosen, may_close, control: false };
                         let slot = *slot;
-                        go(state, At::Ended(slot, after))
+                        go(state, At::Ended(slot, After::new(may_close)))
                     }
                     Slotted::Dead => Step::Dead,
                 }
@@ -298,100 +263,31 @@ impl Tagged {
         guard: &mut Guard,
         out: &mut impl Out,
     ) -> Step {
-        let strict = guard.is_strict();
         let first = state.first;
-        let held = |more: &[u8], after: After| -> Vec<u8> {
-            let begun = self.around.begun(after.chosen);
-            let read = self.value_end.text(0).iter().copied().chain(after.blanks.bytes());
-            read.chain(begun.iter().copied()).chain(more.iter().copied()).collect()
+        let ends = Ends { end: &self.value_end, newline: self.ends_line, follow: &self.around };
+        let decides = |chooses: Chooses| match chooses {
+            Chooses::Is(what) => Some(what),
+            _ => None,
         };
-        // Whether the value ends, as far as what comes says.
-        let mut next = None;
-        if is_blank(byte) && Choices::is_untouched(after.chosen) {
-            next = after.blanks.and(byte).map(|blanks| After { blanks, ..after });
-            if strict {
-                let blanks = state.blanks.step(byte, 0);
-                next = next.filter(|_| blanks.is_some() && after.may_close);
-                state.blanks = blanks.unwrap_or_default();
-            } else if next.is_none() {
-                // So much white space is none of a value that goes on.
-                return match slot.over(guard, out) {
-                    Slotted::Over => go(state, At::Around(Chosen::default(), false)),
-                    _ => Step::Dead,
-                };
+        let may = |what: usize, over: &Guard| self.may(what, first, false, over);
+        match ends.step(&mut slot, after, byte, guard, out, decides, may) {
+            Follows::More(after) => {
+                state.at = At::Ended(slot, after);
+                Step::Inside
             }
-        } else {
-            // What may follow the value where it is over: a bit for each text.
-            let mut over = if after.may_close { guard.after_value() } else { None };
-            let follows = over.as_mut().map(|over| {
-                let over = guard.with(over);
-                [KEY, AFTER, JOINT].map(|what| self.may(what, first, false, &over))
-            });
-            let may = |what: usize| !strict || follows.is_some_and(|follows| follows[what]);
-            match self.around.step(after.chosen, byte, strict, may) {
-                Chooses::More(chosen) => {
-                    next = Some(After { chosen, control: after.control || (strict && byte == CONTROL), ..after });
-                }
-                Chooses::Is(what) if may(what) => {
-                    return match slot.over(guard, out) {
-                        Slotted::Over => self.came(state, shape, what, guard, out),
-                        _ => Step::Dead,
-                    };
-                }
-                _ => {}
+            Follows::Over(chooses) => match (slot.over(guard, out), decides(chooses)) {
+                (Slotted::Over, Some(what)) => came(state, shape, what, guard, out),
+                _ => Step::Dead,
+            },
+            Follows::Blank => match slot.over(guard, out) {
+                Slotted::Over => go(state, At::Around(Chosen::default(), false)),
+                _ => Step::Dead,
+            },
+            Follows::Text => {
+                go(state, At::Value(slot));
+                self.step(state, shape, byte, guard, out)
             }
-        }
-        if let Some(next) = next {
-            state.at = At::Ended(slot, next);
-            return Step::Inside;
-        }
-        // What reads it may take it for the end.
-        let taken_for_end = strict && !after.may_close && {
-            let all = |_: usize| true;
-            matches!(self.around.step(after.chosen, byte, false, all), Chooses::Is(_))
-        };
-        if after.control || taken_for_end || (strict && !slot.takes(&held(&[byte], after), guard)) {
-            return Step::Dead;
-        }
-        if strict && !after.may_close {
-            // What follows is read on to see that it is none of what may follow a value.
-            let next = if is_blank(byte) && Choices::is_untouched(after.chosen) {
-                after.blanks.and(byte).map(|blanks| After { blanks, ..after })
-            } else {
-                match self.around.step(after.chosen, byte, false, |_| true) {
-                    Chooses::More(chosen) => Some(After { chosen, ..after }),
-                    _ => None,
-                }
-            };
-            if let Some(next) = next {
-                state.at = At::Ended(slot, next);
-                return Step::Inside;
-            }
-        }
-        let text = held(&[], after);
-        let end = self.value_end.text(0).len();
-        if !slot.push(&text[..end], guard, out) {
-            return Step::Dead;
-        }
-        for &byte in &text[end..] {
-            if slot.step_up_to(&self.value_end, self.ends_line, byte, guard, out) != Slotted::Inside {
-                return Step::Dead;
-            }
-        }
-        go(state, At::Value(slot));
-        self.step(state, shape, byte, guard, out)
-    }
-
-    /// One of the texts around arguments came, after a value.
-    fn came(&self, state: &mut TaggedAt, shape: ShapeId, what: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
-        match what {
-            KEY => key_begins(state, shape, guard, out),
-            JOINT => go(state, At::Around(Chosen::default(), true)),
-            _ if guard.on(Event::Close) => {
-                out.json(b"}");
-                Step::Done
-            }
-            _ => Step::Dead,
+            Follows::Dead => Step::Dead,
         }
     }
 
@@ -531,6 +427,19 @@ fn key_begins(state: &mut TaggedAt, shape: ShapeId, guard: &mut Guard, out: &mut
     out.json(if first { b"{\"" } else { b",\"" });
     state.first = false;
     go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
+}
+
+/// One of the texts around arguments came, after a value.
+fn came(state: &mut TaggedAt, shape: ShapeId, what: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
+    match what {
+        KEY => key_begins(state, shape, guard, out),
+        JOINT => go(state, At::Around(Chosen::default(), true)),
+        _ if guard.on(Event::Close) => {
+            out.json(b"}");
+            Step::Done
+        }
+        _ => Step::Dead,
+    }
 }
 
 fn go(state: &mut TaggedAt, at: At) -> Step {

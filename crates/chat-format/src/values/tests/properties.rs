@@ -165,6 +165,69 @@ fn styles() -> Vec<(Arguments, &'static str)> {
     ]
 }
 
+/// Texts that a strict reader lets be written, one after the other, then soon to an end; those that it refuses are left
+/// out.
+fn pieced(reader: &Reader, shapes: &Shapes, shape: ShapeId, parts: &[&str]) -> Result<Option<Vec<u8>>, Vec<u8>> {
+    let (mut state, mut text) = (reader.begin(shape), Vec::new());
+    for part in parts {
+        let mut next = state.clone();
+        let fits = |byte: u8| reader.step(shapes, &mut next, byte, &mut Nobody) == Step::Inside;
+        if part.bytes().all(fits) {
+            text.extend(part.bytes());
+            state = next;
+        }
+    }
+    finished(reader, shapes, state, text)
+}
+
+/// What values begin and end with, what stands between them, and what is in them.
+fn delimiters() -> impl Strategy<Value = Vec<&'static str>> {
+    let parts = vec![
+        "<parameter=",
+        "a",
+        "b",
+        "o",
+        ">",
+        ">\n",
+        "\n",
+        "</parameter>",
+        "\n</parameter>\n",
+        "</function>",
+        "a:",
+        "b:",
+        "o:{",
+        "<|\"|>",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        " ",
+        "]<]m[>[<a>",
+        "]<]m[>[</a>",
+        "]<]m[>[<b>",
+        "]<]m[>[</b>",
+        "]<]m[>[<o>",
+        "]<]m[>[</o>",
+        "]<]m[>[",
+        "<a>",
+        "</a>",
+        "<b>",
+        "</b>",
+        "<o>",
+        "</o>",
+        "]<]m[>[</invoke>",
+        "</invoke>",
+        "<arg_key>",
+        "</arg_key>\n<arg_value>",
+        "</arg_value>",
+        "</tool_call>",
+        "<",
+        "/",
+    ];
+    prop::collection::vec(select(parts), 0..80)
+}
+
 /// Texts of all styles, in any order.
 fn texts() -> impl Strategy<Value = Vec<&'static str>> {
     let parts = vec![
@@ -356,6 +419,35 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: test_budget::cases(2000), ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_ends_values_is_read_as_it_was_allowed(
+        style in 0usize..13, parts in delimiters(), max in 3u32..40, closed in any::<bool>(),
+    ) {
+        let (arguments, after) = styles().swap_remove(style);
+        let text = json!({"type": "string"});
+        let inner = json!({"type": "object", "properties": {"a": text, "b": {"type": "array", "items": text}},
+            "additionalProperties": !closed});
+        let schema = json!({"type": "object", "properties": {"a": text, "b": {"type": "string", "maxLength": max},
+            "o": inner}, "additionalProperties": false});
+        let mut limits = Limits::default();
+        limits.add(&arguments);
+        let mut shapes = Shapes::within(limits);
+        let (shape, _) = shapes.add(&schema).unwrap();
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
+        let text = pieced(&strict, &shapes, shape, &parts);
+        prop_assert!(text.is_ok(), "{:?}", text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
+        let Some(text) = text.unwrap() else { return Ok(()) };
+        let was = read(&strict, &shapes, shape, &text);
+        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text), "{:?}", String::from_utf8_lossy(&text));
+        let Was::Over(_, json) = was else { panic!("{was:?}") };
+        let value: Value = serde_json::from_str(&json).unwrap();
+        prop_assert!(super::naive::fits(&schema, &value), "{} {:?}", json, String::from_utf8_lossy(&text));
     }
 }
 

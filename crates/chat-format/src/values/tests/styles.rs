@@ -197,6 +197,24 @@ fn pairs_with_quotes_of_their_own() {
         json!({"config": {"theme": "dark", "count": 3, "deep": {}}, "todos": []})
     );
     assert_eq!(case.json("city:3}", false), json!({"city": 3}));
+    // A mark ends a string where something follows that may stand there.
+    for text in ["<|\"|>", "a<|\"|>b", "<|\"|><|\"|>", "a<|\"|> <|\"|>\n<", "<|\"|>]", "<|\"|>:<|\"|", "x <|\"|>"] {
+        assert_eq!(case.json(&format!("city:<|\"|>{text}<|\"|>,n:1}}"), true), json!({"city": text, "n": 1}), "{text}");
+        assert_eq!(case.json(&format!("city:<|\"|>{text}<|\"|> }}"), true), json!({"city": text}), "{text}");
+    }
+    assert_eq!(
+        case.json(
+            "todos:[<|\"|>a<|\"|>}<|\"|>,<|\"|><|\"|>]],config:{a:<|\"|>b<|\"|>]<|\"|>}}".replace("]],", "],").as_str(),
+            true
+        ),
+        json!({"todos": ["a<|\"|>}", ""], "config": {"a": "b<|\"|>]"}})
+    );
+    assert_eq!(case.lenient("city:<|\"|>a<|\"|>"), Was::Open("{\"city\":\"a".to_owned()));
+    // A value of a length holds it as far as that goes.
+    let case = Case::new(&gemma(), "}", &properties(json!({"s": {"type": "string", "minLength": 6, "maxLength": 6}})));
+    assert_eq!(case.json("s:<|\"|>a<|\"|><|\"|>}", true), json!({"s": "a<|\"|>"}));
+    assert!(matches!(case.strict(b"s:<|\"|>a<|\"|>}"), Was::Dead(_)));
+    assert!(matches!(case.strict(b"s:<|\"|>ab<|\"|>"), Was::Dead(_)));
 }
 
 #[test]
@@ -240,10 +258,19 @@ fn control_tokens_are_marks_and_nothing_else() {
     );
     let text = b"<parameter=code>a</\xff</parameter></function>";
     assert_eq!(case.strict(text), Was::Over(text.len(), "{\"code\":\"a</\"}".to_owned()));
+    let text = b"<parameter=code>a</parameter> \xff</parameter>\xff</function>";
+    assert_eq!(case.strict(text), Was::Over(text.len(), "{\"code\":\"a</parameter> \"}".to_owned()));
+    let elements = Arguments::Elements { mark: "]m[".into(), quoted: false };
+    let case = Case::new(&elements, "]m[</invoke>", &properties(json!({"code": {"type": "string"}})));
+    let text = b"\xff]m[<code>a]m[</code>\xff]m[</code>\xff]m[</invoke>";
+    assert_eq!(case.strict(text), Was::Over(text.len(), "{\"code\":\"a]m[</code>\"}".to_owned()));
 
     let case = Case::new(&gemma(), "}", &properties(json!({"city": {"type": "string"}, "l": {}})));
     let text = b"city:\xff<|\"|>Paris <\xff<|\"|>,l:[\xff<|\"|>x<|\xff\"|>]}";
     assert_eq!(case.strict(text), Was::Over(text.len(), "{\"city\":\"Paris <\",\"l\":[\"x\"]}".to_owned()));
+    let text = b"city:\xff<|\"|>a<|\"|> \xff<|\"|>}";
+    assert_eq!(case.strict(text), Was::Over(text.len(), "{\"city\":\"a<|\\\"|> \"}".to_owned()));
+    assert_eq!(case.strict(b"city:\xff<|\"|>a\xff<|\"|>b"), Was::Dead(18));
     assert_eq!(case.strict(b"city:\xff<|x"), Was::Dead(8));
     assert_eq!(case.strict(b"city:<|\"|>a\xff<|x"), Was::Dead(14));
     assert_eq!(case.strict(b"cit\xff"), Was::Dead(3));
@@ -296,6 +323,21 @@ fn elements_inside_each_other() {
     );
     check("@<any>@<a>1@</a>@<b>@<item>x@</item>@</b>@</any>", json!({"any": {"a": 1, "b": ["x"]}}), true);
     check("@<any>@</any>", json!({"any": ""}), true);
+    // What closes an element does where something follows that may stand there.
+    for text in ["@</city>", "a@</city>b", "@</city>@</city>", "@</city> @</x>", "@</city>@", "@</city>\n@</number>."] {
+        check(
+            &format!("@<city>{text}@</city>\n@<ref>1@</ref>"),
+            json!({"city": text.replace('@', mark), "ref": 1}),
+            true,
+        );
+        check(
+            &format!("@<label>@<text>{text}@</text>@</label>"),
+            json!({"label": {"text": text.replace('@', mark)}}),
+            true,
+        );
+    }
+    check("@<label>@<text>@</text>@</text>@</label>", json!({"label": {"text": format!("{mark}</text>")}}), true);
+    check("@<filter>@<item>@</item>.@</item>@</filter>", json!({"filter": [format!("{mark}</item>.")]}), true);
 }
 
 #[test]
