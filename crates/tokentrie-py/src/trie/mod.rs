@@ -479,16 +479,13 @@ impl Trie {
             }
             return Ok(self.0.find(&crate::convert::ids::tokens(tokens, "")?).map(LeafId::index));
         };
-        let found = match vocab {
-            Some(vocab) => {
-                let vocab = vocab.get().core();
-                released(tokens.py(), || vocab.leaf_spelling(&self.0, &text))?
-            }
-            None => {
-                self.check_names()?;
-                let name = std::str::from_utf8(&text).ok();
-                name.and_then(|name| released(tokens.py(), || self.0.named(name).next()))
-            }
+        let found = if let Some(vocab) = vocab {
+            let vocab = vocab.get().core();
+            released(tokens.py(), || vocab.leaf_spelling(&self.0, &text))?
+        } else {
+            self.check_names()?;
+            let name = std::str::from_utf8(&text).ok();
+            name.and_then(|name| released(tokens.py(), || self.0.named(name).next()))
         };
         Ok(found.map(LeafId::index))
     }
