@@ -54,8 +54,8 @@ pub(crate) struct Generated {
     /// constraints.
     #[pyo3(get)]
     canonical: bool,
-    /// bool: whether a value was ended by few tokens that the model did not choose, because `max_tokens` or the room of
-    /// the context ran out; of a form `completed_fields` says which.
+    /// bool: whether a value was ended by few tokens that the model did not choose, because `max_tokens` or the
+    /// room of the context ran out; of a form `completed_fields` says which.
     #[pyo3(get)]
     completed: bool,
     /// list[str]: the names of the slots and texts of a form that were ended so.

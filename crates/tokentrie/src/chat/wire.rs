@@ -54,9 +54,9 @@ pub fn message_json(message: &Message) -> Value {
 
 #[cfg(feature = "llama")]
 impl ChatReply {
-    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "completed": false, "logprobs": [...], "warnings": [...],
-    /// "stats": {...}, "receipt": ...}`. The message goes on into the next request; calls have `probability` and
-    /// `probabilities` where that was asked for.
+    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "completed": false,
+    /// "logprobs": [...], "warnings": [...], "stats": {...}, "receipt": ...}`. The message goes on into the next
+    /// request; calls have `probability` and `probabilities` where that was asked for.
     #[must_use]
     pub fn to_json(&self, warnings: &[String], receipt: Option<&Receipt>) -> String {
         let mut message = message_json(&self.message);

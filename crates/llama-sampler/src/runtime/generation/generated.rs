@@ -44,8 +44,9 @@ pub struct GenerateOptions {
     pub logprobs: Option<u32>,
     /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
     pub trail: bool,
-    /// Whether, and how far, a value that is begun ends by few tokens where `max_tokens` or the room of the context runs out, instead
-    /// of being cut off. A form always does; not of [`Context::generate_with_chain`](crate::Context).
+    /// Whether, and how far, a value that is begun ends by few tokens where `max_tokens` or the room of the
+    /// context runs out, instead of being cut off. A form always does; not of
+    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
     pub complete: Completion,
     /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
     pub logit_bias: LogitBias,
