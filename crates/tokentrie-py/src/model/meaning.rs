@@ -1,5 +1,6 @@
 //! What the text of a generation or a row stands for.
 
+#[cfg(feature = "llama")]
 use crate::convert::strings::is_list;
 use crate::convert::value::Value;
 use crate::errors::{Refused, Result};
@@ -9,6 +10,7 @@ use crate::rule::gate::ThinkGate;
 use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use crate::trie::leaf::fields_of;
+#[cfg(feature = "llama")]
 use llama_sampler::Finish;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -62,6 +64,7 @@ pub(crate) fn meaning(
 }
 
 /// Whether a constraint says of what type the value is, so that there must be one: a rule, a type, a list of texts.
+#[cfg(feature = "llama")]
 pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
     if let Ok(spec) = given.cast::<SpecObject>() {
         return spec.get().promises_value();
@@ -70,6 +73,7 @@ pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Why a value was cut off; `None` where the caller ended the call.
+#[cfg(feature = "llama")]
 pub(crate) fn cut_off(generated: &llama_sampler::Generated, max_tokens: Option<u32>) -> Option<String> {
     let (tokens, thought) = (generated.tokens.len(), generated.stats.thinking_tokens);
     let only_thought = thought > 0 && generated.value_tokens == 0;

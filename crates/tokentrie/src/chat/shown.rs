@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn long_schemas_are_not_shown_and_references_do_not_multiply() {
         let names: Vec<String> = (0..2000).map(|number| format!("name {number}")).collect();
-        let refused = shown(&json!({"enum": names})).expect("a schema").text().expect_err("it is long").to_owned();
+        let refused = shown(&json!({"enum": names})).expect("a schema").text().expect_err("it is long").clone();
         assert!(refused.contains("show_schema=False") && refused.contains("8192"), "{refused}");
         let mut defs = Map::new();
         for level in 0..60 {
