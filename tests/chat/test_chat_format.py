@@ -35,6 +35,7 @@ from tokentrie import (
     ToolCall,
     Tools,
     Vocab,
+    VocabularyError,
 )
 from tokentrie.integrations.logits import LogitsConstraint
 
@@ -138,10 +139,31 @@ class TestReading:
             message = form.parse("Ding." + CALL[:end], TOOLS, partial=partial)
             assert (message.content, [call.name for call in message.tool_calls]) == ("Ding.", ["ring"])
 
-    @pytest.mark.parametrize("wrong", [5, None, ["x"]])
+    @pytest.mark.parametrize("wrong", [5, None])
     def test_what_is_no_text(self, form: ChatFormat, wrong: Any) -> None:
         with pytest.raises(TypeError, match="must be str or bytes"):
             form.parse(wrong)
+
+    def test_tokens_are_read_as_the_constraint_reads_them(self, form: ChatFormat) -> None:
+        text = b"<think>a</think>b"
+        pieces = [bytes([byte]) for byte in range(256)] + [b"<think>", b"</think>", b"<end>"]
+        vocab = Vocab.from_tokens(pieces, eog=[258], control=[256, 257, 258])
+        template = (
+            "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}"
+            "</think>{% endif %}{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+        )
+        over = ChatFormat(template, vocab)
+        assert (over.parse(text).reasoning, over.parse(text).content) == ("a", "b")
+        tokens = [256, *b"a</think>c", 257, *b"b", 258, *b"behind the end"]
+        message = over.parse(tokens)
+        assert (message.reasoning, message.content) == ("a</think>c", "b")
+        assert over.parse(list(text)).content == text.decode(), "no marker is a control token there"
+        with pytest.raises(TypeError, match="position 0: a token id must be an integer, not 'x'"):
+            over.parse(["x"])
+        with pytest.raises(VocabularyError, match="position 1: token id 300 is outside the vocabulary of 259 tokens"):
+            over.parse([65, 300])
+        with pytest.raises(OptionError, match="a reply in tokens is not supported: this format has no vocabulary"):
+            ChatFormat(template).parse([65])
 
     def test_invalid_bytes_are_no_error(self, form: ChatFormat) -> None:
         assert form.parse(b"Ding \xff\xfe dong").content == "Ding \ufffd\ufffd dong"

@@ -193,7 +193,13 @@ def test_faulty_rows(questions: Path, tmp_path: Path) -> None:
     source = written(tmp_path / "rows.jsonl", rows)
     stopped = decide(questions, source, tmp_path / "a.jsonl", "--field", "text")
     assert stopped.returncode == 1
-    assert "rows.jsonl, line 5: the field 'text' is null, not text" in stopped.stderr
+    assert 'rows.jsonl, line 4: the question "on": 10026 tokens' in stopped.stderr
+    assert not (tmp_path / "a.jsonl").exists()
+    null = decide(
+        questions, written(tmp_path / "null.jsonl", [*rows_of(2), faulty[1]]), tmp_path / "a.jsonl", "--field", "text"
+    )
+    assert null.returncode == 1
+    assert "null.jsonl, line 3: the field 'text' is null, not text" in null.stderr
     kept = decide(questions, source, tmp_path / "b.jsonl", "--field", "text", "--on-error", "return", "--json")
     assert json.loads(kept.stdout)["errors"] == 2
     found = read(tmp_path / "b.jsonl")

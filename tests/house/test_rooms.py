@@ -31,7 +31,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "placed": (2, "the rule and the walk through it are one thing of two files' length"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),
     },
-    "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it")},
+    "trie-text": {"forms": (5, "the cache of a form keeps its slots, which ask it and how a value goes on")},
     "chat-template": {
         "{builtins,eval,syntax,value}": (21, "values hold macros, which hold the tree of a template: an interpreter"),
         "syntax": (2, "numbers are tokens"),

@@ -30,8 +30,8 @@ const WRITTEN: [(&str, &str); 5] = [
     ),
     (
         "<|tool_call>call:{{ c.function.name }}{{ '{' }}{% for k, v in c.function.arguments.items() %}{{ k }}:\
-         {% if v is string %}<|\"|>{{ v }}<|\"|>{% else %}{{ v }}{% endif %}{% if not loop.last %},{% endif %}{% endfor \
-         %}{{ '}' }}<tool_call|>",
+         {% if v is string %}<|\"|>{{ v }}<|\"|>{% else %}{{ v }}{% endif %}{% if not loop.last %},{% endif %}\
+         {% endfor %}{{ '}' }}<tool_call|>",
         "<|\"|>",
     ),
     (

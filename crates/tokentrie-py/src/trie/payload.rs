@@ -40,7 +40,7 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
 /// Runs `use_text` on the JSON text of what is no other constraint.
 ///
 /// # Errors
-/// As [`with_text`], and those of `use_text`; a str that is no JSON was meant as something else, which it
+/// As [`with_text`], and those of `use_text`; a str that is no object of JSON was meant as something else, which it
 /// says.
 pub(crate) fn payload_text<R>(
     what: &str,
@@ -51,7 +51,7 @@ pub(crate) fn payload_text<R>(
         let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
         let is_object = begins == Some(&b'{');
         match given.cast::<PyString>() {
-            Ok(said) if !is_object && serde_json::from_slice::<serde_json::Value>(text).is_err() => {
+            Ok(said) if !is_object => {
                 // Neither a payload nor a spec nor a JSON Schema: a value, a pattern, a grammar.
                 let reason = Payload::from_json(text, None).err().map_or_else(String::new, |error| error.to_string());
                 Err(Class::Payload.error(format!("{}, or the JSON of a payload ({reason})", meant(what, said))))

@@ -61,7 +61,7 @@ impl ReplyOptions {
     /// What reads it.
     ///
     /// # Errors
-    /// As [`ChatFormat::parser`].
+    /// As [`ModelFormat::parser`].
     pub fn parser(&self, format: &ModelFormat, prompt: &ChatPrompt) -> Result<Parser, FormatError> {
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.clone());
