@@ -302,8 +302,9 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     is_cut = len(said) >= MOST_TOKENS
     message = form.parse(said, tools, generation_prompt=turn, tool_choice=choice, partial=is_cut)
     if is_cut:
-        # Many calls, and keys that a schema does not name, end only by chance.
-        is_long = choice == "auto" or len(message.tool_calls) > 3 or any(map(has_open_object, tools))
+        # Many calls, keys that a schema does not name, and thoughts without a budget end only by chance.
+        thinks = budget is None and bool(message.reasoning) and not message.tool_calls
+        is_long = choice == "auto" or len(message.tool_calls) > 3 or thinks or any(map(has_open_object, tools))
         return None if is_long else told("no end")
     calls = message.tool_calls
     if choice != "auto" and not calls:
