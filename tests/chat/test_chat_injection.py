@@ -120,6 +120,9 @@ def conversation() -> dict[str, Any]:
     }
 
 
+KEYS = set(re.findall(r'"(\w+)":', json.dumps(conversation())))
+"""Names that the conversation has already."""
+
 Put = Callable[[dict[str, Any], str], None]
 
 
@@ -261,6 +264,8 @@ def attack(random: random.Random, case: Case) -> tuple[dict[str, Any], dict[str,
         # Two fields may have a half each.
         half = random.randrange(len(text) + 1)
         mine = text if len(puts) == 1 else (text[:half], text[half:])[number]
+        if mine in KEYS:
+            return None  # As a key it would take the place of the one that is there.
         put(hostile, mine)
         # Blanks stay: they are stripped, and decide whether there is a line.
         put(harmless, "".join(one if one.isspace() else "q" for one in mine))
