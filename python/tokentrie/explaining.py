@@ -44,7 +44,7 @@ class ExplainedToken:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `Model.explain` returns. `str` of it is a table for people; a notebook shows one of HTML.
+    """A generation as `Model.explain` returns it. `str` of it is a table for people; a notebook shows one of HTML.
 
     Attributes: `generated`, what `generate` returned; `tokens`, an ExplainedToken for each of its tokens,
     and for the one that ended free text.
@@ -115,7 +115,7 @@ def _listed(others: list[tuple[str, float]]) -> str:
     return ", ".join(f"{text!r} {share:.2%}" for text, share in others)
 
 
-def explained(
+def explain(
     model: Model,
     prompt: Any,
     constraint: Any = None,

@@ -19,7 +19,7 @@ CALLS = {
     "Qwen3-Coder": ("<tool_call>", "</tool_call>", "</parameter>"),
     "GLM-4.6": ("<tool_call>", "</tool_call>", "</arg_value>"),
 }
-"""What calls begin and end with in a template, and what ends the value of the argument `text`."""
+"""The texts that calls begin and end with in a template, and the one that ends the value of the argument `text`."""
 INNER = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "all": {"type": "array", "items": {"type": "string"}}},

@@ -83,7 +83,7 @@ def test_groups_are_small_where_rows_are_long() -> None:
 
 
 def test_no_row_is_read_ahead() -> None:
-    """What is wrong with a row must not hold up the group before it."""
+    """An error of a row must not hold up the group before it."""
 
     def rows() -> Any:
         yield Row(1, {"text": "x" * GROUP_TEXT})

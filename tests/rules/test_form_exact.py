@@ -106,7 +106,7 @@ def test_a_lone_quote_does_not_decide(model: Model) -> None:
 
 
 def test_more_pairs_than_are_tokenised(model: Model) -> None:
-    """What follows a value is found once, not for each pair of values."""
+    """The literal behind a value is found once, not for each pair of values."""
     values = [f"{left}{right}" for left, right in itertools.product("abcdefghij", "0123456789")]
     form = Form("(", Slot("x", values), " ", Slot("y", values), ")")
     out = model.generate(PROMPT, form, mode="exact", probabilities=True)

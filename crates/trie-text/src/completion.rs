@@ -22,7 +22,7 @@ const FEW: usize = 64;
 /// Bytes that may come up to which they are signs between values; where more may come there is text.
 const SIGNS: usize = 48;
 
-/// What mostly ends something, between values and in text.
+/// Bytes that mostly end something, between values and in text.
 const CLOSING: &[u8] = b"}])>\"',:;/.";
 const CLOSING_TEXT: &[u8] = b"\"'`\n</.;";
 
@@ -40,7 +40,7 @@ struct Visited<S> {
     depth: usize,
 }
 
-/// What one search may cost: rules of users may take their time.
+/// The cost of one search: rules of users may take their time.
 pub(crate) const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
 
 /// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
@@ -150,7 +150,7 @@ fn promising(tokens: Tokens<'_>, bytes: &[Option<TokenId>], vocab: &Vocab) -> Ve
     ways
 }
 
-/// Where a byte stands in the order in which those that may come are tried.
+/// The rank of a byte in the order in which those that may come are tried.
 fn rank(byte: u8, closing: &[u8]) -> u8 {
     match closing.iter().position(|&sign| sign == byte) {
         Some(at) => at as u8,

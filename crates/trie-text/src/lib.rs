@@ -40,7 +40,7 @@ mod vocab;
 
 pub use completion::completion;
 pub use forms::{
-    Continued, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
+    Continuation, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
     Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
 };
 pub use healing::HealingError;

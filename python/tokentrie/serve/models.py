@@ -79,7 +79,7 @@ class Served:
     tools_in: str = "auto"
     """Where the model is told of tools, if a request says nothing else: as for `chat`, or "auto"."""
     show_schema: bool = True
-    """Whether chats show the model the schema of their content, if a request says nothing else."""
+    """True where chats show the model the schema of their content, if a request says nothing else."""
 
     def place_of_tools(self, asked: str | None) -> str:
         """Where the model is told of tools; "auto" is its template, or the system message where that shows none."""

@@ -7,6 +7,7 @@ use crate::chat::tools::Tools;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::words::unsigned;
 use crate::errors::{Error, Result};
+use crate::exit::module;
 use crate::rule::of_user::UserRule;
 use crate::rule::schema::JsonSchema;
 use crate::spec::object::SpecObject;
@@ -36,7 +37,7 @@ pub(crate) struct Asked<'a, 'py> {
     pub(crate) enable_thinking: bool,
     pub(crate) thinking_budget: Option<i64>,
     pub(crate) constraint: Option<&'a Bound<'py, PyAny>>,
-    /// Whether the model is shown the schema of the constraint.
+    /// `true` where the model is shown the schema of the constraint.
     pub(crate) show_schema: bool,
     pub(crate) continue_final_message: Option<&'a str>,
     pub(crate) template_variables: Option<&'a Bound<'py, PyDict>>,
@@ -133,7 +134,7 @@ impl ChatFormat {
         if let Some(Ok(text)) = schema.as_ref().map(ShownSchema::text) {
             self.core().analysis().add_to_system(&mut messages, text);
         }
-        Ok(given.py().import("json")?.call_method1("loads", (Value::Array(messages).to_string(),))?)
+        Ok(module(given.py(), "json")?.call_method1("loads", (Value::Array(messages).to_string(),))?)
     }
 
     /// `verify_chat_receipt`.

@@ -271,7 +271,7 @@ impl Model {
         Ok(Question { prompt, set })
     }
 
-    /// What is known of values after a prompt, and the set that they are there.
+    /// Returns the choice among values after a prompt, and the set that they are there.
     fn chosen(
         &self,
         prompt: &Bound<'_, PyAny>,

@@ -127,6 +127,7 @@ impl Generated {
         receipt: Option<String>,
         seconds: f64,
     ) -> Self {
+        let completed_fields = generated.completed_fields().map(str::to_owned).collect();
         let llama_sampler::Generated {
             tokens,
             text,
@@ -147,7 +148,6 @@ impl Generated {
             Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
             Meaning::Form(values) => (None, values, None, Vec::new()),
         };
-        let completed_fields = fields.iter().filter(|field| field.completed).map(|field| field.name.clone()).collect();
         let scored = fields.into_iter().filter_map(|field| Some((field.name, field.probabilities?)));
         Self {
             text,

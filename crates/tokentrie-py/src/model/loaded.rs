@@ -503,8 +503,8 @@ impl Model {
         constraint: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let explained = slf.py().import("tokentrie.explaining")?.getattr("explained")?;
-        explained.call((slf, prompt, constraint), options)
+        let explain = module(slf.py(), "tokentrie.explaining")?.getattr("explain")?;
+        explain.call((slf, prompt, constraint), options)
     }
 
     /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.

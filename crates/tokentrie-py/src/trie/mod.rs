@@ -442,7 +442,7 @@ impl Trie {
         PyArray1::from_vec(py, (0..self.0.len() as u32).map(row).collect())
     }
 
-    /// Whether a leaf has these tokens, in O(length · log children), or this name, as for `find`.
+    /// Returns whether a leaf has these tokens, in O(length · log children), or this name, as for `find`.
     fn __contains__(&self, leaf: &Bound<'_, PyAny>) -> Result<bool> {
         self.find(leaf, None).map(|found| found.is_some())
     }

@@ -132,8 +132,8 @@ impl ModelFormat {
         })
     }
 
-    /// What may stand before content after what begins its turn, if anything may; a value of it ends wherever content
-    /// may begin.
+    /// Returns the constraint on text between the beginning of a turn and its content, if there may be any; a value of
+    /// it ends wherever content may begin.
     ///
     /// # Errors
     /// As [`ModelFormat::constraint`].

@@ -135,8 +135,8 @@ pub struct ChatReply {
     pub trail: Vec<TrailStep>,
     /// Whether content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
-    /// Whether a call, or content that is held to something, was ended by few tokens that the model did not choose,
-    /// because no more tokens fitted.
+    /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
+    /// choose, because no more tokens fitted.
     pub completed: bool,
     /// Why it ended.
     pub finish: ChatFinish,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Bytes beyond which nothing is shown: it would take most of a usual context.
 pub const MOST_SHOWN: usize = 8192;
 
-/// What stands before a sketch, and before a schema that cannot be sketched.
+/// The sentences before a sketch, and before a schema that cannot be sketched.
 const BEFORE_SKETCH: &str = "Answer with JSON in this format:\n";
 const BEFORE_SCHEMA: &str = "Answer with a JSON document of this JSON Schema:\n";
 
@@ -226,7 +226,7 @@ impl<'a> Sketch<'a> {
         self.push(&format!("\n{}}}", "  ".repeat(depth)))
     }
 
-    /// What is said of a field: beside its reference, else where that leads.
+    /// The description of a field: beside its reference, else where that leads.
     fn described(&self, schema: &Value) -> Option<String> {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
         description(schema).or_else(|| description(self.root.pointer(target?)?))

@@ -27,8 +27,7 @@ pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], 
     } = generated;
     let values: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
-    let completed_fields: Vec<&str> =
-        fields.iter().filter(|field| field.completed).map(|field| field.name.as_str()).collect();
+    let completed_fields: Vec<&str> = generated.completed_fields().collect();
     let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
     json!({
         "text": text,

@@ -39,7 +39,7 @@ fn texts() -> impl Strategy<Value = BTreeSet<String>> {
     prop::collection::btree_set("[ab]{1,6}", 1..6)
 }
 
-/// What a beam found is as probable as it says, and what it passed over is within the bounds.
+/// The values that a beam found are as probable as it says, and those that it passed over are within the bounds.
 fn check_bounds_of_found(choice: &Choice, expected: &[f64], is_graph: bool) {
     if is_graph {
         return check_bounds(choice, expected);

@@ -145,7 +145,7 @@ fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
     None
 }
 
-/// Whether it names types that there are: others are refused elsewhere, or read otherwise.
+/// Returns whether it names types that there are: others are refused elsewhere, or read otherwise.
 fn is_known(said: &Value) -> bool {
     let is_name = |name: &Value| name.as_str().is_some_and(|name| name == "integer" || TYPES.contains(&name));
     match said {
@@ -154,7 +154,7 @@ fn is_known(said: &Value) -> bool {
     }
 }
 
-/// Whether a value is of a type that is named.
+/// Returns whether a value is of a type that is named.
 fn is_of(said: &Value, value: &Value) -> bool {
     type_names(said).any(|name| match value {
         Value::Null => name == "null",

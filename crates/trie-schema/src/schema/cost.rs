@@ -193,7 +193,7 @@ fn target<'a>(root: &'a Value, to: &str) -> Option<&'a Value> {
     to.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
 }
 
-/// What a schema refers to, in all of its parts.
+/// The references of a schema, in all of its parts.
 fn references(schema: &Value) -> Vec<&str> {
     let (mut found, mut left) = (Vec::new(), vec![schema]);
     while let Some(value) = left.pop() {

@@ -1,7 +1,7 @@
 //! From part to part of a form: where each begins, when it is over, and what then is written.
 
 use super::constraint::FormConstraint;
-use super::continued::Continued;
+use super::continuation::Continuation;
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
@@ -142,12 +142,12 @@ impl FormConstraint {
         after.unwrap_or_else(|error| failed(state, error))
     }
 
-    /// What is scored for the values of the set that begins here: see [`Continued`].
+    /// The sequences that are scored for the values of the set that begins here: see [`Continuation`].
     ///
     /// # Errors
     /// Values that cannot be listed.
-    pub fn continued<'s>(&self, state: &FormState, set: &'s SlotSet) -> Result<&'s Continued, FormError> {
-        let made = set.continued.get_or_init(|| self.form.continued(state.part, &state.before, &self.vocab, set));
+    pub fn continuation<'s>(&self, state: &FormState, set: &'s SlotSet) -> Result<&'s Continuation, FormError> {
+        let made = set.continuation.get_or_init(|| self.form.continuation(state.part, &state.before, &self.vocab, set));
         made.as_ref().map_err(Clone::clone)
     }
 

@@ -2,7 +2,7 @@
 
 mod cache;
 mod constraint;
-mod continued;
+mod continuation;
 mod crossing;
 mod error;
 mod filling;
@@ -15,7 +15,7 @@ mod state;
 mod way_out;
 
 pub use constraint::FormConstraint;
-pub use continued::Continued;
+pub use continuation::Continuation;
 pub use error::FormError;
 
 pub use options::{FormOptions, Listing, Overshoot};

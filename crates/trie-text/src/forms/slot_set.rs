@@ -4,7 +4,7 @@
 //! value is tokenized between its literals. What lies before the value and is not yet written belongs to the set and is
 //! simply forced (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
 
-use super::continued::Continued;
+use super::continuation::Continuation;
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::convert::Infallible;
@@ -27,8 +27,8 @@ pub struct SlotSet {
     pub order: Vec<usize>,
     slot: String,
     listed: OnceLock<Result<Trie, NotListed>>,
-    /// What is scored for the values.
-    pub(super) continued: OnceLock<Result<Continued, FormError>>,
+    /// The sequences that are scored for the values.
+    pub(super) continuation: OnceLock<Result<Continuation, FormError>>,
 }
 
 impl SlotSet {
@@ -350,7 +350,7 @@ impl SlotHere<'_> {
     ) -> Result<SlotSet, FormError> {
         let rules = SpanRules::of(values, self.vocab.len())?.with_end_tokens(ends)?;
         let (rules, slot) = (Arc::new(rules), self.name.to_owned());
-        Ok(SlotSet { lead, rules, order, slot, listed: OnceLock::new(), continued: OnceLock::new() })
+        Ok(SlotSet { lead, rules, order, slot, listed: OnceLock::new(), continuation: OnceLock::new() })
     }
 }
 

@@ -18,7 +18,7 @@ pub struct WayOut {
     after: FormState,
 }
 
-/// What the parts of a form that are not begun need at least, by the number of fields that are filled before.
+/// The fewest tokens that the parts of a form that are not begun need, by the number of fields that are filled before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestOfForm {
     filled: usize,
@@ -42,7 +42,7 @@ impl FormConstraint {
         Work::new(LIMITS).run(|| self.shortest(state)).filter(|_| self.takes_back())
     }
 
-    /// What the parts after this one need at least; `None` where one of them has no way out.
+    /// The fewest tokens that the parts after this one need; `None` where one of them has no way out.
     pub fn rest_after(&self, way: &WayOut) -> Option<RestOfForm> {
         Work::new(LIMITS).run(|| {
             let (mut at, mut begins, mut last_choice) = (way.after.clone(), Vec::new(), None);

@@ -91,7 +91,7 @@ class SlotFiles:
         }
 
     def _refused(self, served: Served, action: str, name: str, error: tokentrie.ModelError) -> WireError:
-        """What a model says of a file, without the folder, which is nobody's business."""
+        """The error of a model about a file, without the folder, which is nobody's business."""
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping")
         told = in_http(str(error)).replace(f"{self._folder}/", "")

@@ -1,4 +1,4 @@
-//! What follows the text that ends a value, which says whether it ended: else all of it is text of the value.
+//! The bytes behind the text that ends a value, which decide: it ended, or all of it is text of the value.
 
 use crate::values::blanks::is_blank;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder};
@@ -6,17 +6,17 @@ use crate::values::styles::guard::Guard;
 use crate::values::styles::slot::{Slot, Slotted};
 use crate::values::{CONTROL, Nobody, Out};
 
-/// What was read after the text that ends a value.
+/// The bytes read so far after the text that ends a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct After {
     blanks: Trail,
     chosen: Chosen,
-    /// Whether the value may end before that text.
+    /// `true` where the value may end before that text.
     may_close: bool,
     control: Control,
 }
 
-/// Whether a control token came, which is no text.
+/// `true` where a control token came, which is not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Control {
     No,
@@ -58,7 +58,7 @@ impl After {
     }
 }
 
-/// What a byte after the text that ends a value says.
+/// The decision of a byte after the text that ends a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follows {
     More(After),
@@ -66,15 +66,15 @@ pub(crate) enum Follows {
     Over(Chooses),
     /// The value is over: so much white space is none of a value that goes on.
     Blank,
-    /// What came before the byte is text of the value.
+    /// The bytes before this one are text of the value.
     Text,
     Dead,
 }
 
-/// What ends a value, and what may follow that.
+/// The text that ends a value, and the texts that may follow it.
 pub(crate) struct Ends<'a> {
     pub(crate) end: &'a Finder,
-    /// Whether a newline before the end is not part of the value.
+    /// `true` where a newline before the end is not part of the value.
     pub(crate) newline: bool,
     pub(crate) follow: &'a Choices,
 }
@@ -136,7 +136,7 @@ impl Ends<'_> {
         if self.resume(slot, after, guard, out) { Follows::Text } else { Follows::Dead }
     }
 
-    /// Whether all that was read may be text, or text and the beginning of another end.
+    /// Returns whether all that was read may be text, or text and the beginning of another end.
     fn may_be_text(&self, mut slot: Slot, after: After, guard: &Guard) -> bool {
         let known = if after.control == Control::Inside { None } else { guard.known() };
         known.is_some_and(|mut known| self.resume(&mut slot, after, &mut guard.with(&mut known), &mut Nobody))

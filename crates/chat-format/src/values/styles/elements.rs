@@ -408,12 +408,12 @@ impl Elements {
         go(state, At::Value(slot, ending))
     }
 
-    /// What ends the value of an element of this name.
+    /// The text that ends the value of an element of this name.
     fn ending(&self, name: Option<&[u8]>) -> Ending {
         name.map_or_else(|| self.unknown_end.clone(), |name| Ending(Arc::new(Finder::new([self.closes(name)]))))
     }
 
-    /// What closes an element of this name.
+    /// The text that closes an element of this name.
     fn closes(&self, name: &[u8]) -> Vec<u8> {
         [&self.open[..], b"/", name, b">"].concat()
     }

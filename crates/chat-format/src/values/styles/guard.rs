@@ -115,7 +115,7 @@ impl Guard<'_> {
         bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
     }
 
-    /// What is known here, in strict use.
+    /// Returns the state of a strict reader; `None` in other use.
     pub(crate) fn known(&self) -> Option<Strict> {
         self.strict.as_deref().cloned()
     }

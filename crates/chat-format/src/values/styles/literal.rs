@@ -17,7 +17,7 @@ pub(crate) struct Literal {
     /// A bit a level, the innermost lowest: whether it is an object.
     levels: u64,
     depth: u8,
-    /// What comes after the whole value, where that is known.
+    /// The two bytes that may come after the whole value, where they are known.
     follow: Option<[u8; 2]>,
     /// White space since the last token; only counted in strict use.
     blanks: Blanks,

@@ -22,7 +22,7 @@ pub(crate) struct Pairs {
     keys_apart: bool,
     after: Choices,
     has_after: bool,
-    /// What comes after a value: a comma, or the text after the arguments.
+    /// The bytes after a value: a comma, or the text after the arguments.
     follow: Option<[u8; 2]>,
 }
 

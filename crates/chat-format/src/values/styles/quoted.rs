@@ -15,7 +15,7 @@ use crate::values::{CONTROL, Out};
 pub(crate) struct Quoted {
     /// Which of the quotes.
     quote: u8,
-    /// What comes after the closing mark: a mark that is never escaped is text where something else comes.
+    /// The bytes after the closing mark: a mark that is never escaped is text where something else comes.
     follow: Option<[u8; 2]>,
     at: At,
 }

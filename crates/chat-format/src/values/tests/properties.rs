@@ -180,7 +180,7 @@ fn pieced(reader: &Reader, shapes: &Shapes, shape: ShapeId, parts: &[&str]) -> R
     finished(reader, shapes, state, text)
 }
 
-/// What values begin and end with, what stands between them, and what is in them.
+/// Texts that values begin and end with, that stand between them, and that are in them.
 fn delimiters() -> impl Strategy<Value = Vec<&'static str>> {
     let parts = vec![
         "<parameter=",

@@ -8,7 +8,7 @@ use trie_text::{FormConstraint, FormState, RestOfForm, Vocab, completion};
 /// Tokens that are left over where a form ends in time: texts differ by some at their boundaries.
 const RESERVE: usize = 4;
 
-/// What all searches of one generation may cost together. Once it is spent, values are cut off.
+/// The cost of all searches of one generation together. Once it is spent, values are cut off.
 const LIMITS: Limits = Limits::NONE.steps(20_000_000).seconds(5.0);
 
 /// Tokens beyond the need up to which each token of the model's is looked at before it is written.
@@ -22,7 +22,7 @@ const USUAL: usize = 256;
 pub(super) struct Deadline {
     /// The room that is left then.
     look_at: usize,
-    /// Whether each token counts.
+    /// `true` where each token counts.
     near: bool,
     /// Tokens that are left over.
     reserve: usize,
@@ -48,7 +48,7 @@ impl Deadline {
         self.way.pop_front();
     }
 
-    /// Whether each token counts.
+    /// Returns whether each token counts.
     pub(super) fn is_near(&self) -> bool {
         self.near
     }
@@ -103,7 +103,7 @@ impl FormDeadline {
         Self { of_value: Deadline::new(room, literals, RESERVE), rest: None, completed: BTreeSet::new() }
     }
 
-    /// Whether the field with this number was ended in time.
+    /// Returns whether the field with this number was ended in time.
     pub(super) fn has_completed(&self, field: usize) -> bool {
         self.completed.contains(&field)
     }
@@ -151,7 +151,7 @@ impl SpanDeadline {
         Self { of_value: Deadline::new(room, 0, 0), search: Search { work: None, closes }, completed: false }
     }
 
-    /// Whether a value was ended in time.
+    /// Returns whether a value was ended in time.
     pub(super) fn has_completed(&self) -> bool {
         self.completed
     }
@@ -186,7 +186,7 @@ impl SpanDeadline {
     }
 }
 
-/// Whether a value stands or begins here that is not over: not everything may come.
+/// Returns whether a value stands or begins here that is not over: not everything may come.
 fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
     let constraint = rules.constraint(at);
     at.status() == Status::Active
@@ -200,7 +200,7 @@ fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
 /// The search for ways out of values.
 #[derive(Debug)]
 struct Search {
-    /// What is left for it, from the first time on.
+    /// The cost that is left, from the first search on.
     work: Option<Work>,
     closes: bool,
 }

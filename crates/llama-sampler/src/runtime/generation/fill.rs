@@ -314,15 +314,15 @@ impl<W: Watch> Filler<W> {
     /// The scoring of the slot that begins here: of its values with what follows them.
     fn scoring(&self, set: &SlotSet) -> Result<Scoring, RuntimeError> {
         let generation = &self.generation;
-        let continued = self.rules.constraint(&self.at).continued(self.at.position(), set)?;
-        let mut options = ChooseOptions::new().with_end_tokens(&continued.ends);
-        if continued.is_usual && !self.options.probabilities {
+        let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;
+        let mut options = ChooseOptions::new().with_end_tokens(&continuation.ends);
+        if continuation.is_usual && !self.options.probabilities {
             // The best is enough, and nothing adds up.
             options = options.with_top(1);
         }
         generation.vocab.check_set(set.values()?)?;
-        let prompt = generation.vocab.before_set(&generation.text, &continued.trie)?;
-        let values = continued.trie.clone().into();
+        let prompt = generation.vocab.before_set(&generation.text, &continuation.trie)?;
+        let values = continuation.trie.clone().into();
         let scoring = Scoring::new::<RuntimeError>(generation.host, &[prompt], &values, &options);
         scoring.map_err(|error| RuntimeError::from(error).of_the_only_prompt())
     }
@@ -330,8 +330,8 @@ impl<W: Watch> Filler<W> {
     /// The slot was scored: its probabilities are kept, and with `exact` the most probable value is written.
     fn scored(&mut self, scoring: Scoring, set: &SlotSet) -> Result<(), RuntimeError> {
         let choice = scoring.finish(0).pop().ok_or(RuntimeError::DamagedSet)?;
-        let continued = self.rules.constraint(&self.at).continued(self.at.position(), set)?;
-        let choice = continued.choice(choice, set.values()?.len());
+        let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;
+        let choice = continuation.choice(choice, set.values()?.len());
         let mut shares = choice.probabilities();
         // Values that are listed are numbered as they are there.
         for (&index, share) in set.order.iter().zip(shares.clone()) {

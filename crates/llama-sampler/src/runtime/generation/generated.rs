@@ -194,8 +194,15 @@ pub struct Field {
     pub probabilities: Option<Vec<f64>>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
-    /// Whether it was ended by few tokens that the model did not choose, because the room of the context ran out.
+    /// `true` where it was ended by few tokens that the model did not choose, because the room of the context ran out.
     pub completed: bool,
+}
+
+impl Generated {
+    /// Returns the names of the slots and texts that were ended by few tokens that the model did not choose.
+    pub fn completed_fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().filter(|field| field.completed).map(|field| field.name.as_str())
+    }
 }
 
 impl Field {
@@ -256,8 +263,8 @@ pub struct Generated {
     /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
-    /// Whether a value was ended by few tokens that the model did not choose, because the room of the context or, with
-    /// [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
+    /// `true` where a value was ended by few tokens that the model did not choose, because the room of the context or,
+    /// with [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
     pub completed: bool,
     /// How probable each of the tokens was; empty unless that was asked for.
     pub logprobs: Vec<TokenLogprob>,

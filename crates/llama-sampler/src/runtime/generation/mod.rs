@@ -230,7 +230,7 @@ impl<W: Watch> Generation<W> {
         self.host.room.saturating_sub(self.text.len())
     }
 
-    /// Whether somebody hears how probable tokens are.
+    /// Returns whether somebody hears how probable tokens are.
     fn is_watched(&self) -> bool {
         self.likely.is_some() || self.trail.is_some() || self.watch.wants_steps() && self.watch.wants_shares()
     }

@@ -25,7 +25,7 @@ pub(super) struct Walk<W, C> {
     /// Whether no row is asked for where one token alone may come.
     skip: bool,
     finish: Option<Finish>,
-    /// Where values end in time.
+    /// The limit before which values end; `None` where none does.
     deadline: Option<SpanDeadline>,
     scratch: Scratch,
 }

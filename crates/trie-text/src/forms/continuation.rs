@@ -16,21 +16,21 @@ use trie_core::{Choice, ChooseOptions, LeafId, TokenId, Trie, log_add};
 /// Sequences that are listed where the values do not all go on alike.
 const MOST_LISTED: usize = 1 << 18;
 
-/// What is scored for the values of a slot.
+/// The sequences that are scored for the values of a slot.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Continued {
+pub struct Continuation {
     /// Values, and as much of the literal behind them as it takes.
     pub trie: Trie,
     /// One of these follows; none where nothing must.
     pub ends: Vec<TokenId>,
-    /// Whether each leaf is a value of its own, and none of them comes twice.
+    /// `true` where each leaf is a value of its own, and none of them comes twice.
     pub is_usual: bool,
     /// For each leaf the value that it is; `None` where leaves are the values.
     values: Option<Vec<LeafId>>,
 }
 
-impl Continued {
+impl Continuation {
     /// For the vocabulary of these values.
     fn of(self, values: &Trie) -> Self {
         Self { trie: self.trie.with_vocabulary(values.vocabulary()), ..self }
@@ -61,18 +61,23 @@ fn spelled(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spelled {
 }
 
 impl Form {
-    /// What is scored for the values of the slot that is the part at `index`: as much of the literal behind them as
-    /// fits into the rows of a choice in which every value is scored, and at least the token that it begins with.
-    pub(super) fn continued(
+    /// Returns the sequences to score for the values of the slot that is the part at `index`: as much of the literal
+    /// behind them as fits into the rows of a choice in which every value is scored, and at least the token that it
+    /// begins with.
+    pub(super) fn continuation(
         &self,
         index: usize,
         before: &Written,
         vocab: &Arc<Vocab>,
         set: &SlotSet,
-    ) -> Result<Continued, FormError> {
+    ) -> Result<Continuation, FormError> {
         let values = set.values()?;
-        let alone =
-            || Continued { trie: values.clone(), ends: set.rules.end_tokens().to_vec(), is_usual: true, values: None };
+        let alone = || Continuation {
+            trie: values.clone(),
+            ends: set.rules.end_tokens().to_vec(),
+            is_usual: true,
+            values: None,
+        };
         let next = self.next(index);
         let literal = self.literal(index + 1);
         if literal.is_empty() && !matches!(next, Next::Slot(SlotValues::Texts(_))) {
@@ -101,7 +106,7 @@ impl Form {
 }
 
 /// The sequences as a set. Where all values go on with the same tokens these are ends, and no value has more than one.
-fn listed(all: &[Spelled]) -> Option<Continued> {
+fn listed(all: &[Spelled]) -> Option<Continuation> {
     let ends = all.first()?.values().next()?;
     let is_usual =
         |one: &Spelled| one.len() == 1 && one.iter().all(|(tokens, lasts)| !tokens.is_empty() && lasts == ends);
@@ -125,16 +130,16 @@ fn listed(all: &[Spelled]) -> Option<Continued> {
     let value = |leaf: u32| rows.get(trie.input_row(LeafId::new(leaf))?).copied();
     let values: Vec<LeafId> = (0..trie.len() as u32).map(value).collect::<Option<_>>()?;
     let ends = if is_usual { ends.iter().copied().collect() } else { Vec::new() };
-    Some(Continued { trie, ends, is_usual, values: Some(values) })
+    Some(Continuation { trie, ends, is_usual, values: Some(values) })
 }
 
-/// Where values are continued.
+/// A slot in its form, with the text before it.
 struct Here<'f> {
     slot: SlotHere<'f>,
     before: &'f Written,
     /// Tokens of the literal, at most.
     most: usize,
-    /// What comes behind a value where the next one is one of several.
+    /// The tokens behind a value where the next one is one of several.
     usual: OnceCell<Spelled>,
 }
 
