@@ -4,7 +4,7 @@ Signatures are written by hand; builds put in the docstrings of the module (buil
 """
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 from datetime import date, datetime, time
@@ -29,40 +29,39 @@ from typing import (
 
 import numpy as np
 from numpy.typing import NDArray
-from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
-from tokentrie.decisions import Answers
-from tokentrie.explaining import Explanation
-from tokentrie.streaming import ChatStream, Stream
+from tokentrie.options import PenaltyOptions, SamplingOptions
+from tokentrie.results import (
+    CacheInfo,
+    ChatEvent,
+    ChatPrompt,
+    Choice,
+    EngineStats,
+    Generated,
+    Hypothesis,
+    Message,
+    TokenLogprob,
+)
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
 __all__ = [
     "Batch",
-    "CacheInfo",
     "CancelToken",
     "CancelledError",
     "ChatConstraint",
-    "ChatEvent",
     "ChatFormat",
     "ChatParser",
-    "ChatPrompt",
-    "ChatStats",
     "ChatTemplate",
-    "Choice",
-    "ChoiceStats",
     "Choices",
     "Concatenation",
     "ContextError",
     "Date",
     "DateTime",
     "Detokenizer",
-    "EngineStats",
     "FilteredTrie",
     "Form",
     "Gbnf",
-    "Generated",
     "Grammar",
-    "Hypothesis",
     "Integer",
     "InvalidValueError",
     "JsonSchema",
@@ -71,9 +70,8 @@ __all__ = [
     "LeafSet",
     "Limits",
     "LiveSet",
-    "Message",
-    "Model",
     "ModelError",
+    "NativeModel",
     "Number",
     "OneOf",
     "OpenCall",
@@ -90,19 +88,15 @@ __all__ = [
     "Sequence",
     "Slot",
     "Spec",
-    "Stats",
-    "Step",
     "String",
     "TemplateError",
     "Text",
     "ThinkGate",
     "Time",
     "TimedOutError",
-    "TokenLogprob",
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
-    "ToolCall",
     "Tools",
     "Trie",
     "TrieArrays",
@@ -135,7 +129,6 @@ _Payload: TypeAlias = str | bytes | dict[str, _Any]
 _V = TypeVar("_V", default=_Any)
 _D = TypeVar("_D")
 _Value = TypeVar("_Value", covariant=True, default=_Any)
-_Name = TypeVar("_Name", covariant=True, default=str | None)
 _Item = TypeVar("_Item", covariant=True, default=Choice)
 
 @type_check_only
@@ -186,9 +179,6 @@ _ToolsIn: TypeAlias = Literal["template", "system", "messages"]
 _OnEvent: TypeAlias = Callable[[ChatEvent], object]
 _OnInvalid: TypeAlias = Literal["raise", "none"]
 _Stop: TypeAlias = str | list[str] | tuple[str, ...]
-_EventKind: TypeAlias = Literal[
-    "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"
-]
 _Leaves: TypeAlias = (
     Iterable[int | str | Leaf | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
@@ -199,7 +189,6 @@ _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
 _FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
 _After: TypeAlias = Literal["free", "stop"]
 _State: TypeAlias = Literal["active", "complete", "idle", "off"]
-_Finish: TypeAlias = Literal["form", "span", "end_of_generation", "stop_text", "max_tokens", "context_full"]
 _Logits: TypeAlias = NDArray[np.float32] | Buffer
 _Words: TypeAlias = NDArray[np.int32] | Buffer
 # Tensors of torch, too, which need not be installed.
@@ -233,18 +222,6 @@ class CancelledError(ModelError):
 class TimedOutError(CancelledError, TimeoutError): ...
 class QueueFullError(ModelError): ...
 class TokenTrieWarning(UserWarning): ...
-
-@final
-class Hypothesis:
-    __match_args__: Final = ("leaf", "tokens", "logprob")
-    def __new__(cls, leaf: Leaf, tokens: list[int], logprob: float) -> Hypothesis: ...
-    @property
-    def leaf(self) -> Leaf: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def logprob(self) -> float: ...
-    __hash__: None  # type: ignore[assignment]
 
 @final
 class LeafSet:
@@ -828,24 +805,6 @@ class Lark(Rule[str]):
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-@type_check_only
-class _Settings(TypedDict, total=False):
-    """Settings of the draw that came after the others."""
-
-    typical_p: float
-    repeat_penalty: float
-    presence_penalty: float
-    frequency_penalty: float
-    penalty_last_n: int
-
-@type_check_only
-class _AllSettings(_Settings, total=False):
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    seed: int | None
-
 @final
 class Sampling:
     __match_args__: Final = (
@@ -901,7 +860,7 @@ class Sampling:
     def seed(self) -> int | None: ...
     @property
     def without_effect(self) -> list[str]: ...
-    def replace(self, *, mode: _Mode = ..., **settings: Unpack[_AllSettings]) -> Sampling: ...
+    def replace(self, *, mode: _Mode = ..., **settings: Unpack[SamplingOptions]) -> Sampling: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
@@ -922,7 +881,7 @@ class Sampler:
         seed: int | None = None,
         *,
         sampling: Sampling | None = None,
-        **settings: Unpack[_Settings],
+        **settings: Unpack[PenaltyOptions],
     ) -> Sampler: ...
     def allowed(self) -> NDArray[np.int32]: ...
     def forced(self) -> NDArray[np.int32]: ...
@@ -983,7 +942,7 @@ class Batch:
         allow: _Leaves | None = None,
         deny: _Leaves | None = None,
         no_repeat: bool | Literal["row", "siblings"] | None = None,
-        **settings: Unpack[_Settings],
+        **settings: Unpack[PenaltyOptions],
     ) -> Batch: ...
     def __len__(self) -> int: ...
     @property
@@ -1073,22 +1032,6 @@ class TrieArrays:
     def leaf_at(self, node: int) -> int | None: ...
 
 @final
-class CacheInfo:
-    @property
-    def hits(self) -> int: ...
-    @property
-    def content_hits(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    @property
-    def evictions(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def capacity(self) -> int: ...
-    def __eq__(self, other: object, /) -> bool: ...
-
-@final
 class TrieCache:
     def __new__(cls, capacity: int = 128) -> TrieCache: ...
     def sampler(
@@ -1105,54 +1048,10 @@ class TrieCache:
         seed: int | None = None,
         *,
         sampling: Sampling | None = None,
-        **settings: Unpack[_Settings],
+        **settings: Unpack[PenaltyOptions],
     ) -> Sampler: ...
     def cache_info(self) -> CacheInfo: ...
     def clear(self) -> None: ...
-
-@type_check_only
-class _GenerateOptions(_AllSettings, total=False):
-    mode: _FillMode
-    max_tokens: int | None
-    skip_ahead: bool
-    end_tokens: _Ids | None
-    after: _After
-    probabilities: bool
-    logprobs: int | None
-    receipt: bool | bytes
-    logit_bias: dict[int, float] | None
-    on_step: Callable[[Step], object] | None
-    sampling: Sampling | None
-    free_sampling: Sampling | None
-    stop: _Stop | None
-    cancel: CancelToken | None
-    timeout: float | None
-    priority: int
-
-@type_check_only
-class _ChatOptions(_AllSettings, total=False):
-    parallel_tool_calls: bool
-    tools_in: _ToolsIn
-    enable_thinking: bool
-    thinking_budget: int | None
-    stop: _Stop | None
-    constraint: _Constraint | None
-    response_format: dict[str, _Any] | _Type | None
-    show_schema: bool
-    on_invalid: _OnInvalid
-    retries: int
-    mode: _Mode
-    sampling: Sampling | None
-    max_tokens: int | None
-    probabilities: bool
-    logprobs: int | None
-    receipt: bool | bytes
-    logit_bias: dict[int, float] | None
-    cancel: CancelToken | None
-    timeout: float | None
-    priority: int
-    continue_final_message: _Continued | None
-    template_variables: _Mapping[str, _Any] | None
 
 @type_check_only
 class _ChooseOptions(TypedDict, total=False):
@@ -1181,22 +1080,6 @@ class _BeamOptions(TypedDict, total=False):
     tokenization: Literal["canonical", "all"]
     open_end: bool
     end_tokens: _Ids | None
-    cancel: CancelToken | None
-    timeout: float | None
-    priority: int
-
-@type_check_only
-class _DecideOptions(TypedDict, total=False):
-    instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None
-    readout: Literal["text", "label"]
-    list_options: bool
-    permute: int
-    prior: Literal["none", "content-free", "batch"]
-    threshold: float | None
-    top: int
-    calibration: Calibration | str | PathLike[str] | None
-    system: str | None
-    prompt: str | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1230,35 +1113,8 @@ class Detokenizer:
     def push(self, tokens: SupportsIndex | _Ids, /) -> str: ...
     def finish(self) -> str: ...
 
-@final
-class EngineStats:
-    @property
-    def slots(self) -> int: ...
-    @property
-    def running(self) -> int: ...
-    @property
-    def queued(self) -> int: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def passes(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def tokens_per_pass(self) -> float: ...
-    @property
-    def tokens_reused(self) -> int: ...
-    @property
-    def cells(self) -> int: ...
-    @property
-    def failed_passes(self) -> int: ...
-    @property
-    def decode_seconds(self) -> float: ...
-    @property
-    def own_seconds(self) -> float: ...
-
-@final
-class Model:
+@disjoint_base
+class NativeModel:
     def __new__(
         cls,
         path: str | PathLike[str] | None = None,
@@ -1274,7 +1130,7 @@ class Model:
         n_batch: int = 512,
         cache_type: Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"] | None = None,
         flash_attention: bool | None = None,
-    ) -> Model: ...
+    ) -> Self: ...
     @property
     def engine(self) -> EngineStats | None: ...
     @property
@@ -1285,360 +1141,13 @@ class Model:
     def n_ctx(self) -> int: ...
     @property
     def n_threads(self) -> int: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        mode: _FillMode = "greedy",
-        max_tokens: int | None = None,
-        skip_ahead: bool = True,
-        *,
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        end_tokens: _Ids | None = None,
-        after: _After = "stop",
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        sampling: Sampling | None = None,
-        free_sampling: Sampling | None = None,
-        stop: _Stop | None = None,
-        on_invalid: Literal["raise"] = "raise",
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        n: None = None,
-        **settings: Unpack[_Settings],
-    ) -> Generated[_V]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: _Untyped | None = None,
-        mode: _FillMode = "greedy",
-        max_tokens: int | None = None,
-        skip_ahead: bool = True,
-        *,
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        end_tokens: _Ids | None = None,
-        after: _After = "stop",
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        sampling: Sampling | None = None,
-        free_sampling: Sampling | None = None,
-        stop: _Stop | None = None,
-        on_invalid: _OnInvalid = "raise",
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        n: None = None,
-        **settings: Unpack[_Settings],
-    ) -> Generated: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        mode: _FillMode = "greedy",
-        max_tokens: int | None = None,
-        skip_ahead: bool = True,
-        *,
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        end_tokens: _Ids | None = None,
-        after: _After = "stop",
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        sampling: Sampling | None = None,
-        free_sampling: Sampling | None = None,
-        stop: _Stop | None = None,
-        on_invalid: Literal["raise"] = "raise",
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        n: None = None,
-        **settings: Unpack[_Settings],
-    ) -> Generated[str]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        mode: _FillMode = "greedy",
-        max_tokens: int | None = None,
-        skip_ahead: bool = True,
-        *,
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        end_tokens: _Ids | None = None,
-        after: _After = "stop",
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        sampling: Sampling | None = None,
-        free_sampling: Sampling | None = None,
-        stop: _Stop | None = None,
-        on_invalid: Literal["raise"] = "raise",
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        n: None = None,
-        **settings: Unpack[_Settings],
-    ) -> Generated[_V]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        mode: _FillMode = "greedy",
-        max_tokens: int | None = None,
-        skip_ahead: bool = True,
-        *,
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        end_tokens: _Ids | None = None,
-        after: _After = "stop",
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        sampling: Sampling | None = None,
-        free_sampling: Sampling | None = None,
-        stop: _Stop | None = None,
-        on_invalid: Literal["raise"] = "raise",
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        n: None = None,
-        **settings: Unpack[_Settings],
-    ) -> Generated[str]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[_V]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: _Untyped | None = None,
-        *,
-        n: int,
-        on_invalid: _OnInvalid = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[str]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[_V]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[str]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Generated[_V | None]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Generated[str | None]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Generated[_V | None]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Generated[str | None]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[_V | None]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[str | None]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[_V | None]]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> list[Generated[str | None]]: ...
-    @overload
-    def decide(
-        self,
-        state: _Asked,
-        questions: _Mapping[str, _Any],
-        *,
-        instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None = None,
-        readout: Literal["text", "label"] = "text",
-        list_options: bool = True,
-        permute: int = 1,
-        prior: Literal["none", "content-free", "batch"] = "none",
-        threshold: float | None = None,
-        top: int = 10,
-        system: str | None = None,
-        prompt: str | None = None,
-        calibration: Calibration | str | PathLike[str] | None = None,
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-    ) -> Answers[dict[str, _Any]]: ...
-    @overload
-    def decide(
-        self,
-        state: _Asked,
-        questions: type[_D],
-        *,
-        instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None = None,
-        readout: Literal["text", "label"] = "text",
-        list_options: bool = True,
-        permute: int = 1,
-        prior: Literal["none", "content-free", "batch"] = "none",
-        threshold: float | None = None,
-        top: int = 10,
-        system: str | None = None,
-        prompt: str | None = None,
-        calibration: Calibration | str | PathLike[str] | None = None,
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-    ) -> Answers[_D]: ...
-    @overload
-    def decide_many(
-        self, states: Iterable[_Asked], questions: _Mapping[str, _Any], **options: Unpack[_DecideOptions]
-    ) -> list[Answers[dict[str, _Any]]]: ...
-    @overload
-    def decide_many(
-        self, states: Iterable[_Asked], questions: type[_D], **options: Unpack[_DecideOptions]
-    ) -> list[Answers[_D]]: ...
-    @overload
-    def adecide(
-        self, state: _Asked, questions: _Mapping[str, _Any], **options: Unpack[_DecideOptions]
-    ) -> Coroutine[_Any, _Any, Answers[dict[str, _Any]]]: ...
-    @overload
-    def adecide(
-        self, state: _Asked, questions: type[_D], **options: Unpack[_DecideOptions]
-    ) -> Coroutine[_Any, _Any, Answers[_D]]: ...
-    def calibrate(
-        self,
-        states: Iterable[_Asked],
-        questions: _Mapping[str, _Any] | type[_Any],
-        gold: _Mapping[str, Iterable[_Any]],
-        **options: Unpack[_DecideOptions],
-    ) -> Calibration: ...
     def _calibrated(self, request: str, examples: str) -> str: ...
     def _decide(self, request: str, first: int = 0, call: OpenCall | None = None) -> str: ...
     def _prompt_logprobs(self, tokens: str | _Ids, top: int, call: OpenCall) -> list[TokenLogprob]: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...
+    def _generate(self, prompt: str | _Ids, constraint: _Any = None, **options: _Any) -> _Any: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...
     def save_prefix(self, path: str | PathLike[str], prompt: str | _Ids) -> None: ...
@@ -1646,340 +1155,11 @@ class Model:
     def clear(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, _kind: object, _error: object, _traceback: object) -> None: ...
-    def stream(
-        self,
-        prompt: str | _Ids,
-        constraint: _Constraint | None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Stream: ...
-    def explain(
-        self,
-        prompt: str | _Ids,
-        constraint: _Constraint | None = None,
-        *,
-        top: int = 5,
-        **options: Unpack[_GenerateOptions],
-    ) -> Explanation: ...
     @property
     def chat_format(self) -> ChatFormat: ...
-    @overload
-    def chat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        parallel_tool_calls: bool = True,
-        tools_in: _ToolsIn = "template",
-        enable_thinking: bool = True,
-        thinking_budget: int | None = None,
-        stream: Literal[True],
-        stop: _Stop | None = None,
-        constraint: _Constraint | None = None,
-        response_format: dict[str, _Any] | _Type | None = None,
-        show_schema: bool = True,
-        on_invalid: _OnInvalid = "raise",
-        retries: int = 0,
-        mode: _Mode = "greedy",
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        sampling: Sampling | None = None,
-        max_tokens: int | None = None,
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        continue_final_message: _Continued | None = None,
-        template_variables: _Mapping[str, _Any] | None = None,
-        **settings: Unpack[_Settings],
-    ) -> ChatStream: ...
-    @overload
-    def chat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        parallel_tool_calls: bool = True,
-        tools_in: _ToolsIn = "template",
-        enable_thinking: bool = True,
-        thinking_budget: int | None = None,
-        stream: _OnEvent | Literal[False] | None = None,
-        n: None = None,
-        stop: _Stop | None = None,
-        constraint: _Constraint | None = None,
-        response_format: dict[str, _Any] | _Type | None = None,
-        show_schema: bool = True,
-        on_invalid: _OnInvalid = "raise",
-        retries: int = 0,
-        mode: _Mode = "greedy",
-        seed: int | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        sampling: Sampling | None = None,
-        max_tokens: int | None = None,
-        probabilities: bool = False,
-        logprobs: int | None = None,
-        receipt: bool | bytes = False,
-        logit_bias: dict[int, float] | None = None,
-        cancel: CancelToken | None = None,
-        timeout: float | None = None,
-        priority: int = 0,
-        continue_final_message: _Continued | None = None,
-        template_variables: _Mapping[str, _Any] | None = None,
-        **settings: Unpack[_Settings],
-    ) -> Message: ...
-    @overload
-    def chat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        n: int,
-        **options: Unpack[_ChatOptions],
-    ) -> list[Message]: ...
     def _chat(self, messages: _Any, tools: _Any = None, tool_choice: _Any = None, **options: _Any) -> _Any: ...
     @staticmethod
     def _response_format(given: dict[str, _Any]) -> Spec | None: ...
-    @overload
-    def achat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        stream: Literal[True],
-        **options: Unpack[_ChatOptions],
-    ) -> ChatStream: ...
-    @overload
-    def achat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        stream: _OnEvent | Literal[False] | None = None,
-        n: None = None,
-        **options: Unpack[_ChatOptions],
-    ) -> Coroutine[_Any, _Any, Message]: ...
-    @overload
-    def achat(
-        self,
-        messages: _Messages,
-        tools: _Tools | None = None,
-        tool_choice: _ToolChoice = "auto",
-        *,
-        n: int,
-        **options: Unpack[_ChatOptions],
-    ) -> Coroutine[_Any, _Any, list[Message]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: _Untyped | None = None,
-        *,
-        on_invalid: _OnInvalid = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[str]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[str]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: _Untyped | None = None,
-        *,
-        n: int,
-        on_invalid: _OnInvalid = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[_V]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        n: int,
-        on_invalid: Literal["raise"] = "raise",
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[str]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[_V | None]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        on_invalid: Literal["none"],
-        n: None = None,
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated[str | None]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Rule[_V],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: re.Pattern[str],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: TypeForm[_V],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[_V | None]]]: ...
-    @overload
-    def agenerate(
-        self,
-        prompt: str | _Ids,
-        constraint: Iterable[str],
-        *,
-        n: int,
-        on_invalid: Literal["none"],
-        **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, list[Generated[str | None]]]: ...
-    @overload
-    def achoose(  # type: ignore[overload-overlap]
-        self, prompt: str | _Ids, choices: _Untyped, **options: Unpack[_ChooseOptions]
-    ) -> Coroutine[_Any, _Any, Choice]: ...
-    @overload
-    def achoose(
-        self, prompt: str | _Ids, choices: TypeForm[_Any], **options: Unpack[_ChooseOptions]
-    ) -> Coroutine[_Any, _Any, Choice[str]]: ...
-    @overload
-    def achoose(
-        self, prompt: str | _Ids, choices: _Listed, **options: Unpack[_ChooseOptions]
-    ) -> Coroutine[_Any, _Any, Choice[str]]: ...
-    @overload
-    def achoose_many(  # type: ignore[overload-overlap]
-        self, prompts: Iterable[str | _Ids], choices: _Untyped, **options: Unpack[_ChooseManyOptions]
-    ) -> Coroutine[_Any, _Any, list[Choice]]: ...
-    @overload
-    def achoose_many(
-        self, prompts: Iterable[str | _Ids], choices: TypeForm[_Any], **options: Unpack[_ChooseManyOptions]
-    ) -> Coroutine[_Any, _Any, list[Choice[str]]]: ...
-    @overload
-    def achoose_many(
-        self, prompts: Iterable[str | _Ids], choices: _Listed, **options: Unpack[_ChooseManyOptions]
-    ) -> Coroutine[_Any, _Any, list[Choice[str]]]: ...
     def beam(
         self,
         prompt: str | _Ids,
@@ -1996,9 +1176,6 @@ class Model:
         timeout: float | None = None,
         priority: int = 0,
     ) -> list[Hypothesis]: ...
-    def abeam(
-        self, prompt: str | _Ids, choices: _Constraint, k: int = 10, **options: Unpack[_BeamOptions]
-    ) -> Coroutine[_Any, _Any, list[Hypothesis]]: ...
     @overload
     def choose(  # type: ignore[overload-overlap]
         self,
@@ -2189,131 +1366,6 @@ class Model:
     def logits(self, tokens: str | _Ids) -> NDArray[np.float32]: ...
 
 @final
-class ToolCall:
-    __match_args__: Final = ("id", "name", "arguments")
-    def __new__(
-        cls,
-        id: str,
-        name: str,
-        arguments: str,
-        probability: float | None = None,
-        probabilities: dict[str, float] | None = None,
-    ) -> Self: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def arguments(self) -> str: ...
-    @property
-    def parsed(self) -> _Any: ...
-    @property
-    def probability(self) -> float | None: ...
-    @property
-    def probabilities(self) -> dict[str, float]: ...
-    def to_dict(self) -> dict[str, _Any]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
-class Message:
-    def __new__(
-        cls,
-        content: str = "",
-        reasoning: str = "",
-        tool_calls: _Sequence[ToolCall] = (),
-        warnings: _Sequence[str] = (),
-        finish: str | None = None,
-        stats: ChatStats | None = None,
-        parsed: _Any = None,
-        invalid: str | None = None,
-    ) -> Self: ...
-    def _repr_html_(self) -> str: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def reasoning(self) -> str: ...
-    @property
-    def tool_calls(self) -> list[ToolCall]: ...
-    @property
-    def warnings(self) -> list[str]: ...
-    @property
-    def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None: ...
-    @property
-    def completed(self) -> bool: ...
-    @property
-    def stats(self) -> ChatStats | None: ...
-    @property
-    def logprobs(self) -> list[TokenLogprob]: ...
-    @property
-    def parsed(self) -> _Any: ...
-    @property
-    def invalid(self) -> str | None: ...
-    @property
-    def receipt(self) -> dict[str, _Any] | None: ...
-    def to_dict(self) -> dict[str, _Any]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
-class ChatStats:
-    @property
-    def prompt_tokens(self) -> int: ...
-    @property
-    def prompt_tokens_reused(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def reasoning_tokens(self) -> int: ...
-    @property
-    def forced_tokens(self) -> int: ...
-    @property
-    def forward_passes(self) -> int: ...
-    @property
-    def forward_passes_saved(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def prompt_seconds(self) -> float: ...
-    @property
-    def tokens_per_second(self) -> float: ...
-    def to_dict(self) -> dict[str, int | float]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
-class ChatEvent:
-    __match_args__: Final = ("kind", "text")
-    @property
-    def kind(self) -> _EventKind: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def index(self) -> int | None: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
-class ChatPrompt:
-    @property
-    def text(self) -> str: ...
-    @property
-    def generation_prompt(self) -> str: ...
-    @property
-    def parts(self) -> list[tuple[str, bool]]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
 class Tools:
     def __new__(cls, tools: _Tools) -> Self: ...
     @property
@@ -2470,56 +1522,6 @@ class ChatTemplate:
     def __deepcopy__(self, _memo: object, /) -> Self: ...
 
 @final
-class Choice(Generic[_Name]):
-    @classmethod
-    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
-    @property
-    def name(self) -> _Name: ...
-    @property
-    def probability(self) -> float: ...
-    @property
-    def names(self) -> list[str] | None: ...
-    def items(self) -> list[tuple[str | int, float]]: ...
-    def to_dict(self) -> dict[str, _Any]: ...
-    def __len__(self) -> int: ...
-    def __getitem__(self, value: str | SupportsIndex, /) -> float: ...
-    def _repr_html_(self) -> str: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def logprobs(self) -> NDArray[np.float64]: ...
-    @property
-    def logprobs_high(self) -> NDArray[np.float64]: ...
-    @property
-    def probabilities(self) -> NDArray[np.float64]: ...
-    @property
-    def ranking(self) -> NDArray[np.int64]: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def mass_bounds(self) -> tuple[float, float]: ...
-    @property
-    def certain(self) -> bool: ...
-    @property
-    def stats(self) -> ChoiceStats: ...
-
-@final
-class ChoiceStats:
-    @property
-    def forward_passes(self) -> int: ...
-    @property
-    def tokens_decoded(self) -> int: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def healed_bytes(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def n_threads(self) -> int: ...
-    def to_dict(self) -> dict[str, int | float]: ...
-
-@final
 class Choices(Generic[_Item]):
     @classmethod
     def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
@@ -2614,112 +1616,6 @@ class Form:
     def __radd__(self, other: str, /) -> Form: ...
     @overload
     def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
-
-@final
-class Generated(Generic[_Value]):
-    @classmethod
-    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
-    def _repr_html_(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def leaf(self) -> Leaf | None: ...
-    @property
-    def leaves(self) -> list[Leaf]: ...
-    @property
-    def value(self) -> _Value: ...
-    @property
-    def invalid(self) -> str | None: ...
-    @property
-    def partial_token(self) -> bytes: ...
-    @property
-    def values(self) -> dict[str, _Any]: ...
-    @property
-    def probabilities(self) -> dict[str, NDArray[np.float64]]: ...
-    @property
-    def canonical(self) -> bool: ...
-    @property
-    def completed(self) -> bool: ...
-    @property
-    def completed_fields(self) -> list[str]: ...
-    @property
-    def logprobs(self) -> list[TokenLogprob]: ...
-    @property
-    def receipt(self) -> dict[str, _Any] | None: ...
-    @property
-    def finish(self) -> _Finish: ...
-    @property
-    def stats(self) -> Stats: ...
-
-@final
-class Stats:
-    @property
-    def forward_passes(self) -> int: ...
-    @property
-    def tokens_decoded(self) -> int: ...
-    @property
-    def forced_tokens(self) -> int: ...
-    @property
-    def sampled_tokens(self) -> int: ...
-    @property
-    def forward_passes_saved(self) -> int: ...
-    @property
-    def thinking_tokens(self) -> int: ...
-    @property
-    def starved(self) -> int: ...
-    @property
-    def prompt_tokens(self) -> int: ...
-    @property
-    def prompt_tokens_reused(self) -> int: ...
-    @property
-    def healed_bytes(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def prompt_seconds(self) -> float: ...
-    @property
-    def decode_seconds(self) -> float: ...
-    @property
-    def sample_seconds(self) -> float: ...
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    def to_dict(self) -> dict[str, int | float]: ...
-
-@final
-class Step:
-    @property
-    def index(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def token(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def forced(self) -> bool: ...
-    @property
-    def allowed(self) -> NDArray[np.int32]: ...
-    @property
-    def probabilities(self) -> NDArray[np.float32]: ...
-    @property
-    def logprob(self) -> TokenLogprob | None: ...
-
-@final
-class TokenLogprob:
-    @property
-    def token(self) -> int: ...
-    @property
-    def logprob(self) -> float: ...
-    @property
-    def top(self) -> list[tuple[int, float]]: ...
-    def texts(self, vocab: Vocab) -> list[tuple[str, float]]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
 
 def beam_search(
     step: Callable[[list[list[int]]], _Answer],

@@ -8,29 +8,20 @@ from typing import TYPE_CHECKING
 from tokentrie import rules
 from tokentrie._native import (
     Batch,
-    CacheInfo,
     CancelledError,
     CancelToken,
     ChatConstraint,
-    ChatEvent,
     ChatFormat,
     ChatParser,
-    ChatPrompt,
-    ChatStats,
     ChatTemplate,
-    Choice,
     Choices,
-    ChoiceStats,
     Concatenation,
     ContextError,
     Detokenizer,
-    EngineStats,
     FilteredTrie,
     Form,
     Gbnf,
-    Generated,
     Grammar,
-    Hypothesis,
     Integer,
     InvalidValueError,
     JsonSchema,
@@ -39,8 +30,6 @@ from tokentrie._native import (
     LeafSet,
     Limits,
     LiveSet,
-    Message,
-    Model,
     ModelError,
     Number,
     OneOf,
@@ -57,18 +46,14 @@ from tokentrie._native import (
     Sequence,
     Slot,
     Spec,
-    Stats,
-    Step,
     String,
     TemplateError,
     Text,
     ThinkGate,
     TimedOutError,
-    TokenLogprob,
     TokenNotAllowedError,
     TokenTrieError,
     TokenTrieWarning,
-    ToolCall,
     Tools,
     Trie,
     TrieArrays,
@@ -84,6 +69,7 @@ from tokentrie._native import (
     constraint,
     verify_receipt,
 )
+from tokentrie.model import Model
 
 if TYPE_CHECKING:
     from tokentrie.calibration import Calibration
@@ -92,6 +78,22 @@ if TYPE_CHECKING:
     from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
     from tokentrie.explaining import ExplainedToken, Explanation
     from tokentrie.questions import Question, Score
+    from tokentrie.results import (
+        CacheInfo,
+        ChatEvent,
+        ChatPrompt,
+        ChatStats,
+        Choice,
+        ChoiceStats,
+        EngineStats,
+        Generated,
+        Hypothesis,
+        Message,
+        Stats,
+        Step,
+        TokenLogprob,
+        ToolCall,
+    )
     from tokentrie.streaming import ChatStream, Stream
 
 __all__ = [
@@ -192,6 +194,20 @@ __all__ = [
 
 #: The module of each name that is imported at first use: they need asyncio, dataclasses and more, a sampler does not.
 _LAZY_MODULES = {
+    "CacheInfo": "results",
+    "ChatEvent": "results",
+    "ChatPrompt": "results",
+    "ChatStats": "results",
+    "Choice": "results",
+    "ChoiceStats": "results",
+    "EngineStats": "results",
+    "Generated": "results",
+    "Hypothesis": "results",
+    "Message": "results",
+    "Stats": "results",
+    "Step": "results",
+    "TokenLogprob": "results",
+    "ToolCall": "results",
     "Answer": "decisions",
     "Answers": "decisions",
     "AskedPrompt": "decisions",

@@ -11,17 +11,9 @@ from typing import Any, Literal
 
 from tokentrie import html, schemas
 from tokentrie import tools as functions_of
-from tokentrie._native import (
-    ChatFormat,
-    JsonSchema,
-    Message,
-    Model,
-    OptionError,
-    ToolCall,
-    Tools,
-    Vocab,
-    verify_receipt,
-)
+from tokentrie._native import ChatFormat, JsonSchema, OptionError, Tools, Vocab, verify_receipt
+from tokentrie.model import Model
+from tokentrie.results import Message, ToolCall
 from tokentrie.streaming import ChatStream, finished, in_background
 
 

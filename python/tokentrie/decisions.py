@@ -10,18 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from tokentrie import html, schemas
-from tokentrie._native import (
-    CancelToken,
-    InvalidValueError,
-    Message,
-    Model,
-    OpenCall,
-    OptionError,
-    TimedOutError,
-    VocabularyError,
-)
+from tokentrie._native import CancelToken, InvalidValueError, OpenCall, OptionError, TimedOutError, VocabularyError
 from tokentrie.calibration import Calibration, given
+from tokentrie.model import Model
 from tokentrie.questions import CALL, Asked, alias, asked, each, plain
+from tokentrie.results import Message
 from tokentrie.streaming import in_background
 
 T_co = TypeVar("T_co", covariant=True)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokentrie import html
-from tokentrie._native import Generated, Model, OptionError, Step, Vocab
+from tokentrie._native import OptionError, Vocab
+from tokentrie.model import Model
+from tokentrie.results import Generated, Step
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tokentrie._native import Choice, Generated, Message
     from tokentrie.chat import ToolRun
     from tokentrie.decisions import Answer, Answers
+    from tokentrie.results import Choice, Generated, Message
 
 #: Rows of a table, and characters of a cell.
 MOST_ROWS, MOST_CHARACTERS = 20, 5000

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from tokentrie import schemas
-from tokentrie._native import Message, OpenCall, OptionError
+from tokentrie._native import OpenCall, OptionError
+from tokentrie.results import Message
 
 T = TypeVar("T")
 

@@ -12,7 +12,10 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from tokentrie._native import CancelToken, ChatEvent, Generated, Message, Model, Sampling, Step
+from tokentrie._native import CancelToken
+from tokentrie.model import Model
+from tokentrie.options import AnyOptions, check_names
+from tokentrie.results import ChatEvent, Generated, Message, Step
 
 T = TypeVar("T")
 Part = TypeVar("Part")
@@ -190,13 +193,7 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
     """
 
     def __init__(self, model: Model, prompt: Any, constraint: Any = None, **options: Any) -> None:
-        signature = inspect.signature(model.generate)
-        signature.bind(prompt, constraint, **options)
-        settings = {name: value for name, value in options.items() if name not in signature.parameters}
-        try:
-            Sampling().replace(**settings)
-        except TypeError as error:
-            raise TypeError(str(error).replace("replace()", "stream()")) from None
+        check_names("stream", options, AnyOptions)
         self._begin(_TextWork(functools.partial(model.generate, prompt, constraint), options), "stream")
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 import docstring_parser
 
 from tokentrie import schemas
-from tokentrie._native import ToolCall
+from tokentrie.results import ToolCall
 
 
 def of_function(function: Callable[..., Any]) -> dict[str, Any]:

@@ -27,10 +27,18 @@ def public() -> Iterator[tuple[str, object]]:
                 yield name, found
             continue
         yield name, found
-        for member, value in sorted(vars(found).items()):  # pyo3 has no order
-            # What is None until it is set is explained by the class.
-            if not member.startswith("_") and value is not None:
+        fields = getattr(found, "__dataclass_fields__", {})
+        # Of a native base, too.
+        defined = {name: value for base in reversed(ours(found)) for name, value in vars(base).items()}
+        for member, value in sorted(defined.items()):  # pyo3 has no order
+            # The class explains its fields, and what is None until it is set.
+            if not member.startswith("_") and value is not None and member not in fields:
                 yield f"{name}.{member}", inspect.getattr_static(found, member)
+
+
+def ours(found: type) -> list[type]:
+    """The class and those of its bases that are tokentrie's."""
+    return [base for base in found.__mro__ if base.__module__.startswith("tokentrie")]
 
 
 PUBLIC = dict(public())
@@ -79,7 +87,7 @@ def test_arguments_of_classes_are_explained(name: str) -> None:
     assert inspect.isclass(found)
     if issubclass(found, Exception):
         return
-    made = "__new__" in vars(found)
+    made = any("__new__" in vars(base) for base in ours(found))
     wanted = list(inspect.signature(found).parameters) if made else []
     assert explained(documentation(found)) == wanted
 

@@ -31,28 +31,16 @@ mod _native {
     #[pymodule_export]
     use crate::chat::format::ChatFormat;
     #[pymodule_export]
-    use crate::chat::message::{ChatEvent, ChatPrompt, ChatStats, Message};
-    #[pymodule_export]
     use crate::chat::parser::ChatParser;
     #[pymodule_export]
     use crate::chat::template::ChatTemplate;
     #[pymodule_export]
-    use crate::chat::tool_call::ToolCall;
-    #[pymodule_export]
     use crate::chat::tools::Tools;
     #[pymodule_export]
-    use crate::convert::logprob::TokenLogprob;
-    #[pymodule_export]
     use crate::limits::Limits;
-    #[pymodule_export]
-    use crate::model::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::model::choices::Choices;
-    #[pymodule_export]
-    use crate::model::engine::EngineStats;
-    #[pymodule_export]
-    use crate::model::generated::{Generated, Stats, Step};
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::model::loaded::Model;
@@ -70,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use crate::rows::sampling::Sampling;
     #[pymodule_export]
-    use crate::rows::search::{Hypothesis, beam_search};
+    use crate::rows::search::beam_search;
     #[pymodule_export]
     use crate::rule::Rule;
     #[pymodule_export]
@@ -109,7 +97,7 @@ mod _native {
     #[pymodule_export]
     use crate::trie::arrays::TrieArrays;
     #[pymodule_export]
-    use crate::trie::cache::{CacheInfo, TrieCache};
+    use crate::trie::cache::TrieCache;
     #[pymodule_export]
     use crate::trie::filter::{FilteredTrie, LeafSet};
     #[pymodule_export]

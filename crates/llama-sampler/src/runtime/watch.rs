@@ -1,10 +1,11 @@
 //! What the caller sees of a call while it runs, and how it ends one.
 
+use serde::Serialize;
 use trie_core::TokenId;
 
 /// How probable a token of the output was, among those that could come: weights included, before temperature and
 /// truncation. Where no other text could, that is certain: its logarithm is 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TokenLogprob {
     /// The token.
     pub token: TokenId,

@@ -1,7 +1,7 @@
 //! What a reply may be, as a constraint like any other.
 
 use crate::chat::format::ChatFormat;
-use crate::chat::message::Message;
+use crate::chat::message::message_result;
 use crate::chat::tools::Tools;
 use crate::convert::ids::type_name;
 use crate::errors::Result;
@@ -172,11 +172,11 @@ impl ChatConstraint {
     ///     >>> reply = tokentrie.Model().chat_format.constraint([{"name": "ring"}])
     ///     >>> reply.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls
     ///     [ToolCall('', 'ring', '{}')]
-    fn parse(&self, text: &Bound<'_, PyAny>) -> Result<Message> {
+    fn parse<'py>(&self, text: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.get().core().clone());
         (options.tool_choice, options.prompt) = (self.options.choice.clone(), self.options.prompt.clone());
-        self.format.get().read(text, &options, false)
+        Ok(message_result(text.py(), self.format.get().read(text, &options, false)?)?)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

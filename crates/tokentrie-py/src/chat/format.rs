@@ -1,7 +1,7 @@
 //! The format of a model's chats: a template that renders, reads and constrains.
 
 use crate::chat::constraint::ChatConstraint;
-use crate::chat::message::{ChatPrompt, Message};
+use crate::chat::message::{message_result, prompt_result};
 use crate::chat::messages::{messages, nearest};
 use crate::chat::parser::ChatParser;
 use crate::chat::template::ChatTemplate;
@@ -13,7 +13,7 @@ use crate::errors::{Class, Error, Result, warn};
 use crate::exit::module;
 use crate::vocab::Vocab;
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{ConstraintOptions, FormatError, ParserOptions, ReasoningFormat, ToolChoice};
+use chat_format::{ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -126,14 +126,14 @@ impl ChatFormat {
                     spend(1).map_err(|over| Class::Base.error(over.to_string()))?;
                     format.push(&mut parser, token);
                 }
-                Ok(parser.finish(partial).1.into())
+                Ok(parser.finish(partial).1)
             })?;
         }
         let text = text_bytes("text", text)?;
         asked(py, Limits::NONE, || {
             let mut parser = self.core.parser(options)?;
             parser.push_long(&text).map_err(|over| Class::Base.error(over.to_string()))?;
-            Ok(parser.finish(partial).1.into())
+            Ok(parser.finish(partial).1)
         })?
     }
 
@@ -493,14 +493,14 @@ impl ChatFormat {
         enable_thinking: bool,
         continue_final_message: Option<&str>,
         variables: Option<&Bound<'_, PyDict>>,
-    ) -> Result<ChatPrompt> {
+    ) -> Result<Py<PyAny>> {
         let messages = self::messages(messages, self.core.template().text())?;
         let tools = tools.map(Tools::of).transpose()?;
         let options = prompt_options(enable_thinking, continued(continue_final_message)?, variables)?;
         let tools =
             tools.as_ref().map(|tools| &**tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
         let (text, begins) = released(py, || self.core.traced_prompt(&messages, tools, &options))?;
-        Ok(ChatPrompt::new(text, begins))
+        Ok(prompt_result(py, text, begins)?.unbind())
     }
 
     /// The message that a whole reply is. What fits nothing is content: never an error.
@@ -549,10 +549,10 @@ impl ChatFormat {
         reasoning_format: &str,
         partial: bool,
         json_content: bool,
-    ) -> Result<Message> {
+    ) -> Result<Py<PyAny>> {
         let _ = parallel_tool_calls;
         let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
-        self.read(text, &options, partial)
+        Ok(message_result(text.py(), self.read(text, &options, partial)?)?.unbind())
     }
 
     /// A parser of a reply that comes in parts.

@@ -1,6 +1,5 @@
 //! Messages and tools as Python gives them, as JSON.
 
-use crate::chat::message::Message;
 use crate::convert::data::data;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
@@ -54,8 +53,7 @@ pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<V
     let mut read = Vec::new();
     for (number, message) in given.try_iter()?.enumerate() {
         let (message, place) = (message?, format!("messages[{number}]"));
-        let of_model = message.cast::<Message>().ok().map(|message| message.get().to_dict(given.py())).transpose()?;
-        let message = of_model.map_or(message, Bound::into_any);
+        let message = if is_message(&message)? { message.call_method0("to_dict")? } else { message };
         if !message.is_instance_of::<PyDict>() {
             let text =
                 format!("{place} must be a dict or a Message, not {} of type {}", shown(&message), type_name(&message));
@@ -66,6 +64,15 @@ pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<V
         read.push(value);
     }
     Ok(read)
+}
+
+/// Whether it is a reply of a model.
+fn is_message(given: &Bound<'_, PyAny>) -> Result<bool> {
+    if given.is_instance_of::<PyDict>() {
+        return Ok(false);
+    }
+    let class = module(given.py(), "tokentrie.results")?.getattr("Message")?;
+    Ok(given.is_instance(&class)?)
 }
 
 fn check(place: &str, message: &Value, template: &str, py: Python<'_>) -> Result<()> {

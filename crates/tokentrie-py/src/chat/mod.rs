@@ -8,5 +8,4 @@ pub(crate) mod message;
 pub(crate) mod messages;
 pub(crate) mod parser;
 pub(crate) mod template;
-pub(crate) mod tool_call;
 pub(crate) mod tools;

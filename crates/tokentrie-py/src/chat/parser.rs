@@ -1,9 +1,10 @@
 //! A reply that is read as it comes.
 
-use crate::chat::message::{ChatEvent, Message};
+use crate::chat::message::{event_results, merged, message_result};
 use crate::convert::gil::{asked, locked, released};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Result};
+use chat_format::{Event, Message};
 use pyo3::prelude::*;
 use std::sync::Mutex;
 use trie_core::work::Limits;
@@ -26,7 +27,7 @@ pub(crate) struct ChatParser(Mutex<Reading>);
 
 enum Reading {
     On(Box<chat_format::Parser>),
-    Over(Box<(Message, Vec<ChatEvent>)>),
+    Over(Box<(Message, Vec<Event>)>),
     /// Only while it is being finished.
     Nothing,
 }
@@ -54,19 +55,19 @@ impl ChatParser {
     /// Example:
     ///     >>> tokentrie.Model().chat_format.parser().push(b"Ding")
     ///     [ChatEvent("content", "Ding")]
-    fn push(&self, part: &Bound<'_, PyAny>) -> Result<Vec<ChatEvent>> {
+    fn push<'py>(&self, part: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
         let (py, bytes) = (part.py(), text_bytes("part", part)?);
         let mut reading = locked(py, &self.0)?;
         let Reading::On(parser) = &mut *reading else {
             return Err(Class::Option.error("the reply is finished: make a new parser for the next one"));
         };
         let read = asked(py, Limits::NONE, || parser.push_long(&bytes))
-            .and_then(|read| read.map(ChatEvent::merged).map_err(|over| Class::Base.error(over.to_string())));
+            .and_then(|read| read.map(merged).map_err(|over| Class::Base.error(over.to_string())));
         if read.is_err() {
             // What was read of the part is unknown to the caller: nothing can follow it.
-            *reading = Reading::Over(Box::new((parser.message().clone().into(), Vec::new())));
+            *reading = Reading::Over(Box::new((parser.message().clone(), Vec::new())));
         }
-        read
+        Ok(event_results(py, &read?)?)
     }
 
     /// Says that the reply is over. May be repeated.
@@ -83,37 +84,41 @@ impl ChatParser {
     ///     >>> parser.finish(partial=True).content
     ///     'Ding'
     #[pyo3(signature = (partial=false))]
-    fn finish(&self, py: Python<'_>, partial: bool) -> Result<Message> {
+    fn finish<'py>(&self, py: Python<'py>, partial: bool) -> Result<Bound<'py, PyAny>> {
         let mut reading = locked(py, &self.0)?;
         if let Reading::On(_) = &*reading
             && let Reading::On(parser) = std::mem::replace(&mut *reading, Reading::Nothing)
         {
             let (events, message) = released(py, || parser.finish(partial));
-            *reading = Reading::Over(Box::new((message.into(), ChatEvent::merged(events))));
+            *reading = Reading::Over(Box::new((message, merged(events))));
         }
-        match &*reading {
-            Reading::Over(over) => Ok(over.0.clone()),
-            _ => Ok(Message::default()),
-        }
+        let message = match &*reading {
+            Reading::Over(over) => over.0.clone(),
+            _ => Message::default(),
+        };
+        drop(reading);
+        Ok(message_result(py, message)?)
     }
 
     /// Message: what is certain of it so far.
     #[getter]
-    fn message(&self, py: Python<'_>) -> Result<Message> {
-        Ok(match &*locked(py, &self.0)? {
-            Reading::On(parser) => parser.message().clone().into(),
+    fn message<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let message = match &*locked(py, &self.0)? {
+            Reading::On(parser) => parser.message().clone(),
             Reading::Over(over) => over.0.clone(),
             Reading::Nothing => Message::default(),
-        })
+        };
+        Ok(message_result(py, message)?)
     }
 
     /// list[ChatEvent]: what became certain when the reply was over; [] before.
     #[getter]
-    fn last_events(&self, py: Python<'_>) -> Result<Vec<ChatEvent>> {
-        Ok(match &*locked(py, &self.0)? {
+    fn last_events<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        let events = match &*locked(py, &self.0)? {
             Reading::Over(over) => over.1.clone(),
             _ => Vec::new(),
-        })
+        };
+        Ok(event_results(py, &events)?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {

@@ -6,12 +6,11 @@ pub(crate) mod by_text;
 pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;
-pub(crate) mod html;
 pub(crate) mod ids;
-pub(crate) mod logprob;
 pub(crate) mod pickled;
 #[cfg(feature = "llama")]
 pub(crate) mod prompt;
+pub(crate) mod results;
 pub(crate) mod strings;
 pub(crate) mod value;
 pub(crate) mod words;

@@ -3,10 +3,11 @@
 use crate::call::{CancelToken, begun};
 use crate::chat::asked::{Asked, Taken};
 use crate::chat::format::ChatFormat;
-use crate::chat::message::{ChatEvent, Message};
+use crate::chat::message::{event_result, merged, message_fields};
 use crate::chat::messages::nearest;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::ids;
+use crate::convert::results::{plain, result};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
@@ -24,7 +25,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatWatch, response_format};
+use tokentrie::chat::{ChatFinish, ChatReply, ChatWatch, response_format};
 use tokentrie::run::{CallOptions, Receipt};
 use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
@@ -51,8 +52,8 @@ impl ChatWatch for Listening<'_> {
     fn tell(&mut self, events: Vec<Event>) {
         let Some(stream) = &self.stream else { return };
         let told = attached(|py| -> PyResult<()> {
-            for event in ChatEvent::merged(events) {
-                let argument = (event,).into_pyobject(py)?;
+            for event in merged(events) {
+                let argument = (event_result(py, &event)?,).into_pyobject(py)?;
                 finished(called(stream.bind(py), &argument, None)?)?;
             }
             Ok(())
@@ -61,31 +62,6 @@ impl ChatWatch for Listening<'_> {
             self.watch.fail(raised);
         }
     }
-}
-
-/// # Errors
-/// `TypeError` for a keyword that there is not: a template's own variables have a place of their own.
-fn refuse_unknown(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> Result<()> {
-    for (name, _) in settings.into_iter().flatten() {
-        let name = name.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
-        if Keywords::names().any(|known| known == name) {
-            continue;
-        }
-        let chat = py.get_type::<Model>().getattr("chat")?;
-        let parameters = module(py, "inspect")?.call_method1("signature", (chat,))?.getattr("parameters")?;
-        let named = parameters.try_iter()?.map(|name| name?.extract::<String>()).collect::<PyResult<Vec<_>>>()?;
-        let settings = Keywords::names().map(String::from);
-        let known: Vec<String> =
-            named.into_iter().filter(|name| !["self", "settings"].contains(&&name[..])).chain(settings).collect();
-        let near = nearest(py, name, &known)?;
-        let end = if near.is_empty() { "." } else { "" };
-        return Err(PyTypeError::new_err(format!(
-            "chat() got an unexpected keyword argument '{name}'{near}{end} A variable of the template is given as \
-             template_variables={{\"{name}\": ...}}"
-        ))
-        .into());
-    }
-    Ok(())
 }
 
 impl Model {
@@ -105,46 +81,63 @@ impl Model {
     }
 }
 
-impl Message {
-    /// Has no value, since its content was cut off.
-    fn truncated(&mut self, py: Python<'_>, max_tokens: Option<i64>) -> Error {
-        let Refused { reason, error } = Refused::truncated(py, &self.content, self.cut_off(max_tokens));
-        self.invalid = Some(reason);
-        error
-    }
+/// Where the limit ended a reply, and what to do.
+fn cut_off(reply: &ChatReply, max_tokens: Option<i64>) -> String {
+    let (tokens, thought) = (reply.stats.tokens, reply.stats.reasoning_tokens);
+    let is_empty = reply.message.content.is_empty();
+    let what = match (is_empty, thought) {
+        (true, 1..) => "the model was still reasoning, and no content was begun,",
+        _ => "the content was cut off",
+    };
+    let then = match max_tokens {
+        Some(most) if tokens as i64 >= most && is_empty && thought > 0 => {
+            format!("raise max_tokens, which is {most}, or give a thinking_budget below it")
+        }
+        Some(most) if tokens as i64 >= most => format!("raise max_tokens, which is {most}"),
+        _ => "the context is full: shorten the messages, bound the constraint, or give the Model a larger n_ctx"
+            .to_owned(),
+    };
+    format!("{what} after {tokens} tokens: {then}")
+}
 
-    /// Where the limit ended it, and what to do.
-    fn cut_off(&self, max_tokens: Option<i64>) -> String {
-        let (tokens, thought) = self.stats.as_ref().map_or((0, 0), |stats| (stats.tokens, stats.reasoning_tokens));
-        let what = match (self.content.is_empty(), thought) {
-            (true, 1..) => "the model was still reasoning, and no content was begun,",
-            _ => "the content was cut off",
-        };
-        let then = match max_tokens {
-            Some(most) if tokens as i64 >= most && self.content.is_empty() && thought > 0 => {
-                format!("raise max_tokens, which is {most}, or give a thinking_budget below it")
-            }
-            Some(most) if tokens as i64 >= most => format!("raise max_tokens, which is {most}"),
-            _ => "the context is full: shorten the messages, bound the constraint, or give the Model a larger n_ctx"
-                .to_owned(),
-        };
-        format!("{what} after {tokens} tokens: {then}")
+/// The value that the content of a reply stands for, and why there is none.
+fn value_of(
+    py: Python<'_>,
+    reply: &ChatReply,
+    held: &Bound<'_, PyAny>,
+    max_tokens: Option<i64>,
+) -> Result<(Option<Value>, Option<Refused>)> {
+    let content = &reply.message.content;
+    if !reply.content_is_whole {
+        return Ok((None, Some(Refused::truncated(py, content, cut_off(reply, max_tokens)))));
     }
+    let mut refused = None;
+    let parsed = match value_reader(held) {
+        Some(rule) => value_or_refused(py, content, Value::parsed(&rule, content.clone()), &mut refused)?,
+        None => Some(Value::Text(content.clone())),
+    };
+    Ok((parsed, refused))
+}
 
-    /// Reads what its content stands for; the error is its class's, which refuses it.
-    fn read(&mut self, py: Python<'_>, held: &Bound<'_, PyAny>) -> Result<Option<Error>> {
-        let mut refused = None;
-        self.parsed = match value_reader(held) {
-            Some(rule) => {
-                let read = Value::parsed(&rule, self.content.clone());
-                value_or_refused(py, &self.content, read, &mut refused)?
-            }
-            None => Some(Value::Text(self.content.clone())),
-        };
-        let (reason, error) = refused.map(|Refused { reason, error }| (reason, error)).unzip();
-        self.invalid = reason;
-        Ok(error)
-    }
+/// A reply as a `Message`.
+fn reply_result<'py>(
+    py: Python<'py>,
+    reply: ChatReply,
+    parsed: Option<Value>,
+    invalid: Option<String>,
+    receipt: Option<&Receipt>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ChatReply { message, shares, logprobs, completed, finish, stats, .. } = reply;
+    let shares = shares.into_iter().map(|share| (share.name, share.values)).collect();
+    let all = message_fields(py, message, shares)?;
+    all.set_item("completed", completed)?;
+    all.set_item("finish", finish.name())?;
+    all.set_item("stats", plain(py, &stats)?)?;
+    all.set_item("logprobs", plain(py, &logprobs)?)?;
+    all.set_item("parsed", parsed)?;
+    all.set_item("invalid", invalid)?;
+    all.set_item("receipt", receipt.map(|receipt| plain(py, receipt)).transpose()?)?;
+    result("Message", all)
 }
 
 #[pymethods]
@@ -154,106 +147,6 @@ impl Model {
     #[getter]
     fn chat_format<'py>(&self, py: Python<'py>) -> Result<Bound<'py, ChatFormat>> {
         self.format(py)
-    }
-
-    /// Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
-    ///
-    /// The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
-    /// must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it
-    /// stays text. Of a conversation that goes on only new tokens are decoded.
-    ///
-    /// Args:
-    ///     messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
-    ///     tools: a list of definitions and Python functions, or Tools.
-    ///     tool_choice: "auto"; "none"; "required"; or the name of the tool to call.
-    ///     parallel_tool_calls: whether there may be several calls.
-    ///     tools_in: where the model is told of tools: "template"; "system", for a template that shows none or writes
-    ///         no calls: the system message describes them and how one is called; "messages": `messages` do.
-    ///     enable_thinking: whether the model may think. Without, the template gives a prompt without thoughts where it
-    ///         knows this, and a thought that begins all the same is ended at once.
-    ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
-    ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
-    ///         each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the
-    ///         chat. It must not use this model, except for `cancel`.
-    ///     n: how many replies, 1 to 1024, as a list, after one prompt that is decoded once: as for `generate`. Not
-    ///         with stream or retries.
-    ///     stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
-    ///         Not beside constraint and response_format.
-    ///     constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
-    ///         value. Reasoning stays free. Not where tools may be called.
-    ///     response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
-    ///         {"type": "json_object"} or {"type": "text"}; or a class.
-    ///     show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
-    ///         message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with a
-    ///         warning. Other constraints are never shown.
-    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
-    ///         content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
-    ///     retries: how often the model is asked again where that happens: it is told what was wrong.
-    ///     mode: "greedy" or "sampled".
-    ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
-    ///     sampling: a Sampling in place of mode and all settings.
-    ///     max_tokens: the most tokens of the reply. None takes what the context has room for.
-    ///     probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
-    ///     logprobs: tell how probable each token of the content was, and so many of the most probable beside it, as
-    ///         for `generate`.
-    ///     receipt: tell what each token was chosen among, so that `verify_chat_receipt` can check it without the
-    ///         model; the bytes of a key seal it, so that nobody else can make it.
-    ///     logit_bias: a dict of token ids and numbers that are added to their logits, as for `generate`.
-    ///     cancel: a CancelToken that ends this call.
-    ///     timeout: the seconds that it may take, waiting for its turn included.
-    ///     priority: an int; with slots, calls of higher priority go first.
-    ///     continue_final_message: go on with the last message, which is the assistant's: as in `ChatFormat.prompt`.
-    ///     template_variables: a dict: what the template finds under names of its own.
-    ///     settings: all other settings of the draw, as for `Sampling`.
-    ///
-    /// Returns:
-    ///     Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream, with
-    ///     `n` a list.
-    ///
-    /// Raises:
-    ///     TemplateError: the template refuses the messages.
-    ///     OptionError: a message has an unknown role or shape, a tool cannot be called, the template shows no tools
-    ///         or writes no calls (see `tools_in`), there is no such tool, a constraint stands beside tools, or a
-    ///         setting is out of range.
-    ///     TypeError: there is no such keyword.
-    ///     RuleError: nothing satisfies a tool's schema.
-    ///     TruncatedError: content that obeys a constraint is cut off; `error.partial` is the Message.
-    ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message, with
-    ///         `n` the list.
-    ///     ContextError: the prompt does not fit.
-    ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
-    ///         Message so far; with `n` the list, which the message that was ended ends.
-    ///     ModelError: a forward pass fails, or the model is closed.
-    ///
-    /// Example:
-    ///     >>> def erase(path: str) -> str:
-    ///     ...     '''Delete a file.'''
-    ///     ...     return f"{path} is gone"
-    ///     >>> model = tokentrie.Model()
-    ///     >>> messages = [{"role": "user", "content": "please delete the file a.txt"}]
-    ///     >>> message = model.chat(messages, [erase], "required", max_tokens=60)
-    ///     >>> (message.tool_calls[0].name, list(message.tool_calls[0].parsed))
-    ///     ('erase', ['path'])
-    ///     >>> model.chat(messages, constraint=tokentrie.Integer(1, 9)).parsed in range(1, 10)
-    ///     True
-    #[pyo3(
-        signature = (messages, tools=None, tool_choice=None, **options),
-        text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
-            tools_in=\"template\", enable_thinking=True, thinking_budget=None, stream=None, n=None, stop=None, \
-            constraint=None, response_format=None, show_schema=True, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
-            seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
-            probabilities=False, logprobs=None, receipt=False, logit_bias=None, cancel=None, timeout=None, priority=0, \
-            continue_final_message=None, template_variables=None, **settings)",
-    )]
-    fn chat<'py>(
-        slf: &Bound<'py, Self>,
-        messages: &Bound<'py, PyAny>,
-        tools: Option<&Bound<'py, PyAny>>,
-        tool_choice: Option<&Bound<'py, PyAny>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let chat = module(slf.py(), "tokentrie.chat")?.getattr("answered")?;
-        called(&chat, &(slf, messages, tools, tool_choice).into_pyobject(slf.py())?, options)
     }
 
     /// One reply of `chat`.
@@ -298,9 +191,8 @@ impl Model {
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
         settings: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Several<Message>> {
+    ) -> Result<Several<Py<PyAny>>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
-        refuse_unknown(py, settings)?;
         check_callable("stream, unless True,", stream.as_ref().map(|stream| stream.bind(py)))?;
         let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
@@ -344,17 +236,15 @@ impl Model {
             if reply.finish == ChatFinish::Cancelled {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }
-            let is_whole = reply.content_is_whole;
             let held = held.as_ref().filter(|_| reply.finish != ChatFinish::Cancelled);
-            let receipt = subject.as_ref().map(|subject| {
-                Receipt::of(subject, loaded.model.vocab(), &reply.trail, receipt.key.as_deref()).to_json()
-            });
-            let mut message = Message { receipt, ..Message::from(reply) };
-            if let Some(held) = held {
-                let error = if is_whole { message.read(py, held)? } else { Some(message.truncated(py, max_tokens)) };
-                refused = refused.or(error);
-            }
-            all.push(message);
+            let receipt = subject
+                .as_ref()
+                .map(|subject| Receipt::of(subject, loaded.model.vocab(), &reply.trail, receipt.key.as_deref()));
+            let read = held.map(|held| value_of(py, &reply, held, max_tokens)).transpose()?;
+            let (parsed, found) = read.unwrap_or_default();
+            let (reason, error) = found.map(|Refused { reason, error }| (reason, error)).unzip();
+            refused = refused.or(error);
+            all.push(reply_result(py, reply, parsed, reason, receipt.as_ref())?.unbind());
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
         Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)
@@ -366,38 +256,5 @@ impl Model {
         let value = crate::chat::messages::dict("response_format", given)?;
         let spec = response_format(&value).map_err(Error::from)?;
         Ok(spec.map(|spec| Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)).transpose()?)
-    }
-
-    /// `chat` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the chat.
-    ///
-    /// Args:
-    ///     messages, tools, tool_choice: as for `chat`.
-    ///     options: the keywords of `chat`. A function for `stream` is called on another thread, or awaited in this
-    ///         event loop where it is `async def`.
-    ///
-    /// Returns:
-    ///     An awaitable of Message. With stream=True a ChatStream for `async for`.
-    ///
-    /// Raises:
-    ///     TokenTrieError: as for `chat`, when it is awaited.
-    ///
-    /// Example:
-    ///     >>> import asyncio
-    ///     >>> model = tokentrie.Model()
-    ///     >>> asyncio.run(model.achat([{"role": "user", "content": "Hello"}], max_tokens=4)).stats.tokens <= 4
-    ///     True
-    #[pyo3(
-        signature = (messages, tools=None, tool_choice=None, **options),
-        text_signature = "($self, messages, tools=None, tool_choice=\"auto\", **options)"
-    )]
-    fn achat<'py>(
-        slf: &Bound<'py, Self>,
-        messages: &Bound<'py, PyAny>,
-        tools: Option<&Bound<'py, PyAny>>,
-        tool_choice: Option<&Bound<'py, PyAny>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let chat = module(slf.py(), "tokentrie.chat")?.getattr("answering")?;
-        chat.call((slf, messages, tools, tool_choice), options)
     }
 }

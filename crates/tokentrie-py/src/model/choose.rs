@@ -5,11 +5,10 @@ use crate::convert::gil::{asked, made_in};
 use crate::convert::ids::tokens;
 use crate::convert::strings;
 use crate::errors::{Class, Result};
-use crate::model::choice::Choice;
+use crate::model::choice::{choice_result, hypothesis_result};
 use crate::model::choices::{ChoiceSet, Choices, OnError};
 use crate::model::loaded::Model;
 use crate::model::watch::check_callable;
-use crate::rows::search::Hypothesis;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
@@ -116,12 +115,12 @@ impl Model {
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
-    ) -> Result<Choice> {
+    ) -> Result<Py<PyAny>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let scored = Scored { top, max_rows, beam };
         let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, &call)?;
-        Ok(Choice::new(choice, &values))
+        Ok(choice_result(prompt.py(), &choice, &values)?.unbind())
     }
 
     /// The `k` most probable values of a set after a prompt, by a beam search: fast in sets of any size.
@@ -175,7 +174,7 @@ impl Model {
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
-    ) -> Result<Vec<Hypothesis>> {
+    ) -> Result<Vec<Py<PyAny>>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         count("k", k)?;
@@ -187,13 +186,10 @@ impl Model {
             let logprob = choice.logprobs[found.index()];
             let leaf = values.trie().leaf(found).filter(|_| logprob > f64::NEG_INFINITY)?;
             let leaf = trie_core::Leaf { index: LeafId::new(values.index_of(found) as u32), ..leaf };
-            Some(Hypothesis {
-                tokens: leaf.tokens.iter().map(|token| token.get()).collect(),
-                leaf: leaf.into(),
-                logprob,
-            })
+            let tokens = leaf.tokens.clone();
+            Some(hypothesis_result(prompt.py(), leaf, &tokens, logprob).map(Bound::unbind))
         };
-        Ok(choice.ranking.iter().filter_map(hypothesis).collect())
+        Ok(choice.ranking.iter().filter_map(hypothesis).collect::<PyResult<_>>()?)
     }
 
     /// `choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.

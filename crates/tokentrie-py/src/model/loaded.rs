@@ -6,13 +6,12 @@ use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::{self, tokens};
-use crate::convert::logprob::TokenLogprob;
+use crate::convert::results::{fields, result};
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
 use crate::exit::module;
-use crate::model::engine::EngineStats;
-use crate::model::generated::Generated;
+use crate::model::generated::generated_result;
 use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
 use crate::model::rivals;
 use crate::model::several::{Several, several, warn_of_same};
@@ -38,45 +37,8 @@ use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 
-/// A GGUF model with one context.
-///
-/// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
-/// Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
-///
-/// Args:
-///     path: the file; the tiny model inside the package if None.
-///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
-///     n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
-///         that it does nothing.
-///     n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
-///         forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
-///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
-///         log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
-///         1e-2.
-///     slots: calls that may run at once. With more than one, calls from any threads, and those awaited together, share
-///         forward passes; each has `n_ctx` tokens of its own, so the cache takes `slots` times the memory.
-///     max_queue: with slots, the most calls that may wait for one; one more raises QueueFullError at once.
-///     batching: "free" puts tokens of all calls into each forward pass, so the last digits of logits differ with what
-///         else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
-///         whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
-///         of a context for each slot.
-///     prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
-///         ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
-///     n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
-///     cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
-///         with `precise`. Fewer bits take less memory, and change probabilities.
-///     flash_attention: whether attention is flash attention; None lets llama.cpp choose.
-///
-/// Raises:
-///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
-///     OptionError: a number is out of range, or options of the cache do not go together.
-///
-/// Example:
-///     >>> model = tokentrie.Model()
-///     >>> tools = ["open_file", "list_files", "search"]
-///     >>> model.generate("Find it: ", tools).leaf.name in tools
-///     True
-#[pyclass(frozen, module = "tokentrie")]
+/// The native part of `tokentrie.Model`: a GGUF model with one context, and the calls that need it.
+#[pyclass(frozen, subclass, name = "NativeModel", module = "tokentrie._native")]
 pub(crate) struct Model {
     /// None once it is closed.
     loaded: Mutex<Option<Loaded>>,
@@ -206,8 +168,9 @@ impl Model {
 
     /// EngineStats | None: what its engine does; None with one slot, where calls wait for each other.
     #[getter]
-    fn engine(&self, py: Python<'_>) -> Result<Option<EngineStats>> {
-        Ok(locked(py, &self.engine)?.as_ref().map(|engine| EngineStats::from(engine.stats())))
+    fn engine<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        let stats = locked(py, &self.engine)?.as_ref().map(|engine| engine.stats());
+        Ok(stats.map(|stats| result("EngineStats", fields(py, &stats)?)).transpose()?)
     }
 
     /// Ends the call that another thread has running, whichever that is, between two forward passes.
@@ -272,78 +235,7 @@ impl Model {
         self.close(py)
     }
 
-    /// Generates after a prompt, inside a constraint.
-    ///
-    /// Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
-    /// healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
-    /// token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
-    /// (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
-    /// the prompt is.
-    ///
-    /// Args:
-    ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, a type
-    ///         such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
-    ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
-    ///         as a whole, together with the literal that follows it.
-    ///     max_tokens: the most tokens to generate, at least 1. None: 64 of free text, and of a value what the context
-    ///         has room for. A Form is always filled to its end.
-    ///     skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
-    ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
-    ///         tokens. Forms always do.
-    ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
-    ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
-    ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
-    ///     probabilities: of a Form, also score every value of every slot; a slot with a rule of too many texts to
-    ///         list has none.
-    ///     logprobs: tell how probable each token was among those that could come, and so many of the most probable
-    ///         beside it: an int from 0 up. None tells nothing. Not with mode="exact".
-    ///     receipt: tell what each token was chosen among, so that `verify_receipt` can check it without the model; the
-    ///         bytes of a key seal it with that. Costs O(vocabulary) a token. Not for forms.
-    ///     logit_bias: a dict of token ids and numbers that are added to their logits before anything else; finite.
-    ///         What may not come does not come by it. `logprobs` and receipts tell of the logits after it. Not with
-    ///         mode="exact" or probabilities.
-    ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
-    ///         ends the generation. It must not use this model, except for `cancel`.
-    ///     sampling: a Sampling in place of mode and all settings.
-    ///     free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the value.
-    ///     stop: a str or a list of str: free text ends before the first of them, and `finish` is "stop_text". Not
-    ///         inside a constraint, which says where its value ends; with after="free" for the text behind the value.
-    ///     on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, and a
-    ///         TruncatedError where a value is cut off; or "none": `value` is None, and `invalid` says why.
-    ///     cancel: a CancelToken that ends this call.
-    ///     timeout: the seconds that it may take, waiting for its turn included.
-    ///     priority: an int; with slots, calls of higher priority go first.
-    ///     n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
-    ///         after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
-    ///         slots runs them side by side. None gives one that is no list.
-    ///     settings: all other settings of the draw, as for `Sampling`.
-    ///
-    /// Returns:
-    ///     Generated, or a list of `n`. Its text goes on where the prompt ends; a Form's has values by name.
-    ///
-    /// Raises:
-    ///     ContextError: the prompt does not fit.
-    ///     InvalidValueError: the class of a JsonSchema refuses the value; `error.partial` is the Generated.
-    ///     TruncatedError: the limit of tokens or the context ended a value of a rule, a type or a list of str;
-    ///         `error.partial` is the Generated.
-    ///     OptionError: a setting is out of range, `stop` stands beside a constraint, a keyword stands beside
-    ///         `sampling`, or the prompt does not end as a healed Trie begins.
-    ///     PayloadError: the payload cannot be used; it says line, column and field.
-    ///     VocabularyError: ids are outside the vocabulary.
-    ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
-    ///         was generated before; with `n` a list, as for the others.
-    ///     ModelError: a forward pass fails, or the model is closed.
-    ///
-    /// Example:
-    ///     >>> model = tokentrie.Model()
-    ///     >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
-    ///     >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
-    ///     (True, True)
-    ///     >>> several = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1, n=3)
-    ///     >>> (len(several), several[0].text == out.text, several[2].stats.seed)
-    ///     (3, True, 3)
+    /// One generation, or several: `Model.generate`.
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=None, skip_ahead=true, *, end_tokens=None,
@@ -351,14 +243,10 @@ impl Model {
             logit_bias=None, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise,
             cancel=None, timeout=None, priority=0, n=None, **settings
         ),
-        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=None, skip_ahead=True, *, \
-            seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, logprobs=None, receipt=False, logit_bias=None, on_step=None, sampling=None, \
-            free_sampling=None, stop=None, on_invalid=\"raise\", cancel=None, timeout=None, priority=0, n=None, \
-            **settings)",
+        text_signature = "($self, prompt, constraint=None, **options)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-    fn generate(
+    fn _generate(
         &self,
         prompt: &Bound<'_, PyAny>,
         constraint: Option<&Bound<'_, PyAny>>,
@@ -381,7 +269,7 @@ impl Model {
         priority: i32,
         n: Option<i64>,
         settings: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Several<Generated>> {
+    ) -> Result<Several<Py<PyAny>>> {
         let py = prompt.py();
         let call = begun(cancel, CallOptions { timeout, priority })?;
         check_callable("on_step", on_step.as_ref().map(|on_step| on_step.bind(py)))?;
@@ -439,182 +327,17 @@ impl Model {
             let is_stopped = generated.finish == Finish::Stopped;
             let receipt = subject.as_ref().map(|subject| {
                 let vocab = loaded.sets.vocab();
-                Receipt::of(subject, vocab, &generated.trail, receipt.key.as_deref()).to_json()
+                Receipt::of(subject, vocab, &generated.trail, receipt.key.as_deref())
             });
-            all.push(Generated::new(generated, meaning, reason, receipt, started.elapsed().as_secs_f64()));
             if is_stopped {
-                stopped = stopped.or(all.last().map(Generated::count));
+                stopped = stopped.or(Some(generated.tokens.len()));
             }
+            let seconds = started.elapsed().as_secs_f64();
+            let made = generated_result(py, generated, meaning, reason, receipt.as_ref(), seconds)?;
+            all.push(made.unbind());
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
         Several::of(all, n.is_some()).unless(py, &call, stopped, refused)
-    }
-
-    /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
-    ///
-    /// Args:
-    ///     prompt, constraint: as for `generate`.
-    ///     options: the keywords of `generate`.
-    ///
-    /// Returns:
-    ///     Stream: an iterator of str, also for `async for`. What it gave is never taken back; all of it together is
-    ///     `result.text`.
-    ///
-    /// Raises:
-    ///     TypeError: `generate` has no such keyword. What else `generate` raises comes from the iterator.
-    ///
-    /// Example:
-    ///     >>> model = tokentrie.Model()
-    ///     >>> with model.stream("The sky is ", ["blue", "red"]) as stream:
-    ///     ...     text = "".join(stream)
-    ///     >>> text == stream.result.text
-    ///     True
-    #[pyo3(signature = (prompt, constraint=None, **options))]
-    fn stream<'py>(
-        slf: &Bound<'py, Self>,
-        prompt: &Bound<'py, PyAny>,
-        constraint: Option<&Bound<'py, PyAny>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        streaming(slf.py(), "Stream")?.call((slf, prompt, constraint), options)
-    }
-
-    /// Generates as `generate` does, and tells of each token what could come in its place.
-    ///
-    /// Args:
-    ///     prompt, constraint: as for `generate`.
-    ///     options: the keywords of `generate` but for logprobs and n, and `top`: how many of the most probable tokens
-    ///         are told, 5 unless given.
-    ///
-    /// Returns:
-    ///     Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict.
-    ///
-    /// Raises:
-    ///     OptionError: logprobs or n is given. All else as `generate`.
-    ///
-    /// Example:
-    ///     >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
-    ///     >>> sum(one.forced for one in explanation.tokens) == explanation.generated.stats.forced_tokens
-    ///     True
-    #[pyo3(signature = (prompt, constraint=None, **options))]
-    fn explain<'py>(
-        slf: &Bound<'py, Self>,
-        prompt: &Bound<'py, PyAny>,
-        constraint: Option<&Bound<'py, PyAny>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let explain = module(slf.py(), "tokentrie.explaining")?.getattr("explain")?;
-        explain.call((slf, prompt, constraint), options)
-    }
-
-    /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
-    ///
-    /// Args:
-    ///     prompt, constraint: as for `generate`.
-    ///     options: the keywords of `generate`.
-    ///
-    /// Returns:
-    ///     An awaitable of Generated.
-    ///
-    /// Raises:
-    ///     TokenTrieError: as for `generate`, when it is awaited.
-    ///
-    /// Example:
-    ///     >>> import asyncio
-    ///     >>> model = tokentrie.Model()
-    ///     >>> asyncio.run(model.agenerate("The sky is ", ["blue", "red"])).finish
-    ///     'span'
-    #[pyo3(signature = (prompt, constraint=None, **options))]
-    fn agenerate<'py>(
-        slf: &Bound<'py, Self>,
-        prompt: &Bound<'py, PyAny>,
-        constraint: Option<&Bound<'py, PyAny>>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        streaming(slf.py(), "in_background")?.call((slf.getattr("generate")?, prompt, constraint), options)
-    }
-
-    /// `choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
-    ///
-    /// Args:
-    ///     prompt, choices: as for `choose`.
-    ///     options: the keywords of `choose`.
-    ///
-    /// Returns:
-    ///     An awaitable of Choice.
-    ///
-    /// Raises:
-    ///     TokenTrieError: as for `choose`, when it is awaited.
-    ///
-    /// Example:
-    ///     >>> import asyncio
-    ///     >>> model = tokentrie.Model()
-    ///     >>> asyncio.run(model.achoose("The sky is ", ["blue", "red"])).name in ("blue", "red")
-    ///     True
-    #[pyo3(signature = (prompt, choices, **options))]
-    fn achoose<'py>(
-        slf: &Bound<'py, Self>,
-        prompt: &Bound<'py, PyAny>,
-        choices: &Bound<'py, PyAny>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        streaming(slf.py(), "in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
-    }
-
-    /// `choose_many` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
-    ///
-    /// Args:
-    ///     prompts, choices: as for `choose_many`.
-    ///     options: the keywords of `choose_many`.
-    ///
-    /// Returns:
-    ///     An awaitable of a list of Choice, one for each prompt; with `on_error="return"` errors among them.
-    ///
-    /// Raises:
-    ///     TokenTrieError: as for `choose_many`, when it is awaited.
-    ///
-    /// Example:
-    ///     >>> import asyncio
-    ///     >>> model = tokentrie.Model()
-    ///     >>> found = asyncio.run(model.achoose_many(["Is it on? ", "Is it off? "], ["yes", "no"]))
-    ///     >>> [choice.name in ("yes", "no") for choice in found]
-    ///     [True, True]
-    #[pyo3(signature = (prompts, choices, **options))]
-    fn achoose_many<'py>(
-        slf: &Bound<'py, Self>,
-        prompts: &Bound<'py, PyAny>,
-        choices: &Bound<'py, PyAny>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        streaming(slf.py(), "choosing_many")?.call((slf, prompts, choices), options)
-    }
-
-    /// `beam` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
-    ///
-    /// Args:
-    ///     prompt, choices, k: as for `beam`.
-    ///     options: the keywords of `beam`.
-    ///
-    /// Returns:
-    ///     An awaitable of a list of Hypothesis.
-    ///
-    /// Raises:
-    ///     TokenTrieError: as for `beam`, when it is awaited.
-    ///
-    /// Example:
-    ///     >>> import asyncio
-    ///     >>> model = tokentrie.Model()
-    ///     >>> len(asyncio.run(model.abeam("The sky is ", ["blue", "red", "green"], 2)))
-    ///     2
-    #[pyo3(signature = (prompt, choices, k=10, **options))]
-    fn abeam<'py>(
-        slf: &Bound<'py, Self>,
-        prompt: &Bound<'py, PyAny>,
-        choices: &Bound<'py, PyAny>,
-        k: i64,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        streaming(slf.py(), "in_background")?.call((slf.getattr("beam")?, prompt, choices, k), options)
     }
 
     /// Generates greedily under a grammar: what `tokentrie bench` compares with.
@@ -624,7 +347,7 @@ impl Model {
         engine: &str,
         grammar: &str,
         max_tokens: i64,
-    ) -> Result<Generated> {
+    ) -> Result<Py<PyAny>> {
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
         let max_tokens = unsigned("max_tokens", max_tokens)? as usize;
         let vocab = loaded.model.vocab();
@@ -646,12 +369,13 @@ impl Model {
         })?;
         let generated = generated?;
         let is_stopped = generated.finish == Finish::Stopped;
-        let generated = Generated::new(generated, Meaning::Value(None), None, None, started.elapsed().as_secs_f64());
+        let (seconds, count) = (started.elapsed().as_secs_f64(), generated.tokens.len());
+        let generated = generated_result(py, generated, Meaning::Value(None), None, None, seconds)?;
         if is_stopped {
-            let error = call::ended(&call, &format!("after {} generated tokens", generated.count()));
+            let error = call::ended(&call, &format!("after {count} generated tokens"));
             return Err(with_partial(py, error, generated));
         }
-        Ok(generated)
+        Ok(generated.unbind())
     }
 
     /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
@@ -752,10 +476,11 @@ impl Model {
         tokens: &Bound<'_, PyAny>,
         top: u32,
         call: &Bound<'_, OpenCall>,
-    ) -> Result<Vec<TokenLogprob>> {
+    ) -> Result<Vec<Py<PyAny>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
         let known = self.using(py, None, &call.get().0, |runtime, watch| runtime.read(&tokens, top, watch))?;
-        Ok(known.into_iter().map(TokenLogprob::from).collect())
+        let known = known.iter().map(|one| Ok(result("TokenLogprob", fields(py, one)?)?.unbind()));
+        Ok(known.collect::<PyResult<_>>()?)
     }
 
     /// Forgets the tokens in the context: for measurements.
@@ -812,11 +537,6 @@ impl Model {
         let done = asked_in(py, &call.clone().with(turn.cancel()), || work(&mut Runtime::Alone(context), &mut watch))?;
         watch.finish(done)
     }
-}
-
-/// What runs calls beside other work, in Python.
-pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    module(py, "tokentrie.streaming")?.getattr(name)
 }
 
 /// Stop texts: a str, or a list of them.

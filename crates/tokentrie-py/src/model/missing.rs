@@ -12,11 +12,8 @@ pub(crate) fn refused(what: &str) -> Error {
     ))
 }
 
-/// A GGUF model: this package was built without llama.cpp, so it can only be refused.
-///
-/// Raises:
-///     ModelError: always; it says how to get a package with llama.cpp.
-#[pyclass(frozen, module = "tokentrie")]
+/// The native part of `tokentrie.Model`: this package was built without llama.cpp, so it can only be refused.
+#[pyclass(frozen, subclass, name = "NativeModel", module = "tokentrie._native")]
 pub(crate) struct Model;
 
 #[pymethods]

@@ -9,7 +9,7 @@ pub(crate) mod choices;
 pub(crate) mod choose;
 #[cfg(feature = "llama")]
 pub(crate) mod decide;
-pub(crate) mod engine;
+#[cfg(feature = "llama")]
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
 pub(crate) mod loaded;

@@ -5,7 +5,7 @@ use crate::convert::gil::Signals;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{attached, called, module};
-use crate::model::generated::Step;
+use crate::model::generated::step_result;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tokentrie::run::Call;
@@ -73,7 +73,7 @@ impl llama_sampler::Watch for Watch {
     fn step(&mut self, step: &llama_sampler::Step) {
         let Some(on_step) = &self.on_step else { return };
         let shown = attached(|py| -> PyResult<()> {
-            let arguments = (Step::from(step),).into_pyobject(py)?;
+            let arguments = (step_result(py, step)?,).into_pyobject(py)?;
             finished(called(on_step.bind(py), &arguments, None)?)
         });
         self.signals.raised = shown.and_then(Result::err);

@@ -5,7 +5,7 @@ use crate::convert::gil::asked_in;
 use crate::convert::ids::tokens;
 use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result};
-use crate::model::choice::Choice;
+use crate::model::choice::choice_result;
 use crate::rows::pace::Pace;
 use crate::rows::scorer::Scorer;
 use crate::rows::search::{ANY_SIZE, constraint_of, least};
@@ -74,7 +74,7 @@ pub(crate) fn choose(
     cancel: Option<&Bound<'_, CancelToken>>,
     timeout: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> Result<Choice> {
+) -> Result<Py<PyAny>> {
     let py = scorer.py();
     let pace = Pace::begun(cancel, timeout, progress, "choosing")?;
     let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
@@ -121,7 +121,7 @@ pub(crate) fn choose(
     .with_rows_at_once(at_once);
     trie_core::run(&mut scoring, &mut host).map_err(|error| refused(error.into()))?;
     let choice = scoring.finish(0).pop().ok_or_else(|| Class::Base.error("a choice without a prompt"))?;
-    Ok(Choice::new(choice, &set))
+    Ok(choice_result(py, &choice, &set)?.unbind())
 }
 
 fn refused(error: ChooseError<PrefixRowsError<Error>>) -> Error {

@@ -8,6 +8,7 @@ use crate::convert::strings;
 use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
+use crate::model::choice::hypothesis_result;
 use crate::rows::pace::Pace;
 use crate::rows::score::Score;
 use crate::rows::scorer::{Answer, Scorer};
@@ -17,7 +18,6 @@ use crate::spec::payloads::Cache;
 use crate::spec::rules_over;
 use crate::spec::{Around, as_object};
 use crate::trie::Trie;
-use crate::trie::leaf::Leaf;
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -26,47 +26,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tokentrie::spec::{Over, Spec};
 use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreMode, TokenId};
-
-/// A value that `beam_search` or `Model.beam` found. Compares by content; can be pickled.
-///
-/// Args:
-///     leaf: the value.
-///     tokens: the tokens that were walked, without those that only end the value.
-///     logprob: its score: the log of its probability, in the sense of `score`.
-///
-/// Example:
-///     >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
-///     >>> best, other = tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 4)).astype("f4"), trie, 2)
-///     >>> best.leaf.name, best.tokens, round(best.logprob, 3)
-///     ('a', [1], -1.386)
-#[pyclass(frozen, get_all, module = "tokentrie")]
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Hypothesis {
-    /// Leaf: the value; of a Sequence the last one.
-    pub(crate) leaf: Leaf,
-    /// list[int]: the tokens that were walked, without those that only end the value.
-    pub(crate) tokens: Vec<u32>,
-    /// float: its score, before any penalty for length.
-    pub(crate) logprob: f64,
-}
-
-crate::convert::pickled::pickled!(Hypothesis { leaf, tokens, logprob });
-
-#[pymethods]
-impl Hypothesis {
-    #[classattr]
-    #[pyo3(name = "__match_args__")]
-    const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("leaf", "tokens", "logprob");
-
-    #[new]
-    fn new(leaf: Leaf, tokens: Vec<u32>, logprob: f64) -> Self {
-        Self { leaf, tokens, logprob }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Hypothesis({}, logprob={:.4})", self.leaf.shown(), self.logprob)
-    }
-}
 
 /// The least vocabulary that the sets of a constraint need.
 pub(super) fn least(constraint: &AnyConstraint, ends: &[TokenId]) -> usize {
@@ -183,7 +142,7 @@ pub(crate) fn beam_search(
     cancel: Option<&Bound<'_, CancelToken>>,
     timeout: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> Result<Vec<Hypothesis>> {
+) -> Result<Vec<Py<PyAny>>> {
     let py = step.py();
     let listed = set_of_rule(constraint, vocab.as_ref())?;
     let constraint = listed.as_ref().unwrap_or(constraint);
@@ -237,11 +196,6 @@ pub(crate) fn beam_search(
     }
     let most = num_return.map_or(usize::MAX, |count| count as usize);
     let found = search.into_hypotheses().into_iter().take(most);
-    Ok(found
-        .map(|found| Hypothesis {
-            leaf: found.leaf.into(),
-            tokens: found.tokens.iter().map(|token| token.get()).collect(),
-            logprob: found.logprob,
-        })
-        .collect())
+    let made = found.map(|found| hypothesis_result(py, found.leaf, &found.tokens, found.logprob).map(Bound::unbind));
+    Ok(made.collect::<PyResult<_>>()?)
 }

@@ -1,7 +1,7 @@
 //! A cache of payloads that lives as long as its owner wants.
 
 use crate::convert::gil::Shared;
-use crate::convert::pickled::pickled;
+use crate::convert::results::{fields, result};
 use crate::convert::words::{After, Mode};
 use crate::errors::{Class, Result};
 use crate::model::options::Options;
@@ -12,7 +12,6 @@ use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::num::NonZeroUsize;
-use trie_core::CacheStats;
 
 /// A cache of tries: the same payload text, or the same content in other words, is built once.
 ///
@@ -33,46 +32,6 @@ use trie_core::CacheStats;
 ///     (1, 2)
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct TrieCache(Shared<trie_core::TrieCache>);
-
-/// What a `TrieCache` did so far. Compares by content.
-///
-/// Example:
-///     >>> tokentrie.TrieCache().cache_info()
-///     CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
-#[pyclass(frozen, get_all, module = "tokentrie")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CacheInfo {
-    /// int: payloads found by their text.
-    hits: u64,
-    /// int: payloads with other text and the same content; the tries are shared.
-    content_hits: u64,
-    /// int: payloads built anew.
-    misses: u64,
-    /// int: payloads that had to leave.
-    evictions: u64,
-    /// int: payloads held.
-    size: usize,
-    /// int: payloads that can be held.
-    capacity: usize,
-}
-
-impl From<CacheStats> for CacheInfo {
-    fn from(stats: CacheStats) -> Self {
-        let CacheStats { hits, content_hits, misses, evictions, len: size, capacity } = stats;
-        Self { hits, content_hits, misses, evictions, size, capacity }
-    }
-}
-
-#[pymethods]
-impl CacheInfo {
-    fn __repr__(&self) -> String {
-        let Self { hits, content_hits, misses, evictions, size, capacity } = self;
-        format!(
-            "CacheInfo(hits={hits}, content_hits={content_hits}, misses={misses}, evictions={evictions}, \
-             size={size}, capacity={capacity})"
-        )
-    }
-}
 
 #[pymethods]
 impl TrieCache {
@@ -144,8 +103,9 @@ impl TrieCache {
     /// Example:
     ///     >>> tokentrie.TrieCache(capacity=8).cache_info().capacity
     ///     8
-    fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
-        Ok(self.0.lock(py)?.stats().into())
+    fn cache_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let stats = self.0.lock(py)?.stats();
+        Ok(result("CacheInfo", fields(py, &stats)?)?)
     }
 
     /// Forgets all payloads; the counts stay.
@@ -165,5 +125,3 @@ impl TrieCache {
     /// More would be a mistake: the cache sets its table aside at once.
     const MOST: usize = 1 << 20;
 }
-
-pickled!(CacheInfo { hits, content_hits, misses, evictions, size, capacity });

@@ -98,7 +98,7 @@ impl ChatFinish {
 }
 
 /// What a reply took.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct ChatStats {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,

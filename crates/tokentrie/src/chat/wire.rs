@@ -66,27 +66,15 @@ impl ChatReply {
             let of_values = shares.values.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
             call["probabilities"] = Value::Object(of_values.collect::<Map<_, _>>());
         }
-        let stats = &self.stats;
         let warnings: Vec<&String> = warnings.iter().chain(&self.message.warnings).collect();
         json!({
             "message": message,
             "finish": self.finish.name(),
             "completed": self.completed,
-            "logprobs": crate::run::logprobs(&self.logprobs),
+            "logprobs": self.logprobs,
             "warnings": warnings,
             "receipt": receipt,
-            "stats": {
-                "prompt_tokens": stats.prompt_tokens,
-                "prompt_tokens_reused": stats.prompt_tokens_reused,
-                "tokens": stats.tokens,
-                "reasoning_tokens": stats.reasoning_tokens,
-                "forced_tokens": stats.forced_tokens,
-                "forward_passes": stats.forward_passes,
-                "forward_passes_saved": stats.forward_passes_saved,
-                "seconds": stats.seconds,
-                "prompt_seconds": stats.prompt_seconds,
-                "tokens_per_second": stats.tokens_per_second,
-            },
+            "stats": self.stats,
         })
         .to_string()
     }

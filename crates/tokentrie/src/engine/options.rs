@@ -1,6 +1,7 @@
 //! How an engine works, and what it tells of that.
 
 use llama_sampler::RuntimeError;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// What goes into a forward pass.
@@ -66,7 +67,7 @@ impl EngineOptions {
 }
 
 /// What an engine does, and has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct EngineStats {
     /// Calls that may run at once.
@@ -88,7 +89,13 @@ pub struct EngineStats {
     /// Forward passes that failed.
     pub failed_passes: u64,
     /// Time that llama.cpp took for them.
+    #[serde(rename = "decode_seconds", serialize_with = "seconds")]
     pub decoding: Duration,
     /// Time that all else in them took: what is decoded next, constraints, choosing tokens.
+    #[serde(rename = "own_seconds", serialize_with = "seconds")]
     pub own: Duration,
+}
+
+fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(duration.as_secs_f64())
 }

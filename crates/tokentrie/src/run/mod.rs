@@ -43,9 +43,8 @@ pub use request::{ChooseRequest, GenerateRequest};
 pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
 #[cfg(feature = "llama")]
-pub(crate) use wire::logprobs;
 #[cfg(feature = "llama")]
-pub use wire::{choice_json, generated_json};
+pub use wire::{GenerationFields, choice_json, generated_json};
 
 #[cfg(feature = "llama")]
 pub(crate) use options::{PRIORITY, TIMEOUT, call_options, from_one, logit_bias, option, sampling, stops};

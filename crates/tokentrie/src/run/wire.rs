@@ -1,70 +1,65 @@
 //! What came of generations and choices as JSON, under the names that Python has for it.
 
 use super::receipt::Receipt;
-use llama_sampler::{Generated, TokenLogprob};
+use llama_sampler::{GenerateStats, Generated, TokenLogprob};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use trie_core::{Choice, Leaf, LeafId, TokenId};
 use trie_text::ValueSet;
+
+/// The fields of a generation that are data everywhere; values, leaves and receipts stand beside them.
+#[derive(Debug, Serialize)]
+pub struct GenerationFields<'g> {
+    text: &'g str,
+    tokens: &'g [TokenId],
+    canonical: bool,
+    completed: bool,
+    completed_fields: Vec<&'g str>,
+    logprobs: &'g [TokenLogprob],
+    finish: &'static str,
+    stats: GenerateStats,
+}
+
+impl<'g> GenerationFields<'g> {
+    /// Those of a generation that took so many seconds in all.
+    #[must_use]
+    pub fn new(generated: &'g Generated, seconds: f64) -> Self {
+        Self {
+            text: &generated.text,
+            tokens: &generated.tokens,
+            canonical: generated.canonical,
+            completed: generated.completed,
+            completed_fields: generated.completed_fields().collect(),
+            logprobs: &generated.logprobs,
+            finish: generated.finish.name(),
+            stats: GenerateStats { seconds, ..generated.stats },
+        }
+    }
+}
 
 /// `{"text": ..., "tokens": [...], "finish": "span", "leaf": {...}, "value": ..., "values": {...}, "stats": {...}}`;
 /// `seconds` for all of it, `warnings` of its constraint, and its receipt, where one was asked for.
 #[must_use]
 pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], receipt: Option<&Receipt>) -> String {
-    let Generated {
-        tokens,
-        text,
-        leaf,
-        leaves,
-        fields,
-        value,
-        partial_token,
-        canonical,
-        completed,
-        logprobs,
-        finish,
-        stats,
-        ..
-    } = generated;
+    let Generated { leaf, leaves, fields, value, partial_token, .. } = generated;
     let values: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
-    let completed_fields: Vec<&str> = generated.completed_fields().collect();
     let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
-    json!({
-        "text": text,
-        "tokens": ids(tokens),
-        "finish": finish.name(),
+    let mut all = json!(GenerationFields::new(generated, seconds));
+    let beside = json!({
         "leaf": leaf.as_ref().map(self::leaf),
         "leaves": leaves.iter().map(self::leaf).collect::<Vec<_>>(),
         "value": value,
         "values": values,
         "probabilities": scored.collect::<Map<_, _>>(),
         "partial_token": partial_token,
-        "canonical": canonical,
-        "completed": completed,
-        "completed_fields": completed_fields,
-        "logprobs": self::logprobs(logprobs),
         "receipt": receipt,
         "warnings": warnings,
-        "stats": {
-            "forward_passes": stats.forward_passes,
-            "tokens_decoded": stats.tokens_decoded,
-            "forced_tokens": stats.forced_tokens,
-            "sampled_tokens": stats.sampled_tokens,
-            "forward_passes_saved": stats.forward_passes_saved,
-            "starved": stats.starved,
-            "thinking_tokens": stats.thinking_tokens,
-            "prompt_tokens": stats.prompt_tokens,
-            "prompt_tokens_reused": stats.prompt_tokens_reused,
-            "healed_bytes": stats.healed_bytes,
-            "seconds": seconds,
-            "prompt_seconds": stats.prompt_seconds,
-            "decode_seconds": stats.decode_seconds,
-            "sample_seconds": stats.sample_seconds,
-            "n_threads": stats.n_threads,
-            "seed": stats.seed,
-        },
-    })
-    .to_string()
+    });
+    if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
+        all.extend(beside);
+    }
+    all.to_string()
 }
 
 /// `{"name": ..., "index": 0, "names": [...], "probabilities": [...], "logprobs": [...], "ranking": [...], ...}`, by
@@ -77,7 +72,6 @@ pub fn choice_json(choice: &Choice, set: &ValueSet, warnings: &[String]) -> Stri
     for leaf in (0..set.trie().len() as u32).map(LeafId::new) {
         names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
     }
-    let stats = &choice.stats;
     json!({
         "name": set.trie().name(best),
         "index": set.index_of(best),
@@ -90,34 +84,13 @@ pub fn choice_json(choice: &Choice, set: &ValueSet, warnings: &[String]) -> Stri
         "mass": choice.mass_low,
         "mass_bounds": [choice.mass_low, choice.mass_high],
         "warnings": warnings,
-        "stats": {
-            "forward_passes": stats.forward_passes,
-            "tokens_decoded": stats.tokens_decoded,
-            "rows": stats.rows,
-            "healed_bytes": stats.healed_bytes,
-            "seconds": stats.seconds,
-            "n_threads": stats.n_threads,
-        },
+        "stats": choice.stats,
     })
     .to_string()
 }
 
 fn leaf(leaf: &Leaf) -> Value {
-    json!({"index": leaf.index.index(), "name": leaf.name, "tokens": ids(&leaf.tokens)})
-}
-
-/// `[{"token": 5, "logprob": -0.1, "top": [[5, -0.1], [7, -2.4]]}, …]`; the logarithm of 0 is `null`.
-pub(crate) fn logprobs(known: &[TokenLogprob]) -> Value {
-    let number = |logprob: f32| Value::from(f64::from(logprob));
-    let of = |one: &TokenLogprob| {
-        let top: Vec<Value> = one.top.iter().map(|&(token, of)| json!([token.get(), number(of)])).collect();
-        json!({"token": one.token.get(), "logprob": number(one.logprob), "top": top})
-    };
-    known.iter().map(of).collect()
-}
-
-fn ids(tokens: &[TokenId]) -> Vec<u32> {
-    tokens.iter().map(|token| token.get()).collect()
+    json!({"index": leaf.index.index(), "name": leaf.name, "tokens": leaf.tokens})
 }
 
 /// What is no number in JSON becomes null.

@@ -23,7 +23,7 @@ pub struct TrieCache {
 }
 
 /// What a cache did so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct CacheStats {
     /// Found by the text.
     pub hits: u64,
@@ -34,6 +34,7 @@ pub struct CacheStats {
     /// Texts that had to leave.
     pub evictions: u64,
     /// Texts held.
+    #[serde(rename = "size")]
     pub len: usize,
     /// Texts that can be held.
     pub capacity: usize,

@@ -108,7 +108,7 @@ impl Choice {
 }
 
 /// What a choice took. Several prompts that were decoded together share it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct ChooseStats {
     /// Forward passes of the host, the prompt's included.

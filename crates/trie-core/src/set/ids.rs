@@ -1,10 +1,11 @@
 //! Numbers with a meaning: token ids, nodes and leaves are never bare integers in a signature.
 
 use bytemuck::{Pod, Zeroable};
+use serde::Serialize;
 use std::fmt;
 
 /// A token of a vocabulary: 0 … 2^31−1, the range that llama.cpp's signed ids and every tokenizer share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Pod, Zeroable)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Pod, Zeroable, Serialize)]
 #[repr(transparent)]
 pub struct TokenId(u32);
 

@@ -277,7 +277,7 @@ pub struct Generated {
 }
 
 /// What a generation took.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct GenerateStats {
     /// Calls of `llama_decode`.
     pub forward_passes: u64,
@@ -309,4 +309,6 @@ pub struct GenerateStats {
     pub n_threads: u32,
     /// Seed of the draw.
     pub seed: u32,
+    /// Seconds in all, of a caller that measures them.
+    pub seconds: f64,
 }

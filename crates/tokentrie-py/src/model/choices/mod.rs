@@ -4,7 +4,7 @@ mod sequence;
 
 use crate::convert::gil::{locked, made_in, turn};
 use crate::errors::{Class, Error, Result};
-use crate::model::choice::Choice;
+use crate::model::choice::choice_result;
 use crate::model::loaded::Model;
 use llama_sampler::{Answers, Question, QuestionScorer, RuntimeError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -90,7 +90,7 @@ struct State {
 /// What came of a group of prompts.
 #[derive(Default)]
 struct Group {
-    answers: Vec<(usize, Result<Choice>)>,
+    answers: Vec<(usize, Result<Py<PyAny>>)>,
     /// Prompts that were read.
     read: usize,
     /// What ends the stream.
@@ -142,6 +142,9 @@ impl Choices {
         }
         let sets: Vec<ValueSet> = questions.iter().map(|question| question.set.clone()).collect();
         let options = self.set.choose.options();
+        let result = |choice: &trie_core::Choice, set: &ValueSet| -> Result<Py<PyAny>> {
+            Ok(choice_result(py, choice, set)?.unbind())
+        };
         let named = |at: usize, error| {
             let number = numbers.get(at).copied().unwrap_or(first + at);
             Error::from(RuntimeError::Prompt { number, error: Box::new(error) })
@@ -151,7 +154,7 @@ impl Choices {
                 .using(py, None, &self.call, |context, watch| context.choose_until_bad(&questions, 0, &options, watch));
             match answers {
                 Ok(Answers { choices, refused, .. }) => {
-                    let made = choices.into_iter().zip(&sets).map(|(choice, set)| Ok(Choice::new(choice, set)));
+                    let made = choices.iter().zip(&sets).map(|(choice, set)| result(choice, set));
                     group.answers.extend(numbers.iter().copied().zip(made));
                     let refused = refused.map(|error| match error {
                         RuntimeError::Prompt { number, error } => named(number, *error),
@@ -167,7 +170,7 @@ impl Choices {
             {
                 Ok(answers) => {
                     for (at, (answer, set)) in answers.into_iter().zip(&sets).enumerate() {
-                        let made = answer.map(|choice| Choice::new(choice, set)).map_err(|error| named(at, error));
+                        let made = answer.map_err(|error| named(at, error)).and_then(|choice| result(&choice, set));
                         group.answers.push((numbers[at], made));
                     }
                     group.answers.sort_unstable_by_key(|&(number, _)| number);
@@ -186,7 +189,7 @@ impl Choices {
         state.failed = group.failed.map(PyErr::from);
         for (number, answer) in group.answers {
             match answer {
-                Ok(choice) => state.made.push_back(Py::new(py, choice)?.into_any()),
+                Ok(choice) => state.made.push_back(choice),
                 Err(_) if self.on_error == OnError::Skip => state.skipped.push(number),
                 Err(error) => state.made.push_back(PyErr::from(error).into_value(py).into_any()),
             }

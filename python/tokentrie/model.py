@@ -1,0 +1,929 @@
+"""Models: calls with typed options over the native handle, and the same calls as streams and for asyncio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from tokentrie._native import NativeModel
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from os import PathLike
+    from typing import TypeAlias
+
+    from typing_extensions import TypeForm, TypeVar, Unpack
+
+    from tokentrie._native import (
+        CancelToken,
+        Rule,
+        Sampling,
+        _Asked,
+        _BeamOptions,
+        _ChooseManyOptions,
+        _ChooseOptions,
+        _Constraint,
+        _Ids,
+        _Listed,
+        _Messages,
+        _Stop,
+        _ToolChoice,
+        _Tools,
+        _Type,
+        _Untyped,
+    )
+    from tokentrie.calibration import Calibration
+    from tokentrie.decisions import Answers
+    from tokentrie.explaining import Explanation
+    from tokentrie.options import (
+        AnyOptions,
+        ChatOptions,
+        CheckedOptions,
+        DecideOptions,
+        GenerateOptions,
+        UncheckedOptions,
+    )
+    from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
+    from tokentrie.streaming import ChatStream, Stream
+
+    V = TypeVar("V")
+    D = TypeVar("D")
+
+    Prompt: TypeAlias = str | _Ids
+    Questions: TypeAlias = Mapping[str, Any]
+
+
+class Model(NativeModel):
+    """A GGUF model with one context.
+
+    One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+    Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
+
+    Args:
+        path: the file; the tiny model inside the package if None.
+        n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
+        n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
+            that it does nothing.
+        n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
+            forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
+        precise: keep keys and values in float32 and switch flash attention off. With float32 weights
+            log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
+            1e-2.
+        slots: calls that may run at once. With more than one, calls from any threads, and those awaited together, share
+            forward passes; each has `n_ctx` tokens of its own, so the cache takes `slots` times the memory.
+        max_queue: with slots, the most calls that may wait for one; one more raises QueueFullError at once.
+        batching: "free" puts tokens of all calls into each forward pass, so the last digits of logits differ with what
+            else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
+            whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
+            of a context for each slot.
+        prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
+            ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
+        n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
+        cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
+            with `precise`. Fewer bits take less memory, and change probabilities.
+        flash_attention: whether attention is flash attention; None lets llama.cpp choose.
+
+    Raises:
+        ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
+        OptionError: a number is out of range, or options of the cache do not go together.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> tools = ["open_file", "list_files", "search"]
+        >>> model.generate("Find it: ", tools).leaf.name in tools
+        True
+    """
+
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Generated[V]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: _Untyped | None = None, *, n: None = None, **options: Unpack[AnyOptions]
+    ) -> Generated: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Generated[str]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Generated[V]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Generated[str]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> list[Generated[V]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: _Untyped | None = None, *, n: int, **options: Unpack[AnyOptions]
+    ) -> list[Generated]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> list[Generated[str]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> list[Generated[V]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> list[Generated[str]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Generated[V | None]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Generated[V | None]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Generated[str | None]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> list[Generated[V | None]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> list[Generated[str | None]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> list[Generated[V | None]]: ...
+    @overload
+    def generate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> list[Generated[str | None]]: ...
+    def generate(
+        self,
+        prompt: Prompt,
+        constraint: Any = None,
+        *,
+        max_tokens: int | None = None,
+        stop: _Stop | None = None,
+        sampling: Sampling | None = None,
+        logprobs: int | None = None,
+        on_step: Callable[[Step], object] | None = None,
+        on_invalid: Literal["raise", "none"] = "raise",
+        n: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Any:
+        """Generates after a prompt, inside a constraint.
+
+        Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
+        healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
+        token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
+        (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
+        the prompt is.
+
+        Args:
+            prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
+            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
+                str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, a type
+                such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
+            max_tokens: the most tokens to generate, at least 1. None: 64 of free text, and of a value what the context
+                has room for. A Form is always filled to its end.
+            stop: a str or a list of str: free text ends before the first of them, and `finish` is "stop_text". Not
+                inside a constraint, which says where its value ends; with after="free" for the text behind the value.
+            sampling: a Sampling in place of mode and all settings.
+            logprobs: tell how probable each token was among those that could come, and so many of the most probable
+                beside it: an int from 0 up. None tells nothing. Not with mode="exact".
+            on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
+                ends the generation. It must not use this model, except for `cancel`.
+            on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, and a
+                TruncatedError where a value is cut off; or "none": `value` is None, and `invalid` says why.
+            n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
+                after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
+                slots runs them side by side. None gives one that is no list.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
+            options: those of GenerateOptions:
+                mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
+                    as a whole, together with the literal that follows it.
+                skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
+                    but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
+                    tokens. Forms always do.
+                seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+                end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
+                after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
+                probabilities: of a Form, also score every value of every slot; a slot with a rule of too many texts to
+                    list has none.
+                receipt: tell what each token was chosen among, so that `verify_receipt` can check it without the model;
+                    the bytes of a key seal it with that. Costs O(vocabulary) a token. Not for forms.
+                logit_bias: a dict of token ids and numbers that are added to their logits before anything else; finite.
+                    What may not come does not come by it. `logprobs` and receipts tell of the logits after it. Not with
+                    mode="exact" or probabilities.
+                free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the
+                    value.
+                priority: an int; with slots, calls of higher priority go first.
+
+        Returns:
+            Generated, or a list of `n`. Its text goes on where the prompt ends; a Form's has values by name.
+
+        Raises:
+            ContextError: the prompt does not fit.
+            InvalidValueError: the class of a JsonSchema refuses the value; `error.partial` is the Generated.
+            TruncatedError: the limit of tokens or the context ended a value of a rule, a type or a list of str;
+                `error.partial` is the Generated.
+            OptionError: a setting is out of range, `stop` stands beside a constraint, a keyword stands beside
+                `sampling`, or the prompt does not end as a healed Trie begins.
+            PayloadError: the payload cannot be used; it says line, column and field.
+            VocabularyError: ids are outside the vocabulary.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
+                was generated before; with `n` a list, as for the others.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
+            >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
+            (True, True)
+            >>> several = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1, n=3)
+            >>> (len(several), several[0].text == out.text, several[2].stats.seed)
+            (3, True, 3)
+        """
+        return self._generate(
+            prompt,
+            constraint,
+            max_tokens=max_tokens,
+            stop=stop,
+            sampling=sampling,
+            logprobs=logprobs,
+            on_step=on_step,
+            on_invalid=on_invalid,
+            n=n,
+            cancel=cancel,
+            timeout=timeout,
+            **options,
+        )
+
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[V]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: _Untyped | None = None, *, n: None = None, **options: Unpack[AnyOptions]
+    ) -> Coroutine[Any, Any, Generated]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[str]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[V]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: None = None, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[str]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[V]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: _Untyped | None = None, *, n: int, **options: Unpack[AnyOptions]
+    ) -> Coroutine[Any, Any, list[Generated]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[str]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[V]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: int, **options: Unpack[CheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[str]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[V | None]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[V | None]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: None = None, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, Generated[str | None]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Rule[V], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[V | None]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: re.Pattern[str], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[str | None]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: TypeForm[V], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[V | None]]]: ...
+    @overload
+    def agenerate(
+        self, prompt: Prompt, constraint: Iterable[str], *, n: int, **options: Unpack[UncheckedOptions]
+    ) -> Coroutine[Any, Any, list[Generated[str | None]]]: ...
+    def agenerate(self, prompt: Prompt, constraint: Any = None, **options: Any) -> Any:
+        """`generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
+
+        Args:
+            prompt, constraint: as for `generate`.
+            options: the keywords of `generate`.
+
+        Returns:
+            An awaitable of Generated.
+
+        Raises:
+            TokenTrieError: as for `generate`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.agenerate("The sky is ", ["blue", "red"])).finish
+            'span'
+        """
+        from tokentrie.streaming import in_background
+
+        return in_background(self.generate, prompt, constraint, **options)
+
+    def stream(
+        self, prompt: Prompt, constraint: _Constraint | None = None, **options: Unpack[GenerateOptions]
+    ) -> Stream:
+        """Generates as `generate` does, on a thread of its own, and gives the text as it grows.
+
+        Args:
+            prompt, constraint: as for `generate`.
+            options: the keywords of `generate`.
+
+        Returns:
+            Stream: an iterator of str, also for `async for`. What it gave is never taken back; all of it together is
+            `result.text`.
+
+        Raises:
+            TypeError: `generate` has no such keyword. What else `generate` raises comes from the iterator.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> with model.stream("The sky is ", ["blue", "red"]) as stream:
+            ...     text = "".join(stream)
+            >>> text == stream.result.text
+            True
+        """
+        from tokentrie.streaming import Stream
+
+        return Stream(self, prompt, constraint, **options)
+
+    def explain(
+        self, prompt: Prompt, constraint: _Constraint | None = None, *, top: int = 5, **options: Unpack[GenerateOptions]
+    ) -> Explanation:
+        """Generates as `generate` does, and tells of each token what could come in its place.
+
+        Args:
+            prompt, constraint: as for `generate`.
+            top: how many of the most probable tokens are told in place of each.
+            options: the keywords of `generate` but for logprobs and n.
+
+        Returns:
+            Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict.
+
+        Raises:
+            OptionError: logprobs or n is given. All else as `generate`.
+
+        Example:
+            >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
+            >>> sum(one.forced for one in explanation.tokens) == explanation.generated.stats.forced_tokens
+            True
+        """
+        from tokentrie.explaining import explain
+
+        return explain(self, prompt, constraint, top=top, **options)
+
+    @overload
+    def achoose(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, choices: _Untyped, **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[Any, Any, Choice]: ...
+    @overload
+    def achoose(
+        self, prompt: Prompt, choices: TypeForm[Any], **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[Any, Any, Choice[str]]: ...
+    @overload
+    def achoose(
+        self, prompt: Prompt, choices: _Listed, **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[Any, Any, Choice[str]]: ...
+    def achoose(self, prompt: Prompt, choices: Any, **options: Any) -> Any:
+        """`choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+
+        Args:
+            prompt, choices: as for `choose`.
+            options: the keywords of `choose`.
+
+        Returns:
+            An awaitable of Choice.
+
+        Raises:
+            TokenTrieError: as for `choose`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.achoose("The sky is ", ["blue", "red"])).name in ("blue", "red")
+            True
+        """
+        from tokentrie.streaming import in_background
+
+        return in_background(self.choose, prompt, choices, **options)
+
+    @overload
+    def achoose_many(  # type: ignore[overload-overlap]
+        self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[Any, Any, list[Choice]]: ...
+    @overload
+    def achoose_many(
+        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[Any, Any, list[Choice[str]]]: ...
+    @overload
+    def achoose_many(
+        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[_ChooseManyOptions]
+    ) -> Coroutine[Any, Any, list[Choice[str]]]: ...
+    def achoose_many(self, prompts: Iterable[Prompt], choices: Any, **options: Any) -> Any:
+        """`choose_many` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+
+        Args:
+            prompts, choices: as for `choose_many`.
+            options: the keywords of `choose_many`.
+
+        Returns:
+            An awaitable of a list of Choice, one for each prompt; with `on_error="return"` errors among them.
+
+        Raises:
+            TokenTrieError: as for `choose_many`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> found = asyncio.run(model.achoose_many(["Is it on? ", "Is it off? "], ["yes", "no"]))
+            >>> [choice.name in ("yes", "no") for choice in found]
+            [True, True]
+        """
+        from tokentrie.streaming import choosing_many
+
+        return choosing_many(self, prompts, choices, **options)
+
+    def abeam(
+        self, prompt: Prompt, choices: _Constraint, k: int = 10, **options: Unpack[_BeamOptions]
+    ) -> Coroutine[Any, Any, list[Hypothesis]]:
+        """`beam` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+
+        Args:
+            prompt, choices, k: as for `beam`.
+            options: the keywords of `beam`.
+
+        Returns:
+            An awaitable of a list of Hypothesis.
+
+        Raises:
+            TokenTrieError: as for `beam`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> len(asyncio.run(model.abeam("The sky is ", ["blue", "red", "green"], 2)))
+            2
+        """
+        from tokentrie.streaming import in_background
+
+        return in_background(self.beam, prompt, choices, k, **options)
+
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        **options: Unpack[ChatOptions],
+    ) -> ChatStream: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[ChatOptions],
+    ) -> Message: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        n: int,
+        **options: Unpack[ChatOptions],
+    ) -> list[Message]: ...
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: _Constraint | None = None,
+        response_format: dict[str, Any] | _Type | None = None,
+        max_tokens: int | None = None,
+        stop: _Stop | None = None,
+        stream: Any = None,
+        n: int | None = None,
+        sampling: Sampling | None = None,
+        enable_thinking: bool = True,
+        on_invalid: Literal["raise", "none"] = "raise",
+        retries: int = 0,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Any:
+        """Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
+
+        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
+        must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it
+        stays text. Of a conversation that goes on only new tokens are decoded.
+
+        Args:
+            messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
+            tools: a list of definitions and Python functions, or Tools.
+            tool_choice: "auto"; "none"; "required"; or the name of the tool to call.
+            constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
+                value. Reasoning stays free. Not where tools may be called.
+            response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
+                {"type": "json_object"} or {"type": "text"}; or a class.
+            max_tokens: the most tokens of the reply. None takes what the context has room for.
+            stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
+                Not beside constraint and response_format.
+            stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
+                each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the
+                chat. It must not use this model, except for `cancel`.
+            n: how many replies, 1 to 1024, as a list, after one prompt that is decoded once: as for `generate`. Not
+                with stream or retries.
+            sampling: a Sampling in place of mode and all settings.
+            enable_thinking: whether the model may think. Without, the template gives a prompt without thoughts where it
+                knows this, and a thought that begins all the same is ended at once.
+            on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
+                content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
+            retries: how often the model is asked again where that happens: it is told what was wrong.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
+            options: those of ChatOptions:
+                parallel_tool_calls: whether there may be several calls.
+                tools_in: where the model is told of tools: "template"; "system", for a template that shows none or
+                    writes no calls: the system message describes them and how one is called; "messages": `messages` do.
+                thinking_budget: the most tokens of reasoning; then its end marker is forced.
+                show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
+                    message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with
+                    a warning. Other constraints are never shown.
+                mode: "greedy" or "sampled".
+                seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+                probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
+                logprobs: tell how probable each token of the content was, and so many of the most probable beside it,
+                    as for `generate`.
+                receipt: tell what each token was chosen among, so that `verify_chat_receipt` can check it without the
+                    model; the bytes of a key seal it, so that nobody else can make it.
+                logit_bias: a dict of token ids and numbers that are added to their logits, as for `generate`.
+                priority: an int; with slots, calls of higher priority go first.
+                continue_final_message: go on with the last message, which is the assistant's: as in
+                    `ChatFormat.prompt`.
+                template_variables: a dict: what the template finds under names of its own.
+
+        Returns:
+            Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream, with
+            `n` a list.
+
+        Raises:
+            TemplateError: the template refuses the messages.
+            OptionError: a message has an unknown role or shape, a tool cannot be called, the template shows no tools
+                or writes no calls (see `tools_in`), there is no such tool, a constraint stands beside tools, or a
+                setting is out of range.
+            TypeError: there is no such keyword.
+            RuleError: nothing satisfies a tool's schema.
+            TruncatedError: content that obeys a constraint is cut off; `error.partial` is the Message.
+            InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message, with
+                `n` the list.
+            ContextError: the prompt does not fit.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
+                Message so far; with `n` the list, which the message that was ended ends.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> def erase(path: str) -> str:
+            ...     '''Delete a file.'''
+            ...     return f"{path} is gone"
+            >>> model = tokentrie.Model()
+            >>> messages = [{"role": "user", "content": "please delete the file a.txt"}]
+            >>> message = model.chat(messages, [erase], "required", max_tokens=60)
+            >>> (message.tool_calls[0].name, list(message.tool_calls[0].parsed))
+            ('erase', ['path'])
+            >>> model.chat(messages, constraint=tokentrie.Integer(1, 9)).parsed in range(1, 10)
+            True
+        """
+        from tokentrie.chat import answered
+        from tokentrie.options import ChatOptions, check_names
+
+        variable = ' A variable of the template is given as template_variables={"NAME": ...}'
+        check_names("chat", options, ChatOptions, variable)
+
+        return answered(
+            self,
+            messages,
+            tools,
+            tool_choice,
+            constraint=constraint,
+            response_format=response_format,
+            max_tokens=max_tokens,
+            stop=stop,
+            stream=stream,
+            n=n,
+            sampling=sampling,
+            enable_thinking=enable_thinking,
+            on_invalid=on_invalid,
+            retries=retries,
+            cancel=cancel,
+            timeout=timeout,
+            **options,
+        )
+
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        **options: Unpack[ChatOptions],
+    ) -> ChatStream: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[ChatOptions],
+    ) -> Coroutine[Any, Any, Message]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        n: int,
+        **options: Unpack[ChatOptions],
+    ) -> Coroutine[Any, Any, list[Message]]: ...
+    def achat(
+        self, messages: _Messages, tools: _Tools | None = None, tool_choice: _ToolChoice = "auto", **options: Any
+    ) -> Any:
+        """`chat` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the chat.
+
+        Args:
+            messages, tools, tool_choice: as for `chat`.
+            options: the keywords of `chat`. A function for `stream` is called on another thread, or awaited in this
+                event loop where it is `async def`.
+
+        Returns:
+            An awaitable of Message. With stream=True a ChatStream for `async for`.
+
+        Raises:
+            TokenTrieError: as for `chat`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.achat([{"role": "user", "content": "Hello"}], max_tokens=4)).stats.tokens <= 4
+            True
+        """
+        from tokentrie.chat import answering
+
+        return answering(self, messages, tools, tool_choice, **options)
+
+    @overload
+    def decide(
+        self, state: _Asked, questions: Questions, **options: Unpack[DecideOptions]
+    ) -> Answers[dict[str, Any]]: ...
+    @overload
+    def decide(self, state: _Asked, questions: type[D], **options: Unpack[DecideOptions]) -> Answers[D]: ...
+    def decide(
+        self,
+        state: _Asked,
+        questions: Any,
+        *,
+        instructions: str | Mapping[str, Any] | Sequence[Any] | None = None,
+        readout: Literal["text", "label"] = "text",
+        list_options: bool = True,
+        permute: int = 1,
+        prior: Literal["none", "content-free", "batch"] = "none",
+        threshold: float | None = None,
+        top: int = 10,
+        system: str | None = None,
+        prompt: str | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        priority: int = 0,
+    ) -> Answers[Any]:
+        """Answers typed questions about a state, each with the exact probability of every option.
+
+        The prompt is the model's own chat template, thinking off: the state, what is asked, the options. Everything in
+        it is plain text, never a control token. The state is decoded once for all questions, and what one of them asks
+        changes the answer to no other. `docs/decisions.md` tells which readout is better when.
+
+        Args:
+            state: a str; a dict or a list, shown as JSON; or a conversation, a list of messages.
+            questions: a dict of questions by name: `bool` asks for yes or no; a list of options, str or bool, or a dict
+                of options with what they mean, a Literal or an Enum for one of them; a Score for a level; a Question
+                says what is asked, else the name does. Or a pydantic model, a dataclass or a TypedDict of such fields.
+            instructions: what all questions are told: a str, or a dict or a list, shown as JSON.
+            readout: "text" reads the probability of each option's own text; "label" that of a short label before it.
+            list_options: whether the prompt lists the options. Where it does not, their order cannot matter.
+            permute: in how many orders options are listed, 1 to 64: the answer is the mean, and `Answer.flips` says how
+                often another option wins. Up to 4 options get all their orders. Levels keep theirs.
+            prior: "none"; "content-free" divides out what the model says of an empty state, "batch" (of `decide_many`)
+                what it says on average: long and rare texts are improbable whatever the state is.
+            threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` tells.
+            top: of a question with more options than can be scored one by one (some 4,000), the best so many are.
+            system: the system message; none if None.
+            prompt: the user's message, a str with `{state}`, `{instructions}`, `{options}` and `{answer}`.
+            calibration: a Calibration of these questions, from `Model.calibrate`, or the path of a saved one: the
+                probabilities are those it makes of them.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
+            priority: an int; with slots, calls of higher priority go first.
+
+        Returns:
+            Answers: an Answer for each question, by name.
+
+        Raises:
+            OptionError: there is no question, or an option is empty, given twice or out of range; a calibration is for
+                another model or other questions.
+            TypeError: something cannot be asked.
+            ContextError: a prompt does not fit; the question is named.
+            TemplateError: the template refuses the conversation.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> answers = model.decide("Customer: I was charged twice.", {
+            ...     "refund": bool,
+            ...     "team": ["billing", "access"],
+            ...     "anger": tokentrie.Score(["calm", "annoyed", "furious"]),
+            ... })
+            >>> answers["team"].value in ("billing", "access"), 0 <= answers["refund"].probability <= 1
+            (True, True)
+            >>> round(sum(answers["anger"].probabilities.values()), 6), 0 <= answers["anger"].value <= 2
+            (1.0, True)
+        """
+        from tokentrie.decisions import decided
+
+        return decided(
+            self,
+            state,
+            questions,
+            instructions=instructions,
+            readout=readout,
+            list_options=list_options,
+            permute=permute,
+            prior=prior,
+            threshold=threshold,
+            top=top,
+            system=system,
+            prompt=prompt,
+            calibration=calibration,
+            cancel=cancel,
+            timeout=timeout,
+            priority=priority,
+        )
+
+    @overload
+    def decide_many(
+        self, states: Iterable[_Asked], questions: Questions, **options: Unpack[DecideOptions]
+    ) -> list[Answers[dict[str, Any]]]: ...
+    @overload
+    def decide_many(
+        self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideOptions]
+    ) -> list[Answers[D]]: ...
+    def decide_many(self, states: Iterable[_Asked], questions: Any, **options: Unpack[DecideOptions]) -> Any:
+        """`decide` for many states. What their prompts begin with alike is decoded once, the rest in common passes.
+
+        Args:
+            states: an iterable of states, such as a list or a column of pandas, polars or pyarrow; 32 are asked about
+                at a time, with prior="batch" all of them.
+            questions, options: as for `decide`.
+
+        Returns:
+            list[Answers]: in the order of the states.
+
+        Raises:
+            TypeError: `states` is one str, a dict, or a whole table.
+            TokenTrieError: as for `decide`; the state is named by its number from 0.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> [answers["on"].kind for answers in model.decide_many(["It is on.", "It is off."], {"on": bool})]
+            ['predicate', 'predicate']
+        """
+        from tokentrie.decisions import decided_many
+
+        return decided_many(self, states, questions, **options)
+
+    @overload
+    def adecide(
+        self, state: _Asked, questions: Questions, **options: Unpack[DecideOptions]
+    ) -> Coroutine[Any, Any, Answers[dict[str, Any]]]: ...
+    @overload
+    def adecide(
+        self, state: _Asked, questions: type[D], **options: Unpack[DecideOptions]
+    ) -> Coroutine[Any, Any, Answers[D]]: ...
+    def adecide(self, state: _Asked, questions: Any, **options: Unpack[DecideOptions]) -> Any:
+        """`decide` for asyncio: the event loop goes on meanwhile, and cancelling the task ends it.
+
+        Args:
+            state, questions, options: as for `decide`.
+
+        Returns:
+            An awaitable of Answers.
+
+        Raises:
+            TokenTrieError: as for `decide`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.adecide("It is on.", {"on": bool}))["on"].kind
+            'predicate'
+        """
+        from tokentrie.decisions import deciding
+
+        return deciding(self, state, questions, **options)
+
+    def calibrate(
+        self,
+        states: Iterable[_Asked],
+        questions: Questions | type[Any],
+        gold: Mapping[str, Iterable[Any]],
+        **options: Unpack[DecideOptions],
+    ) -> Calibration:
+        """Finds what makes the probabilities of some questions honest, on states whose answers are known.
+
+        The logarithms of a question's probabilities are divided by a temperature, and each option gets a bias: those
+        under which the known answers are most probable (the log loss, with a small penalty), or none of both where
+        that is better on examples it has not seen. Ten examples are the least; a few hundred are good.
+
+        Args:
+            states, questions: as for `decide_many`.
+            gold: a dict of the right answers by question: a list or a column, one for each state. A bool for yes or no,
+                also "yes" and "no"; an option or a level as it was given, or the number of a level. Questions without
+                are asked and not calibrated.
+            options: as for `decide_many`.
+
+        Returns:
+            Calibration: for `decide(..., calibration=)` with the same model, questions and options.
+
+        Raises:
+            OptionError: too few examples, an answer that is none, or other lengths.
+            TokenTrieError: as for `decide_many`.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> states = ["The lamp is on.", "The lamp is off."] * 10
+            >>> calibration = model.calibrate(states, {"on": bool}, {"on": [True, False] * 10})
+            >>> calibration.questions["on"].examples
+            20
+        """
+        from tokentrie.decisions import calibrated
+
+        return calibrated(self, states, questions, gold=gold, **options)

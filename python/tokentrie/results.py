@@ -1,0 +1,853 @@
+"""Results of calls, as plain values: frozen, compared by content, picklable, and as dicts for JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokentrie._native import Leaf, Vocab, VocabularyError
+
+__all__ = [
+    "CacheInfo",
+    "ChatEvent",
+    "ChatPrompt",
+    "ChatStats",
+    "Choice",
+    "ChoiceStats",
+    "EngineStats",
+    "Generated",
+    "Hypothesis",
+    "Message",
+    "Stats",
+    "Step",
+    "TokenLogprob",
+    "ToolCall",
+]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", covariant=True, default=Any)
+    N = TypeVar("N", covariant=True, default=str | None)
+else:
+    V, N = TypeVar("V"), TypeVar("N")
+R = TypeVar("R", bound="_Result")
+
+#: Why a generation ended.
+Finish = Literal["form", "span", "end_of_generation", "stop_text", "max_tokens", "context_full", "stopped"]
+#: Why a reply of a chat ended.
+ChatFinish = Literal["stop", "tool_calls", "length", "cancelled"]
+EventKind = Literal["reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"]
+
+
+class _Result:
+    """A result: fields that never change. It is no key of a dict, since most hold lists."""
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dict that `json.dumps` takes.
+
+        Results inside become dicts, arrays lists, NaN stays NaN. Objects that a rule or a class made of a text become
+        what JSON has: a date its ISO text, a Decimal its digits, a model or a dataclass its fields.
+
+        Example:
+            >>> tokentrie.Model().generate("The sky is ", ["blue"]).to_dict()["text"]
+            'blue'
+        """
+        names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return {name: _plain(getattr(self, name)) for name in names}
+
+    @classmethod
+    def _made(cls: type[R], fields: dict[str, Any]) -> R:
+        """An object of these fields: what the native module calls."""
+        made = object.__new__(cls)
+        made.__dict__.update(fields)
+        return made
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, _Result):
+        return value.to_dict()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, Leaf):
+        return {"index": value.index, "name": value.name, "tokens": value.tokens}
+    from tokentrie.tools import result_text
+
+    text = result_text(value)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two fields are the same. Arrays are by their bits, so that NaN is equal to itself."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    return bool(one == other)
+
+
+class _ArrayResult(_Result):
+    """A result with arrays among its fields."""
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+
+@dataclass(frozen=True)
+class TokenLogprob(_Result):
+    """How probable a token was among those that could come, before temperature and truncation; weights of a set count.
+
+    Attributes:
+        token: the token.
+        logprob: the natural logarithm of its probability: 0.0 where no other text could come.
+        top: the most probable tokens with theirs, best first; of equals the lower id first.
+
+    Example:
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], logprobs=2)
+        >>> [one.token for one in out.logprobs] == out.tokens
+        True
+    """
+
+    __hash__ = None
+
+    token: int
+    logprob: float
+    top: list[tuple[int, float]]
+
+    def texts(self, vocab: Vocab) -> list[tuple[str, float]]:
+        """Returns `top` with texts in place of ids.
+
+        Args:
+            vocab: the Vocab that the ids are of, such as `model.vocab`.
+
+        Returns:
+            list[tuple[str, float]], best first. Bytes of a token that are no whole characters are shown as U+FFFD, so
+            two tokens may have one text.
+
+        Raises:
+            VocabularyError: the vocabulary does not have an id.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> known = model.generate("Is it on? ", ["yes", "no"], logprobs=2).logprobs[0]
+            >>> [logprob for text, logprob in known.texts(model.vocab)] == [logprob for token, logprob in known.top]
+            True
+        """
+        texts = []
+        for token, logprob in self.top:
+            if token >= len(vocab):
+                raise VocabularyError(f"token id {token} is outside the vocabulary of {len(vocab)} tokens")
+            texts.append((vocab[token].decode("utf-8", "replace"), logprob))
+        return texts
+
+
+@dataclass(frozen=True)
+class Stats(_Result):
+    """What a generation took.
+
+    Attributes:
+        forward_passes: calls of llama.cpp's decode.
+        tokens_decoded: tokens in them, the prompt included.
+        forced_tokens: tokens that came where exactly one was allowed.
+        sampled_tokens: tokens with a choice.
+        forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
+        starved: how often no legal token had a usable logit.
+        thinking_tokens: tokens thought before a ThinkGate closed, without its markers.
+        prompt_tokens: tokens of the prompt, without those at its end that were taken back because the set begins with
+            them.
+        prompt_tokens_reused: tokens of the prompt that the model's KV cache held already.
+        healed_bytes: bytes at the end of the prompt that were taken back, because the set begins with them.
+        prompt_seconds: seconds for the prompt.
+        decode_seconds: seconds in the forward passes after it.
+        sample_seconds: seconds in choosing tokens.
+        n_threads: threads of the last forward pass.
+        seed: seed of the draw.
+        seconds: seconds in all.
+
+    Example:
+        >>> stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
+        >>> stats.forced_tokens + stats.sampled_tokens >= 1
+        True
+    """
+
+    __hash__ = None
+
+    forward_passes: int
+    tokens_decoded: int
+    forced_tokens: int
+    sampled_tokens: int
+    forward_passes_saved: int
+    starved: int
+    thinking_tokens: int
+    prompt_tokens: int
+    prompt_tokens_reused: int
+    healed_bytes: int
+    prompt_seconds: float
+    decode_seconds: float
+    sample_seconds: float
+    n_threads: int
+    seed: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Generated(_ArrayResult, Generic[V]):
+    """A generation: what `Model.generate` returns.
+
+    Attributes:
+        text: the generated text, so that the prompt and this are the whole text. What the set takes back of the prompt
+            is not in it. Bytes that are no UTF-8 became U+FFFD.
+        tokens: the generated tokens, end tokens of the span included, end of generation excluded. They follow the
+            prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
+        leaf: the value, if the span was completed; of a Sequence the last.
+        leaves: all values in their order: of a Sequence one for each set that was completed.
+        value: the value, if it was completed: the name of a leaf, or what a rule makes of its text (`Rule.parse`): an
+            int, a date, a str. None where it was not, for a form (also after a ThinkGate), and where nothing was
+            constrained.
+        invalid: why there is no value: what the class said that refused its text, or that it was cut off. Only with
+            `on_invalid="none"`, and in the `partial` of an InvalidValueError or a TruncatedError.
+        partial_token: what the last token of the value holds beyond it, as bytes, in a set with `open_end=True`. It
+            begins the free text.
+        values: what a form was filled with, by the names of its slots and texts: str, or what a rule makes of its text;
+            empty for other constraints.
+        probabilities: float64 [values] by slot of a form, the probability of each value of a slot among them; empty
+            unless asked for.
+        canonical: whether these are the tokens that the tokenizer writes for the text of a form; True for other
+            constraints.
+        completed: whether a value was ended by few tokens that the model did not choose, because `max_tokens` or the
+            room of the context ran out; of a form `completed_fields` says which.
+        completed_fields: the names of the slots and texts of a form that were ended so.
+        logprobs: how probable each of `tokens` was; empty unless `logprobs` was given.
+        receipt: what each token was chosen among, chained, for `verify_receipt`: the prompt, the tokens, and at each
+            branch the mass of what could come, the share of the chosen token, that of the best other one, and the
+            digest of the mask. None unless `receipt` was given.
+        finish: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full";
+            "stopped" in the `partial` of a CancelledError.
+        stats: what it took.
+
+    Example:
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"])
+        >>> (out.leaf.name == out.text, out.finish)
+        (True, 'span')
+    """
+
+    __hash__ = None
+
+    text: str
+    tokens: list[int]
+    leaf: Leaf | None
+    leaves: list[Leaf]
+    value: V
+    invalid: str | None
+    partial_token: bytes
+    values: dict[str, Any]
+    probabilities: dict[str, NDArray[np.float64]]
+    canonical: bool
+    completed: bool
+    completed_fields: list[str]
+    logprobs: list[TokenLogprob]
+    receipt: dict[str, Any] | None
+    finish: Finish
+    stats: Stats
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> Generated[V]:
+        fields["stats"] = Stats._made(fields["stats"])
+        fields["logprobs"] = [TokenLogprob._made(known) for known in fields["logprobs"]]
+        return super()._made(fields)
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.Generated: {_quoted(self.text)}, {len(self.tokens)} tokens, {self.finish}>"
+
+    def _repr_html_(self) -> str:
+        from tokentrie import html
+
+        return html.generated(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Step(_ArrayResult):
+    """One step of a generation, as `on_step` of `Model.generate` sees it.
+
+    Attributes:
+        index: its number, from 0.
+        depth: tokens walked in the trie before the step.
+        token: the token that was taken.
+        forced: whether no other could come.
+        text: the text that it completes; "" where a character is only begun. All of them together are
+            `Generated.text`, but for a character that the output does not end.
+        logprob: how probable it was, where `logprobs` was given.
+        allowed: int32 [k], the allowed tokens, ascending; empty where all are. At an open leaf those that go on.
+        probabilities: float32 [k], their probabilities among each other, before temperature and truncation; at an open
+            leaf among all tokens, so that what is missing to 1 is the probability of ending there.
+
+    Example:
+        >>> steps = []
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], on_step=steps.append)
+        >>> [step.token for step in steps] == out.tokens
+        True
+    """
+
+    __hash__ = None
+
+    index: int
+    depth: int
+    token: int
+    forced: bool
+    text: str
+    logprob: TokenLogprob | None
+    allowed: NDArray[np.int32]
+    probabilities: NDArray[np.float32]
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> Step:
+        if (known := fields["logprob"]) is not None:
+            fields["logprob"] = TokenLogprob._made(known)
+        return super()._made(fields)
+
+    def __repr__(self) -> str:
+        return (
+            f"<tokentrie.Step {self.index}: token {self.token}, text {_quoted(self.text)}, forced "
+            f"{str(self.forced).lower()}, {len(self.allowed)} allowed, depth {self.depth}>"
+        )
+
+
+@dataclass(frozen=True)
+class ChoiceStats(_Result):
+    """What a choice took. Several prompts that were decoded together share one.
+
+    Attributes:
+        forward_passes: calls of llama.cpp's decode, the prompt included.
+        tokens_decoded: tokens in them.
+        rows: rows of logits that were read.
+        healed_bytes: bytes at the end of the prompt that were taken back, because the values begin with them.
+        seconds: seconds in all.
+        n_threads: threads of the last forward pass.
+
+    Example:
+        >>> stats = tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats
+        >>> stats.forward_passes
+        2
+    """
+
+    __hash__ = None
+
+    forward_passes: int
+    tokens_decoded: int
+    rows: int
+    healed_bytes: int
+    seconds: float
+    n_threads: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(_ArrayResult, Generic[N]):
+    """A choice: what `Model.choose` returns.
+
+    Values are numbered as they were given, those of a trie or payload by leaf.
+
+    Attributes:
+        name: the name of the most probable value; None where the set has no names.
+        index: the number of the most probable value.
+        mass: the probability that the output is any of the values; its lower bound where not all were scored.
+        mass_bounds: lower and upper bound of `mass`; equal where all values were scored.
+        certain: whether no value can be more probable than the first. Where a budget ended the search, it may be False.
+        logprobs: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a value that
+            was not scored (see `top`). With `tokenization="all"` or `open_end=True` that of all its sequences together,
+            and a lower bound unless all were scored.
+        logprobs_high: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as far as
+            double precision adds up.
+        probabilities: float64 [values], the same among the values: they add up to 1. Where not all were scored, lower
+            bounds.
+        ranking: int64 [k], numbers of the values, the most probable first: all of them, or `top`.
+        stats: what it took.
+
+    Example:
+        >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red", "green"])
+        >>> (choice.ranking.tolist()[0] == choice.index, round(float(choice.probabilities.sum()), 6))
+        (True, 1.0)
+    """
+
+    __hash__ = None
+
+    name: N
+    index: int
+    mass: float
+    mass_bounds: tuple[float, float]
+    certain: bool
+    logprobs: NDArray[np.float64]
+    logprobs_high: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    ranking: NDArray[np.int64]
+    stats: ChoiceStats
+    _names: Callable[[], list[str] | None] | list[str] | None = dataclasses.field(repr=False)
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> Choice[N]:
+        fields["stats"] = ChoiceStats._made(fields["stats"])
+        return super()._made(fields)
+
+    @property
+    def names(self) -> list[str] | None:
+        """list[str] | None: the names of the values, in their order; None where the set has no names."""
+        if callable(self._names):
+            # Of a large set they are made when they are asked for.
+            self.__dict__["_names"] = self._names()
+        return self._names  # type: ignore[return-value]
+
+    @property
+    def probability(self) -> float:
+        """float: the probability of the most probable value among the values."""
+        return float(self.probabilities[self.index]) if len(self.probabilities) else float("nan")
+
+    def items(self) -> list[tuple[str | int, float]]:
+        """Returns values and their probabilities, the most probable first: those that were ranked.
+
+        Returns:
+            list[tuple[str | int, float]]: the name of a value, or its number where the set has no names.
+
+        Example:
+            >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red"])
+            >>> [name for name, probability in choice.items() if probability == choice.probability] == [choice.name]
+            True
+        """
+        names = self.names
+        ranked = ((int(index), float(self.probabilities[index])) for index in self.ranking)
+        return [(index if names is None else names[index], share) for index, share in ranked]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the choice as a dict, for JSON.
+
+        Returns:
+            dict: "name", "index", "probability", "mass", "certain", "probabilities" (a dict by name, or by number where
+                the set has no names, the most probable first) and "stats".
+
+        Example:
+            >>> sorted(tokentrie.Model().choose("The sky is ", ["blue", "red"]).to_dict()["probabilities"])
+            ['blue', 'red']
+        """
+        return {
+            "name": self.name,
+            "index": self.index,
+            "probability": self.probability,
+            "mass": self.mass,
+            "certain": self.certain,
+            "probabilities": dict(self.items()),
+            "stats": self.stats.to_dict(),
+        }
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def __getitem__(self, value: str | int) -> float:
+        """The probability of a value, by its name or number."""
+        if isinstance(value, str):
+            names = self.names or []
+            if value not in names:
+                raise KeyError(f"no value has the name {value!r}")
+            return float(self.probabilities[names.index(value)])
+        number = operator.index(value)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"value {number} of {len(self)}")
+        return float(self.probabilities[number])
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Choice):
+            # Names that were not asked for yet.
+            _, _ = self.names, other.names
+        return super().__eq__(other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _ = self.names
+        return type(self)._made, ({**self.__dict__, "stats": self.stats.__dict__},)
+
+    def _repr_html_(self) -> str:
+        from tokentrie import html
+
+        return html.choice(self)
+
+    def __repr__(self) -> str:
+        name = f"value {self.index}" if self.name is None else _quoted(str(self.name))
+        share, mass = f"{self.probability:.4f}", _exponent(self.mass)
+        return f"<tokentrie.Choice: {name} of {len(self)}, probability {share}, mass {mass}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Hypothesis(_Result):
+    """A value that `beam_search` or `Model.beam` found. Compares by content; can be pickled.
+
+    Attributes:
+        leaf: the value; of a Sequence the last one.
+        tokens: the tokens that were walked, without those that only end the value.
+        logprob: its score, in the sense of `score`: the log of its probability, before any penalty for length.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
+        >>> best, other = tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 4)).astype("f4"), trie, 2)
+        >>> best.leaf.name, best.tokens, round(best.logprob, 3)
+        ('a', [1], -1.386)
+    """
+
+    __hash__ = None
+
+    leaf: Leaf
+    tokens: list[int]
+    logprob: float
+
+    def __repr__(self) -> str:
+        return f"Hypothesis({self.leaf!r}, logprob={self.logprob:.4f})"
+
+
+@dataclass(frozen=True)
+class EngineStats(_Result):
+    """What the engine of a model does, and has done: `Model(path, slots=8).engine`.
+
+    Attributes:
+        slots: calls that may run at once.
+        running: calls that run.
+        queued: calls that wait for a slot.
+        calls: calls that were begun.
+        passes: forward passes.
+        tokens: tokens in them.
+        tokens_reused: tokens that were not decoded, because another call begins with them.
+        cells: tokens in the KV cache, counted once for each call or former call.
+        failed_passes: forward passes that failed.
+        decode_seconds: seconds that llama.cpp took for them.
+        own_seconds: seconds that all else in them took: what is decoded next, constraints, choosing tokens.
+
+    Example:
+        >>> model = tokentrie.Model(slots=2)
+        >>> out = model.generate("Once", max_tokens=1)
+        >>> (model.engine.calls, model.engine.slots, model.engine.queued)
+        (1, 2, 0)
+    """
+
+    __hash__ = None
+
+    slots: int
+    running: int
+    queued: int
+    calls: int
+    passes: int
+    tokens: int
+    tokens_reused: int
+    cells: int
+    failed_passes: int
+    decode_seconds: float
+    own_seconds: float
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """float: tokens a forward pass; 0 before the first."""
+        return self.tokens / self.passes if self.passes else 0.0
+
+
+@dataclass(frozen=True)
+class CacheInfo(_Result):
+    """What a `TrieCache` did so far.
+
+    Attributes:
+        hits: payloads found by their text.
+        content_hits: payloads with other text and the same content; the tries are shared.
+        misses: payloads built anew.
+        evictions: payloads that had to leave.
+        size: payloads held.
+        capacity: payloads that can be held.
+
+    Example:
+        >>> tokentrie.TrieCache().cache_info()
+        CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
+    """
+
+    __hash__ = None
+
+    hits: int
+    content_hits: int
+    misses: int
+    evictions: int
+    size: int
+    capacity: int
+
+
+@dataclass(frozen=True, repr=False)
+class ToolCall(_Result):
+    """A call of a tool, as a model asked for it.
+
+    Attributes:
+        id: its id; "" where the format of the model has none.
+        name: the tool.
+        arguments: its arguments as JSON text; cut off where the reply was cut off inside them.
+        probability: the probability of the name's tokens among what was legal; None where it was not asked for, or
+            where the name began inside a token of free text.
+        probabilities: the same for arguments with an enum or a boolean, by their names, where they were asked for.
+
+    Example:
+        >>> call = tokentrie.ToolCall("", "ring", '{"times": 2}')
+        >>> (call.name, call.parsed["times"])
+        ('ring', 2)
+    """
+
+    __hash__ = None
+    __match_args__ = ("id", "name", "arguments")
+
+    id: str
+    name: str
+    arguments: str
+    probability: float | None = None
+    probabilities: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def parsed(self) -> Any:
+        """Any: the arguments as `json.loads` reads them, mostly a dict; ValueError where they were cut off."""
+        return json.loads(self.arguments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the call as chat APIs write it.
+
+        Example:
+            >>> tokentrie.ToolCall("c1", "ring", "{}").to_dict()
+            {'id': 'c1', 'type': 'function', 'function': {'name': 'ring', 'arguments': '{}'}}
+        """
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+    def __repr__(self) -> str:
+        return f"ToolCall({self.id!r}, {self.name!r}, {self.arguments!r})"
+
+
+@dataclass(frozen=True)
+class ChatStats(_Result):
+    """What a reply of `Model.chat` took.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        prompt_tokens_reused: those of them that the model's KV cache held already, from earlier turns.
+        tokens: tokens of the reply.
+        reasoning_tokens: those of them in the reasoning.
+        forced_tokens: those of them that the constraint left no choice about.
+        forward_passes: calls of llama.cpp's decode.
+        forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
+        seconds: seconds in all.
+        prompt_seconds: seconds for the prompt.
+        tokens_per_second: tokens of the reply a second, without the time for the prompt.
+
+    Example:
+        >>> stats = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], max_tokens=4).stats
+        >>> stats.tokens <= 4
+        True
+    """
+
+    __hash__ = None
+
+    prompt_tokens: int
+    prompt_tokens_reused: int
+    tokens: int
+    reasoning_tokens: int
+    forced_tokens: int
+    forward_passes: int
+    forward_passes_saved: int
+    seconds: float
+    prompt_seconds: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True, repr=False)
+class Message(_Result):
+    """A reply of a model. Goes on into the next request: `messages.append(message)`.
+
+    Attributes:
+        content: what it says.
+        reasoning: what it thought.
+        tool_calls: what it calls, in its order.
+        warnings: what in the text was not as the format has it.
+        finish: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens fitted,
+            "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
+        stats: what it took; None of a text that was parsed.
+        parsed: what the content stands for, where it is held to a constraint and whole: a dict, a number, an object of
+            the class that was given.
+        invalid: why content that is whole was not parsed: what the class said that refused it.
+        completed: whether a call, or content that is held to a constraint, was ended by few tokens that the model did
+            not choose, because no more tokens fitted: `max_tokens`, or the context.
+        logprobs: how probable each token of the content was; empty unless `logprobs` was given.
+        receipt: what each token was chosen among, chained, for `verify_chat_receipt`; None unless `receipt` was given.
+
+    Example:
+        >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.ToolCall("", "ring", "{}")])
+        >>> [call.name for call in message.tool_calls]
+        ['ring']
+        >>> message.to_dict()["role"]
+        'assistant'
+    """
+
+    __hash__ = None
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: list[ToolCall] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    finish: ChatFinish | None = None
+    stats: ChatStats | None = None
+    parsed: Any = None
+    invalid: str | None = None
+    completed: bool = False
+    logprobs: list[TokenLogprob] = dataclasses.field(default_factory=list)
+    receipt: dict[str, Any] | None = None
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> Message:
+        fields["tool_calls"] = [ToolCall._made(call) for call in fields["tool_calls"]]
+        fields["logprobs"] = [TokenLogprob._made(known) for known in fields["logprobs"]]
+        if (stats := fields["stats"]) is not None:
+            fields["stats"] = ChatStats._made(stats)
+        return super()._made(fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the message as chat APIs write it, for a list of messages.
+
+        Returns:
+            dict[str, Any] with "role" and "content", and "reasoning_content" and "tool_calls" where there are any.
+
+        Example:
+            >>> tokentrie.Message("Ding.").to_dict()
+            {'role': 'assistant', 'content': 'Ding.'}
+        """
+        message: dict[str, Any] = {"role": "assistant", "content": self.content}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.tool_calls:
+            message["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        return message
+
+    def _repr_html_(self) -> str:
+        from tokentrie import html
+
+        return html.message(self)
+
+    def __repr__(self) -> str:
+        parts = [_cut(self.content)]
+        if self.reasoning:
+            parts.append(f"reasoning={_cut(self.reasoning)}")
+        if self.tool_calls:
+            parts.append(f"calls {', '.join(call.name for call in self.tool_calls)}")
+        if self.finish:
+            parts.append(self.finish)
+        return f"<tokentrie.Message: {', '.join(parts)}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ChatEvent(_Result):
+    """A part of a reply, as soon as it is certain. All events together are the message; none is ever taken back.
+
+    Attributes:
+        kind: "reasoning", "content", "call_begins", "arguments", "call_ends", "warning" or "message_ends".
+        text: more of the reasoning, of the content, or of a call's arguments as JSON text; the warning.
+        index: which call of the message it is about, from 0.
+        id: the id of a call that begins or ends, where the format has one and it is known.
+        name: the tool of a call that begins.
+
+    Example:
+        >>> def told(event):
+        ...     match event:
+        ...         case tokentrie.ChatEvent("content", text):
+        ...             return f"says {text}"
+        ...         case tokentrie.ChatEvent("call_begins", name=name):
+        ...             return f"calls {name}"
+        >>> format = tokentrie.Model().chat_format
+        >>> [told(event) for event in format.parser().push("Hi there ")]
+        ['says Hi there']
+    """
+
+    __hash__ = None
+    __match_args__ = ("kind", "text")
+
+    kind: EventKind
+    text: str
+    index: int | None
+    id: str
+    name: str
+
+    def __repr__(self) -> str:
+        parts = [_quoted(self.kind)]
+        if self.text:
+            parts.append(_quoted(self.text))
+        if self.index is not None:
+            parts.append(f"index={self.index}")
+        parts += [f"{name}={_quoted(value)}" for name, value in (("id", self.id), ("name", self.name)) if value]
+        return f"ChatEvent({', '.join(parts)})"
+
+
+@dataclass(frozen=True, repr=False)
+class ChatPrompt(_Result):
+    """The prompt of a conversation.
+
+    Attributes:
+        text: all of it.
+        generation_prompt: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`.
+        parts: the text in parts, each with whether the template wrote it. Names of control tokens are those tokens in
+            parts that it wrote, and text elsewhere. `Vocab.tokenize_parts` takes them as they are.
+
+    Example:
+        >>> format = tokentrie.Model().chat_format
+        >>> prompt = format.prompt([{"role": "user", "content": "Hello"}])
+        >>> prompt.generation_prompt
+        '<|im_start|>assistant\\n'
+        >>> prompt.parts[1:3]
+        [('Hello', False), ('<|im_end|>\\n<|im_start|>assistant\\n', True)]
+    """
+
+    __hash__ = None
+
+    text: str
+    generation_prompt: str
+    parts: list[tuple[str, bool]]
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.ChatPrompt: {len(self.text)} characters, then {_quoted(self.generation_prompt)}>"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return repr(text[:most] + "…" * (len(text) > most))
+
+
+def _exponent(number: float) -> str:
+    """A number as 1.234e-5: the exponent without leading zeros."""
+    digits, _, exponent = f"{number:.3e}".partition("e")
+    return f"{digits}e{int(exponent)}" if exponent else digits
+
+
+#: The classes that the native module makes, by their names.
+_MAKERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    made.__name__: made._made
+    for made in (
+        CacheInfo, ChatEvent, ChatPrompt, Choice, EngineStats, Generated, Hypothesis, Message, Step, TokenLogprob,
+    )
+}  # fmt: skip
