@@ -447,53 +447,6 @@ def diff(
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples(
-        "bench --mode strict-trie-ffi --set 8-actions --repeats 1",
-        "bench --set form --repeats 1 --plot bench.svg -o bench.json",
-    )
-)
-def bench(
-    mode: Annotated[
-        Literal["strict-guided", "strict-trie-ffi", "unconstrained", "llguidance", "all"],
-        typer.Option(help="What to measure. The trie and llguidance bring strict-guided, their yardstick, with them."),
-    ] = "all",
-    model: Annotated[Path | None, MODEL] = None,
-    prompt: Annotated[
-        Path | None,
-        typer.Option("--prompts", "--prompt", metavar="FILE", help='One a line, .jsonl with "prompt"; else examples.'),
-    ] = None,
-    descriptor: Annotated[
-        Path | None,
-        typer.Option("--token-tree-descriptor", metavar="D.json", help="A payload: one set a descriptor."),
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="8-actions|30-tools|300-tools|5000-titles|form",
-            help="A set that comes along. May be repeated; without it all of them, or the payload's.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="O.json", help="Write the report there.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="O.svg|O.png", help="Draw tokens a second, by set and mode (needs matplotlib)."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Timed generations a prompt, set and mode.")] = 5,
-    budget: Annotated[float, typer.Option(min=0, max=MOST, help="The most seconds of a mode on a set.")] = 60,
-    threads: Annotated[int | None, typer.Option("--n-threads", "--threads", min=1, max=512, help=THREADS.help)] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Measure the trie beside llama.cpp's grammars and the free model. The report defines each of its figures."""
-    from tokentrie.cli import bench as command
-
-    work = command.Work(mode, prompt, descriptor, sets or [], repeats, budget)
-    command.run(model, work, output, plot, threads, as_json)
-
-
 # Chats have their commands in a file of their own.
 app.add_typer(chat_commands.app)
 app.add_typer(verify.app)

@@ -617,7 +617,7 @@ impl Model {
         streaming(slf.py(), "in_background")?.call((slf.getattr("beam")?, prompt, choices, k), options)
     }
 
-    /// Generates greedily under a grammar: what `tokentrie bench` compares with.
+    /// Generates greedily under a grammar: what `benches/generations` compares with.
     fn _generate_with_grammar(
         &self,
         prompt: &Bound<'_, PyAny>,
