@@ -3,7 +3,7 @@
     python benches/old_and_new.py OLD_VENV/bin/python NEW_VENV/bin/python --rounds 6
 
 Each round is a process of its own for each version, the least time counts: that of a quiet moment. Only calls that both
-versions have take part, so names that were renamed are called by the older one.
+versions have take part.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import subprocess
 import sys
 import timeit
-import warnings
 from collections.abc import Callable, Iterator
 
 Case = Callable[[], object]
@@ -46,12 +45,11 @@ def steps() -> Iterator[tuple[str, Case]]:
     )
     names = [{"name": f"tool_{i}", "tokens": [i, i + 1, 2]} for i in range(30)]
     payload = json.dumps({"descriptors": [{"path": "action", "leaves": names}]})
-    cache_of = getattr(tokentrie, "TrieCache", None) or tokentrie.Session  # its name before 0.1
-    cache = cache_of()
+    cache = tokentrie.TrieCache()
     assert cache.sampler(N_VOCAB, payload).allowed().tolist() == list(range(30))
     yield "30 names from a TrieCache", lambda: cache.sampler(N_VOCAB, payload)
     yield "30 names from the thread's cache", lambda: tokentrie.Sampler(N_VOCAB, payload)
-    yield "30 names, parsed", lambda: cache_of(1).sampler(N_VOCAB, payload)
+    yield "30 names, parsed", lambda: tokentrie.TrieCache(1).sampler(N_VOCAB, payload)
 
     rows = np.random.default_rng(9).normal(size=(64, N_VOCAB)).astype(np.float32)
     batch = tokentrie.Batch(trie, 64, vocab=N_VOCAB)
@@ -109,7 +107,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     args = parser.parse_args()
     if not args.pythons:
-        warnings.simplefilter("ignore")  # of names that were renamed
         json.dump(measured(), sys.stdout)
         return
     if len(args.pythons) != 2:

@@ -146,11 +146,6 @@
 #define TOKENTRIE_FINISH_SPAN 1
 
 /**
- * The former name of TOKENTRIE_FINISH_SPAN.
- */
-#define TOKENTRIE_FINISH_LEAF 1
-
-/**
  * The model ended its output.
  */
 #define TOKENTRIE_FINISH_END_OF_GENERATION 2
@@ -1137,17 +1132,6 @@ tokentrie_status tokentrie_batch_apply(tokentrie_batch batch, float *logits, siz
  * Chooses one token a row; accepts none.
  */
 tokentrie_status tokentrie_batch_select(tokentrie_batch batch,
-                                        const float *logits,
-                                        size_t n_logits,
-                                        size_t stride,
-                                        int32_t *ids,
-                                        size_t capacity,
-                                        size_t *count);
-
-/**
- * The former name of tokentrie_batch_select.
- */
-tokentrie_status tokentrie_batch_sample(tokentrie_batch batch,
                                         const float *logits,
                                         size_t n_logits,
                                         size_t stride,

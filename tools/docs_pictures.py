@@ -215,7 +215,9 @@ LETTER = 0.602
 def tools(ink: Ink) -> Figure:
     """A trie of 30 tools: where the model chooses, and what is forced."""
     import tokentrie
-    from tokentrie.bench import sets
+
+    sys.path.insert(0, str(ROOT))
+    from benches.generations import sets
 
     vocab = tokentrie.Model().vocab
     trie = sets.built_in("30-tools", vocab).constraint

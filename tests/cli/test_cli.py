@@ -494,7 +494,7 @@ class TestInspect:
 
 
 class TestUsage:
-    @pytest.mark.parametrize("command", [[], ["bench"], ["choose"], ["demo"], ["generate"], ["inspect"]])
+    @pytest.mark.parametrize("command", [[], ["choose"], ["demo"], ["generate"], ["inspect"]])
     def test_help(self, run: Terminal, command: list[str]) -> None:
         result = run(*command, "--help")
         assert run(*command, "-h") == result
@@ -559,7 +559,7 @@ class TestInputsThatAreNoFiles:
         run("choose", "--payload", endless, "-p", "x").fails(1, str(endless), self.SAYS)
         run("choose", "--choices-file", endless, "-p", "x").fails(1, str(endless), self.SAYS)
         run("choose", "--choices", "a,b", "--prompt-file", endless).fails(1, str(endless), self.SAYS)
-        run("diff", endless, endless).fails(1, str(endless), "not a regular file")
+        run("inspect", endless, endless).fails(1, str(endless), "not a regular file")
 
     @pytest.mark.model
     def test_texts(self, run: Terminal, endless: Path, tmp_path: Path) -> None:

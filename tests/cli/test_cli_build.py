@@ -1,4 +1,4 @@
-"""`tokentrie build` and `tokentrie diff`: from files of values to .ttrie files, and what differs between them."""
+"""`tokentrie build` makes .ttrie files of files of values, and `tokentrie inspect` compares two."""
 
 from __future__ import annotations
 
@@ -218,20 +218,20 @@ class TestDiff:
         one, two = tmp_path / "one.ttrie", tmp_path / "two.ttrie"
         Trie.from_strings(vocab, VALUES).save(one, vocab)
         Trie.from_strings(vocab, [*VALUES[1:], "new", "newer"]).save(two, vocab)
-        result = run("diff", one, two)
+        result = run("inspect", one, two)
         assert result.code == 1
         assert "- open_file  [" in result.out
         assert "+ new  [" in result.out
         assert "5 leaves in both, 1 only in" in result.out
-        document = json.loads(run("diff", one, two, "--json", "--most", "1").out)
+        document = json.loads(run("inspect", one, two, "--json", "--most", "1").out)
         assert (document["same"], document["both"], document["only_second"]["count"]) == (False, 5, 2)
         assert len(document["only_second"]["leaves"]) == 1
-        assert run("diff", one, one).code == 0
+        assert run("inspect", one, one).code == 0
 
     def test_bad_files(self, run: Terminal, tmp_path: Path) -> None:
         text = lines(tmp_path / "text.ttrie", ["x"])
-        run("diff", text, text).fails(1, "text.ttrie")
-        run("diff", tmp_path / "no.ttrie", text).fails(1, "no.ttrie")
+        run("inspect", text, text).fails(1, "text.ttrie")
+        run("inspect", tmp_path / "no.ttrie", text).fails(1, "no.ttrie")
 
 
 @pytest.mark.model
@@ -282,5 +282,5 @@ def test_files_for_two_vocabularies_are_not_compared(run: Terminal, tmp_path: Pa
     trie = Trie.from_sequences([[1], [2]])
     trie.save(one, vocab)
     trie.save(other, Vocab.from_tokens([b"a", b"b", b"c"]))
-    run("diff", one, other).fails(1, "two vocabularies")
-    assert run("diff", one, one).code == 0
+    run("inspect", one, other).fails(1, "two vocabularies")
+    assert run("inspect", one, one).code == 0

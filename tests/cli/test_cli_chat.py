@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from models import copy_tiny
 from test_cli import Result, Terminal, run
 from tokentrie.cli import main
-from tokentrie.cli.chats import template_example
 from tokentrie.cli.chats.chat_shown import Arguments
+from tokentrie.cli.inspecting import template_example
 
 __all__ = ["run"]
 
@@ -94,11 +94,11 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestTemplate:
     def test_json_is_the_analysis(self, run: Terminal, template: Path) -> None:
         expected = tokentrie.ChatFormat(TEMPLATE).analysis.to_dict()
-        assert run("template", template, "--json").json == expected
-        assert run("template", "-", "--json", stdin=TEMPLATE).json == expected
+        assert run("inspect", template, "--json").json == expected
+        assert run("inspect", "-", "--json", stdin=TEMPLATE).json == expected
 
     def test_shown(self, run: Terminal, template: Path) -> None:
-        result = run("template", template)
+        result = run("inspect", template)
         assert (result.code, result.err) == (0, "")
         lines = {line.split("  ")[0]: line for line in result.out.splitlines()}
         assert '"<think>" … "</think>"' in lines["reasoning"]
@@ -120,7 +120,7 @@ class TestTemplate:
     ) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
-        out = run("template", template).out
+        out = run("inspect", template).out
         assert re.search(r"\x1b\[[0-9;]*m<think>\x1b\[0m\x1b\[[0-9;]*m reasoning begins ", out)
         assert "[reasoning begins]" not in out
 
@@ -155,14 +155,14 @@ class TestTemplate:
                 assert pieces[-1].name == "generation prompt", path.name
 
     def test_tools_stand_in_the_example(self, run: Terminal, template: Path, tools: Path) -> None:
-        out = run("template", template, "--tools", tools).out
+        out = run("inspect", template, "--tools", tools).out
         assert '"name":[name] "erase"' in out
         assert '{"tone": "low"}' in out
         tools.write_text("[]")
-        assert '"weather"' in run("template", template, "--tools", tools).out
+        assert '"weather"' in run("inspect", template, "--tools", tools).out
 
     def test_nothing_of_a_template_moves_the_cursor(self, run: Terminal) -> None:
-        result = run("template", "-", stdin="\x1b[2J" + TEMPLATE.replace("think", "th\x1bink"))
+        result = run("inspect", "-", stdin="\x1b[2J" + TEMPLATE.replace("think", "th\x1bink"))
         assert result.code == 0
         assert "\\x1b[2J" in result.out
         assert "\x1b" not in result.out
@@ -171,25 +171,24 @@ class TestTemplate:
         path = tmp_path / "strict.jinja"
         refusing = "{% if messages[0].role == 'system' or m.role == 'tool' %}{{ raise_exception('no') }}{% endif %}"
         path.write_text("{% for m in messages %}" + refusing + TEMPLATE.removeprefix("{% for m in messages %}"))
-        out = run("template", path).out
+        out = run("inspect", path).out
         assert "which the template refuses" in out
         assert "How warm is it in Oslo?" in out
 
     @pytest.mark.model
     def test_of_the_model(self, run: Terminal, tiny_path: Path) -> None:
         expected = tokentrie.Model().chat_format.analysis.to_dict()
-        assert run("template", "--json").json == expected
-        assert run("template", tiny_path, "--json").json == expected
+        assert run("inspect", tiny_path, "--json").json == expected
 
     @pytest.mark.model
     def test_a_model_without_a_template(self, run: Terminal) -> None:
         path = copy_tiny("cli-no-template", changes={"tokenizer.chat_template": None})
-        result = run("template", path)
+        result = run("inspect", path)
         assert result.code == 0
         assert result.err.count("\n") == 1
         assert "no chat template: ChatML is used" in result.err
         assert "ChatML, the default" in result.out
-        assert run("template", path, "--json").json["tool_calls"]["function"] == "json-object"
+        assert run("inspect", path, "--json").json["tool_calls"]["function"] == "json-object"
 
     @pytest.mark.parametrize(
         ("args", "stdin", "code", "parts"),
@@ -201,7 +200,7 @@ class TestTemplate:
         ],
     )
     def test_errors(self, run: Terminal, args: list[str], stdin: str, code: int, parts: list[str]) -> None:
-        run("template", *args, stdin=stdin).fails(code, *parts)
+        run("inspect", *args, stdin=stdin).fails(code, *parts)
 
     @pytest.mark.parametrize(
         ("text", "part"),
@@ -210,14 +209,14 @@ class TestTemplate:
     def test_tools_that_are_none(self, run: Terminal, template: Path, tmp_path: Path, text: str, part: str) -> None:
         path = tmp_path / "bad.json"
         path.write_text(text)
-        run("template", template, "--tools", path).fails(1, str(path), part)
+        run("inspect", template, "--tools", path).fails(1, str(path), part)
 
 
 class TestParse:
     def test_events_with_the_byte(self, run: Terminal, template: Path, tmp_path: Path) -> None:
         reply = tmp_path / "reply.txt"
         reply.write_text(REPLY)
-        document = run("template", template, "--parse", reply, "--json").json
+        document = run("inspect", template, "--parse", reply, "--json").json
         assert document["bytes"] == len(REPLY)
         expected = tokentrie.ChatFormat(TEMPLATE).parse(REPLY)
         assert document["message"] == expected.to_dict()
@@ -228,10 +227,10 @@ class TestParse:
         begins = next(event for event in events if event["kind"] == "call_begins")
         assert (begins["name"], begins["index"]) == ("ring", 0)
         assert REPLY.index('ring"') < begins["byte"] < REPLY.index("low")
-        assert run("template", template, "--parse", "-", "--json", stdin=REPLY).json == document
+        assert run("inspect", template, "--parse", "-", "--json", stdin=REPLY).json == document
 
     def test_shown(self, run: Terminal, template: Path) -> None:
-        result = run("template", template, "--parse", "-", stdin=REPLY)
+        result = run("inspect", template, "--parse", "-", stdin=REPLY)
         assert (result.code, result.err) == (0, "")
         assert re.search(r'\d+–\d+ +reasoning +"A bell\."', result.out)
         assert re.search(r"\d+ +call_begins 0 +ring", result.out)
@@ -240,15 +239,15 @@ class TestParse:
     def test_bytes_that_are_no_text(self, run: Terminal, template: Path, tmp_path: Path) -> None:
         reply = tmp_path / "reply.bin"
         reply.write_bytes(b"a\xff\x1b[2Jb")
-        result = run("template", template, "--parse", reply)
+        result = run("inspect", template, "--parse", reply)
         assert result.code == 0
         assert "\x1b" not in result.out
 
     def test_tools_say_what_a_call_is(self, run: Terminal, template: Path, tools: Path) -> None:
         unknown = REPLY.replace("ring", "wipe")
-        calls = run("template", template, "--parse", "-", "--json", stdin=unknown).json["message"]["tool_calls"]
+        calls = run("inspect", template, "--parse", "-", "--json", stdin=unknown).json["message"]["tool_calls"]
         assert [call["function"]["name"] for call in calls] == ["wipe"]
-        result = run("template", template, "--tools", tools, "--parse", "-", "--json", stdin=unknown)
+        result = run("inspect", template, "--tools", tools, "--parse", "-", "--json", stdin=unknown)
         assert "tool_calls" not in result.json["message"] or result.json["warnings"]
 
 

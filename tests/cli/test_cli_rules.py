@@ -204,12 +204,10 @@ class TestInspect:
         ("args", "parts"),
         [
             ([], ["FILE, --regex or --grammar"]),
-            (["x", "--regex", "a"], ["only one", "FILE and --regex"]),
             (["--regex", "a", "--grammar", "json"], ["only one", "--regex and --grammar"]),
             (["--regex", "a", "--depth", "2", "--find", "x"], ["--depth", "--find", "it goes with a payload"]),
             (["--grammar", "json", "--path", "x"], ["--path", "it goes with a payload"]),
             (["--grammar", "json", "--max-children", "2"], ["--max-children"]),
-            (["x", "--seed", "2", "--samples", "1"], ["--seed", "--samples", "it goes with --regex or --grammar"]),
             (["--grammar", "json", "--svg", "x.svg"], ["--svg", "grammar"]),
             (["--regex", "a", "--svg", "x.svg", "--json"], ["--svg", "--json"]),
             (["--regex", "a(b"], ["--regex", "position 1: unclosed group"]),
@@ -220,6 +218,51 @@ class TestInspect:
     )
     def test_wrong_usage(self, run: Terminal, args: list[str], parts: list[str]) -> None:
         run("inspect", *args).fails(2, *parts)
+
+    @pytest.mark.parametrize(
+        ("content", "args", "parts"),
+        [
+            ("{}", ["--regex", "a"], ["--regex", "it goes with a rule or a receipt, not with a payload"]),
+            ("{}", ["--seed", "2", "--samples", "1"], ["--seed", "--samples", "it goes with a rule"]),
+            ("{}", ["--key", "k", "--messages", "m"], ["--key", "--messages", "it goes with a receipt"]),
+            ("{}", ["--find", "a"], ["--find", "it goes with a .ttrie file, not with a payload"]),
+            ("{}", ["--parse", "r"], ["--parse", "it goes with a chat template"]),
+            ("{}", ["--most", "3"], ["--most", "it goes with two .ttrie files"]),
+            ("{{ messages }}", ["--depth", "3"], ["--depth", "not with a chat template"]),
+            ("{{ messages }}", ["--choices", "a,b"], ["--choices", "it goes with a receipt"]),
+            ('{"receipt": 1}', ["--svg", "p.svg"], ["--svg", "not with a receipt"]),
+            ('{"receipt": 1}', ["--payload", "-", "--messages", "-"], ["--payload", "only once"]),
+        ],
+    )
+    def test_options_of_other_kinds(
+        self, run: Terminal, tmp_path: Path, content: str, args: list[str], parts: list[str]
+    ) -> None:
+        file = tmp_path / "file"
+        file.write_text(content)
+        run("inspect", file, *args).fails(2, *parts, "(tokentrie inspect --help says more)")
+
+    @pytest.mark.parametrize(
+        ("name", "content", "part"),
+        [
+            ("a.json", '{"descriptors": [', "payload, line 1"),
+            ("a.json", "", "payload, line 1"),
+            ("a.json", "[" * 100_000, "payload, line 1"),
+            ("a", '\ufeff {"receipt": 3}', "no receipt"),
+            ("a", '{"receipt": NaN}', "no receipt"),
+            ("a", "{%- if %}", "a: "),
+            ("a", "\n {{ ", "a: "),
+            ("a.jinja", '{"descriptors": []} {% if', "a.jinja: "),
+            ("a", "\x89PNG", "a"),
+        ],
+    )
+    def test_what_a_file_is_decides_who_reads_it(
+        self, run: Terminal, tmp_path: Path, name: str, content: str, part: str
+    ) -> None:
+        file = tmp_path / name
+        file.write_bytes(content.encode("latin-1" if content.startswith("\x89") else "utf-8"))
+        run("inspect", file).fails(1, part)
+        run("inspect", file, file, file).fails(2, "more than two files")
+        run("inspect", file, file).fails(1, name)
 
     @pytest.mark.model
     def test_bad_files_and_rules(self, run: Terminal, tmp_path: Path) -> None:

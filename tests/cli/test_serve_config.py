@@ -49,7 +49,7 @@ def test_options_of_a_file_are_those_of_the_command_line(ran: list[tuple[Any, ..
     run(
         *("--model", "small=m.gguf", "--model", "tiny", "--slots", "5", "--port", "0", "--precise", "--timeout", "2"),
         *("--no-flash-attention", "--cache-type", "bf16"),
-        *("--n-ctx", "512", "--api-key-file", str(keys), "--prefill-chunk", "32", "--tools-in", "system"),
+        *("--ctx", "512", "--api-key-file", str(keys), "--prefill-chunk", "32", "--tools-in", "system"),
     )
     assert ran[0] == ran[1]
     assert ran[0][3] == ["a-key"]

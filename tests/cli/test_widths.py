@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from test_cli import Terminal, run
 from tokentrie.cli import fitting
-from tokentrie.cli.choosing.loop import GROUP, GROUP_TEXT, next_group
+from tokentrie.cli.choosing.loop import GROUP, GROUP_TEXT, groups
 from tokentrie.cli.choosing.rows import Row
 
 __all__ = ["run"]
@@ -77,9 +77,9 @@ def test_commands_on_narrow_terminals(run: Terminal, columns: int, monkeypatch: 
 
 def test_groups_are_small_where_rows_are_long() -> None:
     rows = iter([Row(number, {"text": "x" * (GROUP_TEXT // 2)}) for number in range(5)])
-    assert [len(group) for group in iter(lambda: next_group(rows), [])] == [2, 2, 1]
+    assert [len(group) for group in groups(rows)] == [2, 2, 1]
     rows = iter([Row(number, {"text": "x"}) for number in range(2 * GROUP + 1)])
-    assert [len(group) for group in iter(lambda: next_group(rows), [])] == [GROUP, GROUP, 1]
+    assert [len(group) for group in groups(rows)] == [GROUP, GROUP, 1]
 
 
 def test_no_row_is_read_ahead() -> None:
@@ -89,7 +89,7 @@ def test_no_row_is_read_ahead() -> None:
         yield Row(1, {"text": "x" * GROUP_TEXT})
         raise ValueError("row 2")
 
-    several = rows()
-    assert [row.line for row in next_group(several)] == [1]
+    several = groups(rows())
+    assert [row.line for row in next(several)] == [1]
     with pytest.raises(ValueError, match="row 2"):
-        next_group(several)
+        next(several)

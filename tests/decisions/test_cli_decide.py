@@ -1,4 +1,4 @@
-"""`tokentrie decide` and `tokentrie calibrate`, run for real."""
+"""`tokentrie decide`, also with --calibrate, run for real."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_a_prior_over_all_rows_is_refused(tmp_path: Path) -> None:
 def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
     rows = [*rows_of(40), {"id": 40, "text": "Lamp 40 is broken.", "lit": ""}]
     source, out = written(tmp_path / "known.csv", rows), tmp_path / "calibration.json"
-    given = ["calibrate", "-q", str(questions), "--input", str(source), "--threads", "1", "-o", str(out)]
+    given = ["decide", "-q", str(questions), "--input", str(source), "--threads", "1", "--calibrate", str(out)]
     shown = run(*given, "--field", "text", "--gold", "on=lit")
     assert shown.returncode == 0, shown.stderr
     for said in ("on: 40 examples", "accuracy", "Brier", "log loss", "ECE", "before", "after", "temperature"):
@@ -295,9 +295,26 @@ def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
 )
 def test_calibrations_that_cannot_be(questions: Path, tmp_path: Path, more: list[str], says: str, code: int) -> None:
     source = written(tmp_path / "known.jsonl", rows_of(12))
-    given = ["calibrate", "-q", str(questions), "--input", str(source), "-o", str(tmp_path / "c.json")]
+    given = ["decide", "-q", str(questions), "--input", str(source), "--calibrate", str(tmp_path / "c.json")]
     done = run(*given, "--field", "text", *more)
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "c.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--state", "s", "--calibrate", "c.json"], "--state"),
+        (["--input", "r.jsonl", "--calibrate", "c.json", "-o", "o.csv", "--restart"], "--output"),
+        (["--input", "r.jsonl", "--calibrate", "c.json", "--calibration", "d.json"], "--calibration"),
+        (["--calibrate", "c.json"], "--calibrate needs rows whose answers are known"),
+        (["--state", "s", "--gold", "on=lit"], "it goes with --calibrate"),
+    ],
+)
+def test_calibrate_goes_with_known_rows_alone(questions: Path, args: list[str], says: str) -> None:
+    done = run("decide", "-q", str(questions), *args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert "(tokentrie decide --help says more)" in done.stderr

@@ -109,8 +109,6 @@ def explained(text: str) -> list[str]:
 @pytest.mark.parametrize("name", CALLED)
 def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_path: Path) -> None:
     text = documentation(CALLED[name])
-    if text.startswith("Deprecated: "):
-        return
     assert "\nExample:\n    >>> " in text, "there is no example"
     for library in LIBRARIES:
         if f"import {library}" in text or f"from {library}" in text:

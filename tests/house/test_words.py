@@ -1,4 +1,4 @@
-"""One name for one thing: the table of docs/design.md against what every host has, and names of former versions."""
+"""One name for one thing: the table of docs/design.md against what every host has."""
 
 from __future__ import annotations
 

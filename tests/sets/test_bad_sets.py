@@ -221,7 +221,7 @@ exit $code
         # Root may do everything, so it becomes nobody, who may not even import: that comes first.
         code = """
 import os, sys
-import tokentrie.cli.inspecting.inspect
+import tokentrie.cli.inspecting.inspect_set
 from tokentrie.cli import main
 source, closed, vocab, out, other = sys.argv[1:]
 assert main(["build", source, "-m", vocab, "-o", other]) == 0

@@ -13,9 +13,9 @@ import typer
 
 import tokentrie
 from tokentrie.cli import completion, console
-from tokentrie.cli.chats import chat_commands
+from tokentrie.cli.chats import chat_command
 from tokentrie.cli.deciding import decide_command
-from tokentrie.cli.inspecting import verify
+from tokentrie.cli.inspecting import inspect_command
 from tokentrie.cli.options import (
     CHAT,
     CHOICE,
@@ -266,7 +266,7 @@ def generate(
     ] = None,
     after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
     receipt: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what each token was chosen among, for tokentrie verify.")
+        Path | None, typer.Option(metavar="FILE", help="Write what each token was chosen among, for tokentrie inspect.")
     ] = None,
     receipt_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Seal the receipt with what this holds.")
@@ -296,86 +296,6 @@ def generate(
     kept = command.Kept(receipt, receipt_key)
     turn = Turn(chat, system, prefix)
     command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
-
-
-@app.command(
-    epilog=examples(
-        "inspect payload.json",
-        "inspect names.ttrie --find ann",
-        "inspect names.ttrie --svg names.svg",
-        'inspect --regex "[0-9]{4}-[0-9]{2}" --svg month.svg',
-        "inspect --grammar json",
-    )
-)
-def inspect(
-    payload: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help="A payload (- is standard input) or a .ttrie file.", show_default=False),
-    ] = None,
-    vocab: Annotated[
-        Path | None,
-        typer.Option(
-            "--vocab",
-            metavar="M",
-            help="GGUF or tokenizer.json: show the text of tokens, drop leaves outside. Of rules: the tiny model's.",
-        ),
-    ] = None,
-    regex: Annotated[str | None, REGEX] = None,
-    grammar: Annotated[str | None, GRAMMAR] = None,
-    samples: Annotated[
-        int | None, typer.Option(min=0, max=1000, help="Texts of a rule to draw at random; without it 5.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Of these texts; without it 0.")] = None,
-    path: Annotated[
-        str | None,
-        typer.Option("--path", metavar="PATH", help="Only this descriptor."),
-    ] = None,
-    depth: Annotated[
-        int | None,
-        typer.Option(min=1, max=200, help="Levels to draw; without it all for up to 200 leaves, else 2."),
-    ] = None,
-    max_children: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST, help="Branches to draw of a node; without it all for up to 200 leaves, else 12."),
-    ] = None,
-    find: Annotated[
-        str | None,
-        typer.Option("--find", metavar="IDS|NAME", help="In a .ttrie file: the leaf with these tokens or this name."),
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: sets as trees or summaries, small automata."),
-    ] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Draw the tries of a payload, count and sample what a .ttrie file holds, or what a rule allows.
-
-    Of a rule: its size, whether its texts are finite, tokens that may come first, and some texts. A small automaton is
-    printed as a table: the bytes that lead from state to state.
-    """
-    from tokentrie.cli.source import exactly_one
-
-    exactly_one({"FILE": payload, "--regex": regex, "--grammar": grammar})
-    of_rules = {"--samples": samples, "--seed": seed}
-    of_files = {"--path": path, "--depth": depth, "--max-children": max_children, "--find": find}
-    astray = [name for name, value in (of_files if payload is None else of_rules).items() if value is not None]
-    if astray:
-        where = "a payload or a .ttrie file" if payload is None else "--regex or --grammar"
-        raise typer.BadParameter(f"it goes with {where}", param_hint=astray)
-    if svg and as_json:
-        raise typer.BadParameter("--svg draws, --json does not: choose one")
-    if payload is None:
-        if svg and grammar is not None:
-            raise typer.BadParameter("it draws sets and automata, and a grammar is neither", param_hint="--svg")
-        from tokentrie.cli.inspecting import inspect_rule
-        from tokentrie.cli.rules import RuleSource
-
-        rules = RuleSource(regex, grammar)
-        inspect_rule.run(rules, vocab, 5 if samples is None else samples, seed or 0, svg, as_json)
-        return
-    from tokentrie.cli.inspecting.inspect import run
-
-    run(payload, vocab, path, depth, max_children, find, svg, as_json)
 
 
 @app.command(
@@ -429,74 +349,9 @@ def build(
     command.run(job, vocab, output, as_json)
 
 
-@app.command(
-    epilog=examples(
-        "diff names.ttrie more.ttrie",
-    )
-)
-def diff(
-    first: Annotated[Path, typer.Argument(metavar="A.ttrie")],
-    second: Annotated[Path, typer.Argument(metavar="B.ttrie")],
-    most: Annotated[int, typer.Option("--most", min=0, max=MOST, help="The most leaves to show of each side.")] = 20,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Show what one .ttrie file has and another has not. The exit code is 1 if they differ, as with diff."""
-    from tokentrie.cli.diff import run
-
-    if not run(first, second, most, as_json):
-        raise typer.Exit(1)
-
-
-@app.command(
-    epilog=examples(
-        "bench --mode strict-trie-ffi --set 8-actions --repeats 1",
-        "bench --set form --repeats 1 --plot bench.svg -o bench.json",
-    )
-)
-def bench(
-    mode: Annotated[
-        Literal["strict-guided", "strict-trie-ffi", "unconstrained", "llguidance", "all"],
-        typer.Option(help="What to measure. The trie and llguidance bring strict-guided, their yardstick, with them."),
-    ] = "all",
-    model: Annotated[Path | None, MODEL] = None,
-    prompt: Annotated[
-        Path | None,
-        typer.Option("--prompts", "--prompt", metavar="FILE", help='One a line, .jsonl with "prompt"; else examples.'),
-    ] = None,
-    descriptor: Annotated[
-        Path | None,
-        typer.Option("--token-tree-descriptor", metavar="D.json", help="A payload: one set a descriptor."),
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="8-actions|30-tools|300-tools|5000-titles|form",
-            help="A set that comes along. May be repeated; without it all of them, or the payload's.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="O.json", help="Write the report there.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="O.svg|O.png", help="Draw tokens a second, by set and mode (needs matplotlib)."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Timed generations a prompt, set and mode.")] = 5,
-    budget: Annotated[float, typer.Option(min=0, max=MOST, help="The most seconds of a mode on a set.")] = 60,
-    threads: Annotated[int | None, typer.Option("--n-threads", "--threads", min=1, max=512, help=THREADS.help)] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Measure the trie beside llama.cpp's grammars and the free model. The report defines each of its figures."""
-    from tokentrie.cli import bench as command
-
-    work = command.Work(mode, prompt, descriptor, sets or [], repeats, budget)
-    command.run(model, work, output, plot, threads, as_json)
-
-
-# Chats have their commands in a file of their own.
-app.add_typer(chat_commands.app)
-app.add_typer(verify.app)
+# Commands with a file of their own.
+app.add_typer(chat_command.app)
+app.add_typer(inspect_command.app)
 app.add_typer(decide_command.app)
 app.add_typer(serve_command.app)
 
@@ -552,9 +407,9 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     """Exit code and message of an error that the user can mend; raises it again if it is not one of those."""
     match error:
         case tokentrie.OptionError():
-            return USAGE, str(error)
+            return USAGE, f"{error} ({_help_of(error, args)} says more)"
         case Exception() if "surrogate" in str(error) and (place := _undecoded(args)):
-            return USAGE, place
+            return USAGE, f"{place} ({_help_of(error, args)} says more)"
         case tokentrie.TokenTrieError() | UnicodeError():
             return getattr(error, "exit_code", RUNTIME), str(error)
         case OSError():
@@ -563,14 +418,16 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     describe = getattr(error, "format_message", None)
     if describe is None:
         raise error
-    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} ({_help_of(args)} says more)"
+    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} ({_help_of(error, args)} says more)"
 
 
-def _help_of(args: Sequence[str]) -> str:
-    """The command that shows the options of what was called."""
+def _help_of(error: Exception, args: Sequence[str]) -> str:
+    """The command that shows the options of what was called: where an error does not know, the first that is named."""
+    if path := getattr(getattr(error, "ctx", None), "command_path", None):
+        return f"{path} --help"
     commands = getattr(typer.main.get_command(app), "commands", {})
-    name = next((arg for arg in args if not arg.startswith("-")), None)
-    return f"tokentrie {name} --help" if name in commands else "tokentrie --help"
+    name = next((arg for arg in args if arg in commands), None)
+    return f"tokentrie {name} --help" if name else "tokentrie --help"
 
 
 def _undecoded(args: Sequence[str]) -> str | None:

@@ -26,9 +26,7 @@ CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as
 CHOICES_FILE = typer.Option(
     "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
 )
-CTX = typer.Option(
-    "--ctx", "--n-ctx", min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows."
-)
+CTX = typer.Option("--ctx", min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
 SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
 CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
 PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")

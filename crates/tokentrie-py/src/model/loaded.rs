@@ -340,7 +340,7 @@ impl Model {
         Several::of(all, n.is_some()).unless(py, &call, stopped, refused)
     }
 
-    /// Generates greedily under a grammar: what `tokentrie bench` compares with.
+    /// Generates greedily under a grammar: what `benches/generations` compares with.
     fn _generate_with_grammar(
         &self,
         prompt: &Bound<'_, PyAny>,

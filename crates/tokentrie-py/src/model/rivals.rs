@@ -1,4 +1,4 @@
-//! Samplers of others that constrain text and not tokens: what `tokentrie bench` compares with.
+//! Samplers of others that constrain text and not tokens: what `benches/generations` compares with.
 
 use crate::errors::{Class, Result};
 use llama_cpp_2::model::LlamaModel;

@@ -49,15 +49,6 @@ export class Sampler extends Resource {
   readonly set: Trie | Constraint;
 
   /**
-   * @deprecated Since constraints of other kinds are walked too: `set`.
-   * @throws ArgumentError if it walks no trie.
-   */
-  get trie(): Trie {
-    if (this.set instanceof Trie) return this.set;
-    throw new ArgumentError("trie: this sampler walks a constraint that is no trie; `set` gives it");
-  }
-
-  /**
    * @param vocab - a vocabulary, or the number of its tokens; then no token is known to end the output.
    * @param set - a trie, a constraint, or a payload as object or JSON text.
    * @throws PayloadError, VocabularyError, ArgumentError: it says what, where, and with which value.

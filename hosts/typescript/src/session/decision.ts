@@ -35,7 +35,7 @@ export interface DecideOptions {
   readonly threshold?: number;
   /** The best so many options of a question with thousands. */
   readonly top?: number;
-  /** The content of a file that `tokentrie calibrate` made: the probabilities are those it makes of them. */
+  /** The content of a file that `tokentrie decide --calibrate` made: the probabilities are those it makes of them. */
   readonly calibration?: Told;
   /** The system message. */
   readonly system?: string;

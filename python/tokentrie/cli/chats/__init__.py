@@ -1,1 +1,1 @@
-"""Chats and their templates: `tokentrie chat`, `tokentrie template`."""
+"""Chats: `tokentrie chat`."""

@@ -66,8 +66,8 @@ def work(
             tally.add(row)
         errors, iterator = output.left_out, iter(())
     try:
-        with _progress(rows) as show:
-            while group := next_group(iterator):
+        with progress(rows) as show:
+            for group in groups(iterator):
                 started = time.perf_counter()
                 results = output.holds(group)
                 if results is not None:
@@ -98,8 +98,8 @@ def work(
     }
 
 
-def next_group(rows: Iterator[Row]) -> list[Row]:
-    """The next rows that are decoded together; none at the end. They depend on the rows alone."""
+def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows that are decoded together. What is together depends on the rows alone."""
     group: list[Row] = []
     length = 0
     for row in rows:
@@ -107,8 +107,10 @@ def next_group(rows: Iterator[Row]) -> list[Row]:
         length += sum(len(str(value)) for value in row.fields.values())
         # No row is read ahead: what is wrong with the next one must not hold this group up.
         if len(group) == GROUP or length >= GROUP_TEXT:
-            break
-    return group
+            yield group
+            group, length = [], 0
+    if group:
+        yield group
 
 
 def _prepared(row: Row, maker: Maker) -> Any | RowError:
@@ -158,7 +160,7 @@ def _check(
 
 
 @contextmanager
-def _progress(rows: Input) -> Iterator[Callable[[int], None]]:
+def progress(rows: Input) -> Iterator[Callable[[int], None]]:
     """Shows how far it is, on standard error and only on a terminal. The share is that of the bytes read."""
     screen = Console(stderr=True, highlight=False, markup=False)
     if not screen.is_terminal:
@@ -166,13 +168,13 @@ def _progress(rows: Input) -> Iterator[Callable[[int], None]]:
         return
     total, started = count(rows.path), time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("0 rows", total=rows.lines.size)
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("0 rows", total=rows.lines.size)
 
         def show(done: int) -> None:
             position, size = rows.lines.position, rows.lines.size
             about = f" of {total:,}" if total is not None else f" of about {done * size // position:,}" if size else ""
             rate = done / (time.perf_counter() - started)
-            progress.update(task, completed=position, description=f"{done:,}{about} rows, {rate:,.0f} rows/s")
+            bar.update(task, completed=position, description=f"{done:,}{about} rows, {rate:,.0f} rows/s")
 
         yield show

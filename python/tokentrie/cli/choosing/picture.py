@@ -9,14 +9,19 @@ from typing import Any
 
 import typer
 
-from tokentrie.bench import plot
+import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing.summary import BANDS, Tally
 from tokentrie.files import replacing
 
+FORMATS = (".svg", ".png")
 # Bars of a picture, characters of a label.
 MOST_BARS, LONGEST = 30, 40
 COLOURS = ("#1b6ca8", "#5b9bc7", "#a9cbe3", "#d9534f")
+
+
+class PlotError(tokentrie.TokenTrieError):
+    """Error raised where no picture can be drawn."""
 
 
 def check(path: Path) -> None:
@@ -26,13 +31,17 @@ def check(path: Path) -> None:
         BadParameter: no such format or folder.
         PlotError: matplotlib is missing.
     """
-    if path.suffix.lower() not in plot.FORMATS:
-        raise typer.BadParameter(f"{path} must end in {' or '.join(plot.FORMATS)}", param_hint="--plot")
+    if path.suffix.lower() not in FORMATS:
+        raise typer.BadParameter(f"{path} must end in {' or '.join(FORMATS)}", param_hint="--plot")
     if not path.parent.is_dir():
         raise typer.BadParameter(f"no such folder: {path.parent}", param_hint="--plot")
     if path.is_dir():
         raise typer.BadParameter(f"{path} is a folder", param_hint="--plot")
-    plot.check(path)
+    try:
+        import_module("matplotlib.figure")
+    except ImportError as error:
+        problem = f"--plot {path} needs matplotlib: pip install 'tokentrie[plot]', or pip install matplotlib"
+        raise PlotError(problem) from error
 
 
 def of_choice(path: Path, shares: Mapping[str, float], title: str) -> None:

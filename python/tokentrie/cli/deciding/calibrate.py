@@ -1,4 +1,4 @@
-"""`tokentrie calibrate`: what makes probabilities honest, found on rows whose answers are known."""
+"""`tokentrie decide --calibrate`: what makes probabilities honest, found on rows whose answers are known."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.text import Text
 import tokentrie
 from tokentrie.calibration import Fitted
 from tokentrie.cli import console, fitting
-from tokentrie.cli.choosing.loop import next_group
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError, count
+from tokentrie.cli.choosing.loop import groups, progress
+from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.dataset import Decider
 from tokentrie.cli.deciding.decide import read_request
 from tokentrie.cli.loading import open_model
@@ -35,7 +35,7 @@ def run(
     if questions == "-" == str(rows):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     if not output.parent.is_dir() or output.is_dir():
-        raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--output")
+        raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--calibrate")
     request = read_request(questions)
     if "calibration" in request:
         raise typer.BadParameter(f"{questions}: it has a calibration already", param_hint="--questions")
@@ -47,16 +47,16 @@ def run(
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
         decider = Decider(opened.model, request, prompts, fields.values())
         decider.check()
-        with console.progress("asking") as show:
-            remaining, done, total = iter(lines), 0, count(rows)
-            while group := next_group(remaining):
+        with progress(lines) as show:
+            done = 0
+            for group in groups(lines):
                 for row, answers in _asked(decider, group, lines):
                     for name, field in fields.items():
                         if (right := _right(row, field, lines)) is not None:
                             shares = answers[name]["probabilities"]
                             examples[name].append({"probabilities": shares, "gold": right})
                 done += len(group)
-                show(done, total)
+                show(done)
     text = json.dumps({"state": "", **request}, ensure_ascii=False)
     found = tokentrie.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
     found.save(output)

@@ -165,7 +165,7 @@ def run(
     if request.get("prior") == "batch":
         problem = (
             f'{questions}: "prior": "batch" needs the answers to all rows before the first is written: use '
-            '"content-free", or --calibration with a file that `tokentrie calibrate` made'
+            '"content-free", or --calibration with a file that --calibrate wrote'
         )
         raise typer.BadParameter(problem, param_hint="--questions")
     prompts = None if job.field is None and job.template is None else Prompts(job.field, job.template)

@@ -28,6 +28,7 @@ TEMPLATE = typer.Option(metavar="TEXT", help=r"The state of a row, with fields s
         "decide --questions questions.json --state-file letter.txt --json",
         "decide -q questions.json --input letters.jsonl --field text -o answers.csv",
         """decide -q '{"questions": {"on": {"type": "predicate"}}}' --state 'The lamp is on.'""",
+        "decide -q questions.json --input known.csv --field text --gold on=lit --calibrate on.json",
     )
 )
 def decide(
@@ -42,7 +43,19 @@ def decide(
     ] = False,
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="C.json", help="What `tokentrie calibrate` made: probabilities are corrected by it."),
+        typer.Option(metavar="C.json", help="What --calibrate wrote: probabilities are corrected by it."),
+    ] = None,
+    calibrate: Annotated[
+        Path | None,
+        typer.Option(metavar="C.json", help="Write a calibration there, made of rows whose answers are known."),
+    ] = None,
+    gold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUESTION=FIELD",
+            help="For --calibrate: the field with the right answer; without any, each question's own name. May be "
+            "repeated.",
+        ),
     ] = None,
     rows: Annotated[Path | None, ROWS] = None,
     output: Annotated[
@@ -68,61 +81,53 @@ def decide(
     The file of questions is JSON, such as {"questions": {"on": {"type": "predicate"}, "colour": {"type": "choice",
     "options": ["red", "blue"]}, "size": {"type": "score", "levels": ["small", "large"]}}}, with the options of
     Model.decide beside them: "permute", "prior", "threshold", "readout", ....
+
+    --calibrate finds what makes the probabilities honest: a temperature and a bias for each option, fitted on the rows
+    of --input, measured on rows that the fit has not seen, and written with fingerprints of the model and the
+    questions. A row whose right answer is empty is left out. A few hundred rows are good, ten the least.
     """
     from tokentrie.cli.choosing.choose import check_usage
     from tokentrie.cli.deciding import dataset, decide
     from tokentrie.cli.source import Hardware
 
-    check_usage(
-        {"--state": state, "--state-file": state_file, "--input": rows},
-        {"--output": output, "--field": field, "--template": template}
-        | {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None},
-    )
+    if calibrate is None:
+        about = {"--state": state, "--state-file": state_file, "--input": rows}
+        of_rows = {"--output": output, "--field": field, "--template": template}
+        of_rows |= {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None}
+        check_usage(about, of_rows)
+        if gold:
+            raise typer.BadParameter("it goes with --calibrate", param_hint="--gold")
+    else:
+        answers = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
+        answers |= {"--output": output, "--on-error": None if on_error == "raise" else on_error}
+        answers |= {"--restart": restart or None, "--calibration": calibration}
+        if astray := [name for name, value in answers.items() if value is not None]:
+            raise typer.BadParameter("--calibrate asks about rows and writes no answers", param_hint=astray)
+        if rows is None:
+            raise typer.BadParameter("--calibrate needs rows whose answers are known", param_hint="--input")
     hardware = Hardware(ctx, threads, gpu_layers)
-    if rows is None:
+    if calibrate is not None:
+        from tokentrie.cli.choosing.rows import Prompts
+        from tokentrie.cli.deciding import calibrate as command
+
+        assert rows is not None
+        prompts = None if field is None and template is None else Prompts(field, template)
+        command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
+    elif rows is None:
         decide.run(model, questions, state, state_file, json_state, calibration, hardware, as_json)
-        return
-    if json_state:
-        raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
-    job = dataset.Job(rows, output, field, template, on_error, restart)
-    dataset.run(model, questions, calibration, job, hardware, as_json)
+    else:
+        if json_state:
+            raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
+        job = dataset.Job(rows, output, field, template, on_error, restart)
+        dataset.run(model, questions, calibration, job, hardware, as_json)
 
 
-@app.command(epilog=examples("calibrate -q questions.json --input known.csv --field text --gold on=lit -o lamp.json"))
-def calibrate(
-    questions: Annotated[str, QUESTIONS],
-    rows: Annotated[Path, ROWS],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="C.json", help="Where the calibration goes.")],
-    model: Annotated[Path | None, MODEL] = None,
-    field: Annotated[str | None, FIELD] = None,
-    template: Annotated[str | None, TEMPLATE] = None,
-    gold: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="QUESTION=FIELD",
-            help="The field with the right answer; without any, each question's own name. May be repeated.",
-        ),
-    ] = None,
-    ctx: Annotated[int | None, CTX] = None,
-    threads: Annotated[int | None, THREADS] = None,
-    gpu_layers: Annotated[int, GPU_LAYERS] = 0,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Find what makes the probabilities of questions honest, on rows whose answers are known.
-
-    A temperature and a bias for each option are fitted, measured on rows that the fit has not seen, and written to a
-    small file for `decide --calibration`, with fingerprints of the model and the questions. A row whose right answer is
-    empty is left out. A few hundred rows are good, ten the least.
-    """
-    from tokentrie.cli.choosing.rows import Prompts
-    from tokentrie.cli.deciding import calibrate as command
-    from tokentrie.cli.source import Hardware
-
+def _fields(gold: list[str]) -> dict[str, str]:
+    """The fields with the right answers, by question."""
     fields = {}
-    for one in gold or []:
+    for one in gold:
         name, equals, of = one.partition("=")
         if not (name and equals and of) or name in fields:
             raise typer.BadParameter(f"{one!r}: write QUESTION=FIELD, once for a question", param_hint="--gold")
         fields[name] = of
-    prompts = None if field is None and template is None else Prompts(field, template)
-    command.run(model, questions, rows, prompts, fields, output, Hardware(ctx, threads, gpu_layers), as_json)
+    return fields

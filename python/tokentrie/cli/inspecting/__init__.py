@@ -1,1 +1,1 @@
-"""What a set or a rule holds: `tokentrie inspect`."""
+"""What a set, a rule, a chat template or a receipt holds: `tokentrie inspect`."""

@@ -68,7 +68,7 @@ def _words(path: Path, known: Mapping[str, Any]) -> list[str]:
         raise _wrong(f"{path}: invalid TOML: {error}") from None
     options, words = {name: kind for name, kind in known.items() if f"--{name}" != OPTION}, []
     for name, value in given.items():
-        if (kind := options.get("ctx" if name == "n-ctx" else name)) is None:
+        if (kind := options.get(name)) is None:
             near = difflib.get_close_matches(name, options, 1)
             may = f": is {near[0]} meant?" if near else f"; it may be {', '.join(sorted(options))}"
             raise _wrong(f"{path}: unknown option {name!r}{may}")

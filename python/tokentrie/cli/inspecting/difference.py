@@ -1,4 +1,4 @@
-"""`tokentrie diff`: what one .ttrie file has and another has not."""
+"""`tokentrie inspect` of two .ttrie files: what one has and another has not."""
 
 from __future__ import annotations
 

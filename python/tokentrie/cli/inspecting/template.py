@@ -1,4 +1,4 @@
-"""`tokentrie template`: what was found out about a chat template, an example of it, and what a reply means in it."""
+"""`tokentrie inspect` of a chat template: what was found out about it, an example, and what a reply means in it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rich.text import Text
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.chats import chat_tools, template_example
-from tokentrie.cli.chats.template_example import Piece
+from tokentrie.cli.chats import chat_tools
+from tokentrie.cli.inspecting import template_example
+from tokentrie.cli.inspecting.template_example import Piece
 from tokentrie.cli.lines import as_text
-from tokentrie.cli.loading import packaged_model
 from tokentrie.files import only_files
 
-GGUF = b"GGUF"
 # Ways to write a call that are shown.
 MOST_WAYS = 6
 STYLES = {"generation prompt": "black on green", "user's turn": "black on cyan", "assistant's turn": "black on green"}
@@ -38,11 +37,11 @@ class Known:
     id: str
 
 
-def run(file: Path | None, tools_file: Path | None, reply: Path | None, as_json: bool) -> None:
-    """Reads, analyses and prints."""
+def run(file: Path, text: bytes | None, tools_file: Path | None, reply: Path | None, as_json: bool) -> None:
+    """Analyses and prints; without the text of a template the file is a model."""
     tools = chat_tools.definitions(tools_file) if tools_file else None
     output = _content(reply) if reply else None
-    form, name = _format(file)
+    form, name = _format(file, text)
     if output is not None:
         _parsed(form, output, tools, as_json)
         return
@@ -73,25 +72,19 @@ def _content(path: Path) -> bytes:
     return console.read(path) if str(path) == "-" else only_files(path).read_bytes()
 
 
-def _format(file: Path | None) -> tuple[tokentrie.ChatFormat, str]:
+def _format(file: Path, text: bytes | None) -> tuple[tokentrie.ChatFormat, str]:
     """The format of a template, or of a model, and what to call it."""
-    if file is not None and (str(file) == "-" or not _is_model(file)):
-        text = as_text(console.read(file), file)
+    if text is not None:
+        template = as_text(text, file)
         try:
-            return tokentrie.ChatFormat(text), "standard input" if str(file) == "-" else file.name
+            return tokentrie.ChatFormat(template), "standard input" if str(file) == "-" else file.name
         except tokentrie.TemplateError as error:
             raise tokentrie.TemplateError(f"{file}: {error}") from error
-    path = file or packaged_model()
-    with console.working(f"reading {path.name}"), console.collected_warnings() as warnings:
-        form = tokentrie.ChatFormat.from_gguf(path)
+    with console.working(f"reading {file.name}"), console.collected_warnings() as warnings:
+        form = tokentrie.ChatFormat.from_gguf(file)
     for warning in warnings:
-        console.say(f"warning: {path}: {warning}")
-    return form, f"{path.name} (ChatML, the default: the file has no template)" if warnings else path.name
-
-
-def _is_model(file: Path) -> bool:
-    with only_files(file).open("rb") as stream:
-        return stream.read(len(GGUF)) == GGUF
+        console.say(f"warning: {file}: {warning}")
+    return form, f"{file.name} (ChatML, the default: the file has no template)" if warnings else file.name
 
 
 def _table(analysis: tokentrie.ChatAnalysis) -> Table:

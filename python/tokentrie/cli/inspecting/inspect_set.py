@@ -18,26 +18,16 @@ from tokentrie.cli.loading import open_vocab
 ANY_VOCABULARY = 2**31
 
 
-def run(
+def run_payload(
     payload: Path,
+    content: bytes,
     vocab_path: Path | None,
     path: str | None,
-    depth: int | None,
-    max_children: int | None,
-    find: str | None,
+    limits: inspect_file.Limits,
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Reads, counts and prints."""
-    if inspect_file.is_file(payload):
-        if path is not None:
-            raise tokentrie.TokenTrieError(f"{payload}: --path is for payloads; a .ttrie file has one set")
-        limits = (depth, max_children) if depth is not None or max_children is not None else None
-        _run_file(payload, vocab_path, find, limits, svg, as_json)
-        return
-    if find is not None:
-        raise tokentrie.TokenTrieError(f"{payload}: --find needs a .ttrie file")
-    content = console.read(payload)
+    """Counts the tries of a payload and prints them."""
     vocab = open_vocab(vocab_path) if vocab_path else None
     with console.working(f"building the tries of {payload}"), console.collected_warnings() as warnings:
         tries = _tries(content, vocab, path)
@@ -48,11 +38,11 @@ def run(
     screen = console.screen()
     for name, trie in tries.items():
         with console.working(f"counting the leaves of {name}"):
-            counts, root = Counts(trie), Node.root(trie, depth, max_children)
+            counts, root = Counts(trie), Node.root(trie, *limits)
         if as_json:
             descriptors.append(_document(name, trie, counts, root, vocab))
         else:
-            drawn.append(Part(name, trie, counts, depth, max_children))
+            drawn.append(Part(name, trie, counts, *limits))
             screen.print(_tree(name, trie, counts, root, vocab))
     if svg:
         inspect_svg.save(svg, drawn, vocab)
@@ -63,22 +53,23 @@ def run(
         )
 
 
-def _run_file(
+def run_set(
     file: Path,
     vocab_path: Path | None,
     find: str | None,
-    limits: inspect_file.Limits | None,
+    limits: inspect_file.Limits,
     svg: Path | None,
     as_json: bool,
 ) -> None:
+    """Counts and samples a .ttrie file, and prints what was found; its tree where a limit is given."""
     vocab = open_vocab(vocab_path) if vocab_path else None
-    summary = inspect_file.read(file, vocab, find, limits)
+    summary = inspect_file.read(file, vocab, find, None if limits == (None, None) else limits)
     if as_json:
         console.print_json(inspect_file.document(summary, vocab))
         return
     console.screen().print(*inspect_file.shown(summary, vocab), sep="\n")
     if svg:
-        inspect_svg.save(svg, [Part(file.name, summary.trie, summary.counts, *(limits or ()))], vocab)
+        inspect_svg.save(svg, [Part(file.name, summary.trie, summary.counts, *limits)], vocab)
 
 
 def _tries(content: bytes, vocab: tokentrie.Vocab | None, path: str | None) -> dict[str, tokentrie.Trie]:

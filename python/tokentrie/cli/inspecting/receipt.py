@@ -1,4 +1,4 @@
-"""What a receipt is checked with, as options say it: a constraint, or a chat."""
+"""`tokentrie inspect` of a receipt: whether it holds, checked with what options say, without the model."""
 
 from __future__ import annotations
 
@@ -52,10 +52,34 @@ class Chat:
         return cls(said, made, {"tool_choice": tool_choice, **told})
 
 
-def read_receipt(path: Path) -> dict[str, Any]:
+def run(
+    path: Path,
+    content: bytes,
+    model: Path | None,
+    source: Source | None,
+    chat: Chat | None,
+    key: Path | None,
+    as_json: bool,
+) -> None:
+    """Checks a receipt and says what it holds.
+
+    Raises:
+        ReceiptError: it does not hold.
+    """
+    told = read_receipt(path, content)
+    secret = console.read(key) if key is not None else None
+    with console.collected_warnings() as warnings:
+        try:
+            check(told, model, source, chat, secret)
+        except tokentrie.ReceiptError as error:
+            raise tokentrie.ReceiptError(f"{path}: {error}") from None
+    _say(told, warnings, as_json)
+
+
+def read_receipt(path: Path, content: bytes) -> dict[str, Any]:
     """A receipt as JSON has it; what else is in it is checked later."""
     try:
-        told = json.loads(console.read(path))
+        told = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise tokentrie.ReceiptError(f"{path}: no receipt: {error}") from error
     if not isinstance(told, dict):
@@ -90,3 +114,21 @@ def _constraint(told: dict[str, Any], vocab: tokentrie.Vocab, source: Source | N
         return None
     texts = source.texts(content)
     return source.constraint(vocab, content) if texts is None or told.get("constraint") is None else texts
+
+
+def _say(told: dict[str, Any], warnings: list[str], as_json: bool) -> None:
+    branches = [step["branch"] for step in told["steps"] if "branch" in step]
+    found = {
+        "tokens": len(told["steps"]),
+        "branches": len(branches),
+        "least_mass": min((branch["mass"] for branch in branches), default=None),
+        "keyed": told["keyed"],
+        "warnings": warnings,
+    }
+    if as_json:
+        console.print_json(found)
+        return
+    console.say_warnings(warnings)
+    mass = "" if not branches else f", the least mass {found['least_mass']:.3g}"
+    sealed = "sealed with the key" if told["keyed"] else "sealed without a key"
+    typer.echo(f"the receipt holds: {len(told['steps'])} tokens, {len(branches)} of them chosen{mass}; {sealed}")

@@ -1,4 +1,4 @@
-"""The report: rows, what they mean, and the machine, versions and command that they come from."""
+"""The report: rows, what they mean, and the machine, versions and command that they come from; a table of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 import tokentrie
-from tokentrie.bench.engines import WHAT
-from tokentrie.bench.measure import Measured
-from tokentrie.bench.rows import DEFINITIONS
 from tokentrie.files import replacing
 
-VERSION = 2
+from benches.generations.engines import WHAT
+from benches.generations.figures import DEFINITIONS
+from benches.generations.measure import Measured
+from benches.record import cpu
+
+VERSION = 3
+COLUMNS = {
+    "tokens/s": "tokens_per_second",
+    "x GBNF": "tokens_per_second_vs_grammar",
+    "x no constraint": "tokens_per_second_vs_unconstrained",
+    "us a token, p50": "latency_per_token_us_p50",
+    "p99": "latency_per_token_us_p99",
+    "passes": "forward_passes_total",
+    "branch points": "branch_points",
+    "own us a token": "own_us_per_token_p50",
+}
+"""The columns of a record and their figures; `tools/docs_pictures.py` draws from them."""
 CONTRACT = (
     "mode",
     "model",
@@ -48,10 +60,10 @@ def document(
     """Everything, for JSON."""
     return {
         **_of_one(rows, settings["mode"]),
-        "report": "tokentrie bench",
+        "report": "benches.generations",
         "report_version": VERSION,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join(["tokentrie", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benches.generations", *sys.argv[1:]]),
         "machine": machine() | {"threads": model["n_threads"]},
         "versions": versions(),
         "loaded": model,
@@ -86,23 +98,12 @@ def _set(measured: Measured) -> dict[str, Any]:
 
 def machine() -> dict[str, Any]:
     """What the figures depend on; null where the system does not tell."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "cores": os.cpu_count(),
-        "cores_usable": usable,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
     }
-
-
-def _cpu() -> str | None:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or None
 
 
 def versions() -> dict[str, str | None]:
@@ -129,3 +130,25 @@ def write(path: Path, report: dict[str, Any]) -> None:
     """The file appears whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def record(report: dict[str, Any]) -> str:
+    """Returns the rows as a table in Markdown, and below it a line for each row that is not as it should be."""
+    machine, loaded = report["machine"], Path(report["loaded"]["path"]).name
+    lines = [f"- machine: {machine['cpu']}, {machine['threads']} threads; model: {loaded}"]
+    lines += [f"- command: `{report['command']}`", ""]
+    lines += [f"| set | mode | {' | '.join(COLUMNS)} |", f"| --- | --- |{' ---: |' * len(COLUMNS)}"]
+    for row in report["rows"]:
+        if row["generations"]:
+            cells = (_cell(row[figure]) for figure in COLUMNS.values())
+            lines.append(f"| {row['set']} | {row['mode']} | {' | '.join(cells)} |")
+    notes = [
+        f"- {row['set']}, {row['mode']}: {row['status']}: {row['reason']}" for row in report["rows"] if row["reason"]
+    ]
+    return "\n".join([*lines, "", *notes])
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

@@ -1,8 +1,7 @@
-"""`tokentrie bench`: small runs of the real thing, what the report says, and the parts that it rests on."""
+"""Whole generations side by side: small runs of the real thing, the report, and the parts that it rests on."""
 
 from __future__ import annotations
 
-import io
 import json
 import platform
 import re
@@ -17,13 +16,16 @@ import tokentrie
 from budget import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from support import GRAMMAR_ALPHABETS, payload
 from tokentrie import Model
-from tokentrie.bench import allocator, checks, grammars, measure, prompts, sets, table, texts
-from tokentrie.bench.engines import FREE, GRAMMAR, LLGUIDANCE, NO_SKIP, TRIE
-from tokentrie.bench.rows import DEFINITIONS, Row
-from tokentrie.cli import main
+
+pytest.importorskip("benches.generations", reason="only a checkout has the benchmarks")
+
+from benches.generations import engines, measure, sets
+from benches.generations.__main__ import main
+from benches.generations.engines import FREE, GRAMMAR, LLGUIDANCE, NO_SKIP, TRIE
+from benches.generations.figures import DEFINITIONS, Row
+from benches.generations.report import COLUMNS, record
 
 CONTRACT = {
     "mode": str,
@@ -56,18 +58,17 @@ CONTRACT_OF_ONE = [
     "forward_passes_total",
 ]
 
-Bench = Callable[..., tuple[int, str, str]]
+Bench = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture
-def bench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_path: Path) -> Bench:
-    """Calls the command in this process, with one thread: gives exit code, output and errors."""
+def bench(tmp_path: Path) -> Bench:
+    """Measures in this process, with one thread: gives exit code and report."""
 
-    def call(*args: str | Path, stdin: str = "") -> tuple[int, str, str]:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        code = main(["bench", "--n-threads", "1", *map(str, args)])
-        return code, *capsys.readouterr()
+    def call(*args: str | Path) -> tuple[int, dict[str, Any]]:
+        path = tmp_path / "report.json"
+        code = main(["--threads", "1", "-o", str(path), *map(str, args)])
+        return code, json.loads(path.read_text(encoding="utf-8"))
 
     return call
 
@@ -81,7 +82,7 @@ def model(tiny_path: Path) -> Model:
 def report(tiny_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Every mode on a plain set and a form."""
     path = tmp_path_factory.mktemp("bench") / "report.json"
-    args = ["bench", "--n-threads", "1", "--repeats", "2", "--set", "30-tools", "--set", "form", "-o", str(path)]
+    args = ["--threads", "1", "--repeats", "2", "--set", "30-tools", "--set", "form", "-o", str(path)]
     assert main(args) == 0
     assert [entry.name for entry in path.parent.iterdir()] == ["report.json"]
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -93,14 +94,6 @@ def row_of(report: dict[str, Any], mode: str, name: str = "30-tools") -> dict[st
     (row,) = [row for row in report["rows"] if (row["mode"], row["set"]) == (mode, name)]
     assert isinstance(row, dict)
     return row
-
-
-def fails(result: tuple[int, str, str], code: int, *parts: str) -> None:
-    """One clear line and nothing else."""
-    assert result[:2] == (code, "")
-    assert result[2].startswith("tokentrie: ")
-    assert result[2].count("\n") == 1
-    assert all(part in result[2] for part in parts), result[2]
 
 
 @pytest.mark.model
@@ -133,9 +126,9 @@ class TestReport:
         assert report["versions"]["tokentrie"] == tokentrie.__version__
         assert re.fullmatch(r"\d+\.\d+\.\d+", report["versions"]["llama-cpp-2"])
         assert report["machine"]["threads"] == report["loaded"]["n_threads"] == 1
-        assert {"cpu", "cores", "cores_usable", "system", "load"} <= report["machine"].keys()
+        assert {"cpu", "cores", "system", "load"} <= report["machine"].keys()
         assert re.match(r"20\d\d-\d\d-\d\dT", report["date"])
-        assert report["command"].split()[0] == "tokentrie"
+        assert report["command"].startswith("python -m benches.generations ")
         assert [one["name"] for one in report["sets"]] == ["30-tools", "form"]
         assert [one["values"] for one in report["sets"]] == [30, 8 * 4 * 12]
         assert all(len(one["prompts"]) == 4 for one in report["sets"])
@@ -185,25 +178,18 @@ class TestReport:
 
 @pytest.mark.model
 class TestCommand:
-    def test_for_people(self, bench: Bench) -> None:
-        code, out, err = bench("--set", "8-actions", "--repeats", "1")
-        assert (code, err) == (0, "")
-        assert "tiny.gguf" in out.splitlines()[0]
-        assert "8-actions (8 values)" in out
-        assert all(
-            any(line.startswith(f"{mode} ") for line in out.splitlines()) for mode in (TRIE, NO_SKIP, FREE, GRAMMAR)
-        )
-        assert any(line.startswith(f"{LLGUIDANCE}: skipped: ") for line in out.splitlines())
-
-    def test_fits_on_a_terminal(self, report: dict[str, Any]) -> None:
-        for width, branch_points in ((80, False), (160, True)):
-            screen = Console(width=width, file=io.StringIO())
-            screen.print(table.table(report, "30-tools", width))
-            assert isinstance(screen.file, io.StringIO)
-            shown = screen.file.getvalue()
-            assert "…" not in shown
-            assert f"{NO_SKIP} " in shown
-            assert ("branch points" in shown) == branch_points
+    def test_a_table_for_records(self, report: dict[str, Any]) -> None:
+        lines = record(report).splitlines()
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+        assert cells[0] == ["set", "mode", *COLUMNS]
+        assert {len(row) for row in cells} == {2 + len(COLUMNS)}
+        by_mode = {(row[0], row[1]): row[2:] for row in cells[2:]}
+        for row in report["rows"]:
+            if row["generations"]:
+                shown = dict(zip(COLUMNS, by_mode[row["set"], row["mode"]], strict=True))
+                assert float(shown["tokens/s"].replace(",", "")) == pytest.approx(row["tokens_per_second"], rel=0.01)
+                assert shown["passes"] == str(row["forward_passes_total"])
+        assert "- form, strict-trie-ffi, no skip: skipped: a form always skips ahead" in lines
 
     def test_one_mode_on_a_payload(self, bench: Bench, tmp_path: Path) -> None:
         names, asked = tmp_path / "names.json", tmp_path / "prompts.jsonl"
@@ -212,9 +198,8 @@ class TestCommand:
         names.write_text(json.dumps(document))
         asked.write_text('"Hi there"\n\n{"prompt": "One more", "id": 7}\n')
         args = ["--mode", "strict-trie-ffi", "--token-tree-descriptor", names, "--prompt", asked, "--repeats", "1"]
-        code, out, err = bench(*args, "--json")
-        report = json.loads(out)
-        assert (code, err) == (0, "")
+        code, report = bench(*args)
+        assert code == 0
         assert [one["name"] for one in report["sets"]] == ["action", "x[]"]
         assert [one["text"] for one in report["sets"][0]["prompts"]] == ["Hi there", "One more"]
         assert {row["mode"] for row in report["rows"]} == {TRIE, NO_SKIP, GRAMMAR}
@@ -225,24 +210,25 @@ class TestCommand:
         assert row_of(report, TRIE, "x[]")["branch_points"] == 2
 
     def test_one_mode_and_one_set_stand_at_the_top(self, bench: Bench, report: dict[str, Any]) -> None:
-        args = ["--mode", "strict-trie-ffi", "--set", "8-actions", "--repeats", "1", "--json"]
-        document = json.loads(bench(*args)[1])
+        args = ["--mode", "strict-trie-ffi", "--set", "8-actions", "--repeats", "1"]
+        document = bench(*args)[1]
         row = row_of(document, TRIE, "8-actions")
         types = [type(document[name]) for name in CONTRACT_OF_ONE]
         assert types == [str, str, float, float, float, float, float, int, int]
         assert {name: document[name] for name in CONTRACT_OF_ONE} == {name: row[name] for name in CONTRACT_OF_ONE}
         assert (document["model"], document["status"], document["reason"]) == ("tiny.gguf", "ok", None)
         assert list(document)[:9] == CONTRACT_OF_ONE
-        skipped = json.loads(bench("--mode", "llguidance", "--set", "form", "--repeats", "1", "--json")[1])
+        skipped = bench("--mode", "llguidance", "--set", "form", "--repeats", "1")[1]
         if skipped["status"] != "ok":
             assert skipped["tokens_per_second"] is None
             assert "without llguidance" in skipped["reason"]
         assert not set(CONTRACT_OF_ONE) & report.keys(), "of several modes and sets none is the one"
 
-    def test_a_set_of_one_value_needs_no_model(self, bench: Bench) -> None:
-        args = ["--token-tree-descriptor", "-", "--repeats", "1", "--json"]
-        code, out, _ = bench(*args, stdin=json.dumps(payload({"only": [40, 41, 42]})))
-        row = row_of(json.loads(out), TRIE, "action")
+    def test_a_set_of_one_value_needs_no_model(self, bench: Bench, tmp_path: Path) -> None:
+        only = tmp_path / "only.json"
+        only.write_text(json.dumps(payload({"only": [40, 41, 42]})))
+        code, report = bench("--token-tree-descriptor", only, "--repeats", "1")
+        row = row_of(report, TRIE, "action")
         assert (code, row["status"], row["tokens"]) == (0, "ok", 4 * 3)
         assert row["branch_points"] == row["forward_passes_total"] == row["generation_us_p50"] == 0
         assert row["tokens_per_second_whole"] > 0
@@ -250,135 +236,76 @@ class TestCommand:
             assert row[name] is None
             assert row["reasons"][name]
 
-    def test_text_that_no_grammar_can_spell(self, bench: Bench, model: Model) -> None:
+    def test_text_that_no_grammar_can_spell(self, bench: Bench, model: Model, tmp_path: Path) -> None:
         vocab = model.vocab
         half = next([token] for token in range(len(vocab)) if vocab[token] == b"\xc3")
         for tokens, reason in ((half, "no UTF-8"), (vocab.tokenize("\0"), "NUL")):
-            text = json.dumps(payload({"odd": tokens, "plain": vocab.tokenize("plain")}))
-            args = ["--token-tree-descriptor", "-", "--repeats", "1", "--mode", "strict-trie-ffi", "--json"]
-            report = json.loads(bench(*args, stdin=text)[1])
+            odd = tmp_path / "odd.json"
+            odd.write_text(json.dumps(payload({"odd": tokens, "plain": vocab.tokenize("plain")})))
+            report = bench("--token-tree-descriptor", odd, "--repeats", "1", "--mode", "strict-trie-ffi")[1]
             row = row_of(report, GRAMMAR, "action")
             assert row["status"] == "skipped"
             assert reason in row["reason"]
             assert row_of(report, TRIE, "action")["status"] == "ok"
 
     def test_a_budget(self, bench: Bench) -> None:
-        args = ["--mode", "strict-guided", "--set", "8-actions", "--repeats", "10000", "--json"]
-        row = json.loads(bench(*args, "--budget", "0.5")[1])["rows"][0]
+        args = ["--mode", "strict-guided", "--set", "8-actions", "--repeats", "10000"]
+        row = bench(*args, "--budget", "0.5")[1]["rows"][0]
         assert row["status"] == "partial"
         assert 0 < row["generations"] < row["generations_planned"] == 40_000
         assert f"{row['generations']} of 40000 generations" in row["reason"]
         assert row["tokens_per_second"] > 0
-        code, out, _ = bench(*args, "--budget", "0")
-        row = json.loads(out)["rows"][0]
+        code, report = bench(*args, "--budget", "0")
+        row = report["rows"][0]
         assert (code, row["status"], row["tokens_per_second"]) == (0, "skipped", None)
         assert "no generation finished" in row["reason"]
 
     def test_a_check_that_fails_is_an_error_row(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = checks.walk
-        more = lambda *args: checks.Walk(real(*args).branch_points + 1, [])  # noqa: E731
-        monkeypatch.setattr(checks, "walk", more)
-        code, out, err = bench("--mode", "strict-trie-ffi", "--set", "8-actions", "--repeats", "1", "--json")
+        real = measure.walk
+        more = lambda *args: measure.Walk(real(*args).branch_points + 1, [])  # noqa: E731
+        monkeypatch.setattr(measure, "walk", more)
+        code, report = bench("--mode", "strict-trie-ffi", "--set", "8-actions", "--repeats", "1")
         assert code == 1
-        assert err == "tokentrie: 3 of 3 rows failed; their status says why\n"
-        for row in json.loads(out)["rows"]:
+        for row in report["rows"]:
             assert row["status"] == "error"
             assert re.search(r"\d forward passes and not \d for \d branch points in '\w+'", row["reason"])
 
     def test_a_grammar_that_leaves_the_set_is_an_error_row(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tokentrie.bench.engines.gbnf", lambda _: 'root ::= "never"')
-        code, out, _ = bench("--mode", "strict-guided", "--set", "8-actions", "--repeats", "1", "--json")
-        (row,) = json.loads(out)["rows"]
+        monkeypatch.setattr(engines, "gbnf", lambda _: 'root ::= "never"')
+        code, report = bench("--mode", "strict-guided", "--set", "8-actions", "--repeats", "1")
+        (row,) = report["rows"]
         assert (code, row["status"]) == (1, "error")
         assert row["reason"] == "the output 'never' is not one of the values"
 
-    def test_the_report_appears_whole_or_not_at_all(
-        self, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "report.json"
-        path.write_text("old")
-        args = ["--mode", "unconstrained", "--set", "8-actions", "--repeats", "1", "-o", path]
-        monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left", str(path))))
-        fails(bench(*args), 1, "report.json: No space left")
-        assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
-        assert path.read_text() == "old"
-        monkeypatch.undo()
-        assert bench(*args)[0] == 0
-        assert json.loads(path.read_text())["settings"]["mode"] == "unconstrained"
-        assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
-
     @pytest.mark.parametrize(
-        ("args", "parts"),
+        ("args", "named"),
         [
-            (["--set", "9-actions"], ["--set", "9-actions", "8-actions"]),
-            (["--mode", "fast"], ["--mode", "fast"]),
-            (["--repeats", "0"], ["--repeats"]),
-            (["--budget", "-1"], ["--budget"]),
-            (["--n-threads", "0"], ["--n-threads"]),
-            (["--output", "no/such/folder.json"], ["--output", "no such folder", "no/such"]),
-            (["--output", "."], ["--output", "folder"]),
-            (["--plot", "picture.pdf"], ["--plot", "picture.pdf", ".svg", ".png"]),
-            (["--prompt", "-", "--token-tree-descriptor", "-"], ["only once"]),
-            (["more"], ["more"]),
+            (["--set", "9-actions"], "8-actions"),
+            (["--mode", "fast"], "strict-guided"),
+            (["--repeats", "0"], "--repeats"),
+            (["--budget", "-1"], "--budget"),
+            (["--output", "no/such/folder.json"], "no such folder"),
         ],
     )
-    def test_wrong_usage(self, bench: Bench, args: list[str], parts: list[str]) -> None:
-        fails(bench(*args), 2, *parts)
+    def test_wrong_usage(self, args: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit, match="2"):
+            main(args)
+        assert named in capsys.readouterr().err
 
-    def test_bad_files(self, bench: Bench, tmp_path: Path) -> None:
-        fails(bench("--model", tmp_path / "none.gguf"), 1, "none.gguf")
-        fails(bench("--prompt", tmp_path / "none"), 1, "none: No such file")
-        fails(bench("--prompt", "-"), 1, "-: no line with a prompt")
-        fails(bench("--prompt", "-", stdin="x" * 50_000), 1, "-, line 1", "4096")
-        fails(bench("--token-tree-descriptor", "-", stdin='{"descriptors": [}'), 1, "line 1, column 18")
-        lines = tmp_path / "prompts.jsonl"
-        for content, parts in (
-            ('"fine"\n{"prompt": }', ["line 2, column 12"]),
-            ('{"text": "a"}', ["line 1", '"prompt"']),
-            ("[1]", ["line 1", '"prompt"']),
+    def test_prompts_of_a_file(self, model: Model) -> None:
+        def of(content: bytes) -> list[str]:
+            return [prompt.text for prompt in sets.prompts_of_file(Path("p.jsonl"), content, model)]
+
+        assert of(b'"one"\n\n{"prompt": "two"}') == ["one", "two"]
+        for content, said in (
+            (b"", "no line with a prompt"),
+            (b'"fine"\n{"prompt": }', "line 2, column 12"),
+            (b'{"text": "a"}', 'line 1.*"prompt"'),
+            (b'"' + b"x" * 50_000 + b'"', "line 1.*1024"),
+            (b"\xff", "line 1: not UTF-8"),
         ):
-            lines.write_text(content)
-            fails(bench("--prompt", lines), 1, "prompts.jsonl", *parts)
-        lines.write_bytes(b"\xff")
-        fails(bench("--prompt", lines), 1, "prompts.jsonl, line 1: not UTF-8")
-        same = json.dumps(payload({"a": [40]}, path="form"))
-        fails(bench("--token-tree-descriptor", "-", "--set", "form", stdin=same), 2, "--set", "form")
-
-
-@pytest.mark.model
-class TestPlot:
-    def test_needs_matplotlib(self, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        fails(bench("--plot", tmp_path / "o.svg"), 1, "matplotlib", "pip install 'tokentrie[plot]'")
-
-    @pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
-    def test_draws(self, report: dict[str, Any], tmp_path: Path, suffix: str, magic: bytes) -> None:
-        pytest.importorskip("matplotlib")
-        from tokentrie.bench import plot
-
-        path = tmp_path / f"plot.{suffix}"
-        plot.check(path)
-        plot.save(path, report)
-        assert path.read_bytes().startswith(magic)
-        assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-
-    def test_says_what_its_bars_are(self, report: dict[str, Any], tmp_path: Path) -> None:
-        pytest.importorskip("matplotlib")
-        from tokentrie.bench import plot
-
-        plot.save(tmp_path / "p.svg", report)
-        # matplotlib draws letters as shapes, and says in comments which.
-        texts = set(re.findall(r"<!-- (.*?) -->", (tmp_path / "p.svg").read_text(encoding="utf-8")))
-        row = row_of(report, TRIE)
-        assert {plot.NAMES[TRIE], plot.NAMES[GRAMMAR], plot.short(row["tokens_per_second"])} <= texts
-        assert any("tiny.gguf" in text and "1 thread," in text for text in texts)
-        lines = plot.notes(report)
-        assert "tokentrie, token by token, form: no bar: a form always skips ahead" in lines
-        assert all(line in texts for line in lines)
-        assert [plot.short(value) for value in (0.1234, 9.87, 123.4, 1234, 45_678, 456_789, 1_234_567)] == [
-            "0.123", "9.87", "123", "1.2k", "46k", "457k", "1.2M",
-        ]  # fmt: skip
-        assert set(plot.NAMES) == {TRIE, NO_SKIP, FREE, GRAMMAR, LLGUIDANCE}
+            with pytest.raises(tokentrie.TokenTrieError, match=said):
+                of(content)
 
 
 # Without NUL, which GBNF cannot spell, and without halves of characters, which are no text.
@@ -396,7 +323,7 @@ class TestGrammars:
     @given(values=VALUES)
     def test_llama_cpp_writes_one_of_the_values(self, model: Model, values: list[str]) -> None:
         longest = max(len(value.encode()) for value in values)
-        out = model._generate_with_grammar("Hi", "gbnf", grammars.gbnf([values]), longest + 1)
+        out = model._generate_with_grammar("Hi", "gbnf", engines.gbnf([values]), longest + 1)
         assert out.finish == "end_of_generation"
         assert out.text in values
 
@@ -404,17 +331,17 @@ class TestGrammars:
     @settings(max_examples=cases(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(before=st.text(CHARACTERS, max_size=3), value=st.text(CHARACTERS, min_size=1, max_size=6))
     def test_what_must_stand_there_does(self, model: Model, before: str, value: str) -> None:
-        grammar = grammars.gbnf([before, [value], '"}'])
+        grammar = engines.gbnf([before, [value], '"}'])
         out = model._generate_with_grammar("Hi", "gbnf", grammar, 100)
         assert out.text == f'{before}{value}"}}'
 
     def test_texts(self) -> None:
-        assert grammars.gbnf_literal('a"\\\n\x7fé€😀 [b]') == r'"a\"\\\x0A\x7F\xE9\u20AC\U0001F600 [b]"'
-        assert grammars.lark_literal('a"\\\né') == r'"a\"\\\né"'
-        assert grammars.gbnf(["x", ["a", "b"]]) == 'root ::= "x" ("a" | "b")\n'
-        assert grammars.lark([["a", "b"]]) == 'start: "a" | "b"\n'
-        with pytest.raises(grammars.GrammarError, match="NUL"):
-            grammars.gbnf([["a\0"]])
+        assert engines.gbnf_literal('a"\\\n\x7fé€😀 [b]') == r'"a\"\\\x0A\x7F\xE9\u20AC\U0001F600 [b]"'
+        assert engines.lark_literal('a"\\\né') == r'"a\"\\\né"'
+        assert engines.gbnf(["x", ["a", "b"]]) == 'root ::= "x" ("a" | "b")\n'
+        assert engines.lark([["a", "b"]]) == 'start: "a" | "b"\n'
+        with pytest.raises(engines.GrammarError, match="NUL"):
+            engines.gbnf([["a\0"]])
 
 
 class TestParts:
@@ -428,7 +355,7 @@ class TestParts:
             assert not any(len(values.trie.allowed(leaf.tokens)) for leaf in values.trie)
             assert all(values.allows(leaf.name or "") for leaf in list(values.trie)[::50])
             assert not values.allows("create")
-            assert all(len(prompt.tokens) < 300 for prompt in prompts.built_in(name, model))
+            assert all(len(prompt.tokens) < 300 for prompt in sets.prompts_of_set(name, model))
         form = sets.built_in("form", model.vocab)
         out = model.generate("Hi", form.constraint)
         assert form.allows(out.text)
@@ -436,17 +363,17 @@ class TestParts:
         assert not form.allows(out.text.replace("{", "[", 1))
 
     def test_titles_are_always_the_same(self) -> None:
-        titles = texts.titles(5000)
-        assert titles[:2] == texts.titles(2)
+        titles = sets.titles(5000)
+        assert titles[:2] == sets.titles(2)
         assert len(set(titles)) == 5000
         assert all(re.search(r" \(19\d\d\)$| \(20[012]\d\)$", title) for title in titles)
 
     def test_branch_points(self) -> None:
         trie = tokentrie.Trie.from_sequences([[1, 2], [1, 2, 3], [1, 2, 3, 4, 5], [9, 9]])
-        assert checks.walk(trie, [9, 9], 100) == checks.Walk(1, [98, 99])
+        assert measure.walk(trie, [9, 9], 100) == measure.Walk(1, [98, 99])
         # After 1 2 and 1 2 3 the value may end or go on, and anything may come.
-        assert checks.walk(trie, [1, 2], 100) == checks.Walk(2, [98, 99, 0])
-        assert checks.walk(trie, [1, 2, 3, 4, 5], 100) == checks.Walk(3, [98, 99, 0, 0, 99])
+        assert measure.walk(trie, [1, 2], 100) == measure.Walk(2, [98, 99, 0])
+        assert measure.walk(trie, [1, 2, 3, 4, 5], 100) == measure.Walk(3, [98, 99, 0, 0, 99])
 
     @pytest.mark.model
     def test_a_call_is_ended_when_its_time_is_over(self, model: Model) -> None:
@@ -457,13 +384,13 @@ class TestParts:
             assert len(model._generate_with_grammar("Hi", "gbnf", endless, 5).tokens) == 5
 
     def test_memory_is_kept_for_a_while(self) -> None:
-        with allocator.kept() as kept:
+        with measure.kept_memory() as kept:
             assert kept in (True, False)
             assert kept or not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc"
 
     @pytest.mark.model
     def test_prompts_of_other_models(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = prompts.built_in("action", model)
+        made = sets.prompts_of_set("action", model)
         assert len(made) == 4
         assert model.vocab.detokenize(made[0].tokens).endswith("assistant\n")
 
@@ -473,5 +400,5 @@ class TestParts:
             def chat_prompt(self, _: object) -> list[int]:
                 raise tokentrie.ModelError("no template")
 
-        (plain, *_) = prompts.built_in("action", Plain())  # type: ignore[arg-type]
+        (plain, *_) = sets.prompts_of_set("action", Plain())  # type: ignore[arg-type]
         assert model.vocab.detokenize(plain.tokens) == plain.text

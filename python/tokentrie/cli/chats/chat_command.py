@@ -1,4 +1,4 @@
-"""The commands about chats with their options: `template` and `chat`. The work is in files of these names."""
+"""The command `tokentrie chat` with its options."""
 
 from __future__ import annotations
 
@@ -23,44 +23,6 @@ from tokentrie.cli.options import (
 )
 
 app = typer.Typer(rich_markup_mode=None)
-
-
-@app.command(
-    epilog=examples(
-        "template",
-        "template chat.jinja --json",
-        "template chat.jinja --tools tools.json --parse reply.txt",
-    )
-)
-def template(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="A template or a GGUF model; - is a template from standard input. Without it the tiny model's.",
-            show_default=False,
-        ),
-    ] = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option("--tools", metavar="TOOLS.json", help="Definitions, for the example and for --parse."),
-    ] = None,
-    parse: Annotated[
-        Path | None,
-        typer.Option("--parse", metavar="OUTPUT.txt", help="Read this reply of a model; - is standard input."),
-    ] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Show what was found out about a chat template: how replies, reasoning and calls of tools are written.
-
-    Below the findings stands an example conversation, in which every marker is named. With --parse: what a reply
-    means, and after which of its bytes each part of it was certain.
-    """
-    from tokentrie.cli.chats.template import run
-
-    if str(file) == str(parse) == "-":
-        raise typer.BadParameter("standard input can be read only once", param_hint="--parse")
-    run(file, tools, parse, as_json)
 
 
 @app.command(
