@@ -99,8 +99,6 @@ pub const TOKENTRIE_TOKEN_END_OF_GENERATION: u8 = 2;
 pub const TOKENTRIE_FINISH_NONE: i32 = 0;
 /// The span is over: its value is complete, and nothing shall follow it.
 pub const TOKENTRIE_FINISH_SPAN: i32 = 1;
-/// The former name of TOKENTRIE_FINISH_SPAN.
-pub const TOKENTRIE_FINISH_LEAF: i32 = 1;
 /// The model ended its output.
 pub const TOKENTRIE_FINISH_END_OF_GENERATION: i32 = 2;
 /// The limit was reached.

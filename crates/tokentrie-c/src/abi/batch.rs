@@ -104,20 +104,6 @@ pub extern "C" fn tokentrie_batch_select(
     })
 }
 
-/// The former name of tokentrie_batch_select.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_batch_sample(
-    batch: tokentrie_batch,
-    logits: In<f32>,
-    n_logits: usize,
-    stride: usize,
-    ids: Out<i32>,
-    capacity: usize,
-    count: Out<usize>,
-) -> tokentrie_status {
-    tokentrie_batch_select(batch, logits, n_logits, stride, ids, capacity, count)
-}
-
 /// Accepts one token a row.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_batch_accept(batch: tokentrie_batch, ids: In<i32>, n_ids: usize) -> tokentrie_status {
