@@ -22,7 +22,7 @@
  * Token ids are int32_t from 0 on. Structures begin with their own size, which the caller sets: fields that it does
  * not know count as 0.
  *
- * Functions tokentrie_session_... and eliza_inference_... are in libraries with llama.cpp alone: see
+ * Functions tokentrie_session_... and tokentrie_chat_... are in libraries with llama.cpp alone: see
  * tokentrie_features().
  */
 
@@ -206,6 +206,11 @@ typedef int32_t tokentrie_status;
 typedef uint64_t tokentrie_vocab;
 
 /**
+ * A handle: a cache of payloads.
+ */
+typedef uint64_t tokentrie_cache;
+
+/**
  * A handle: one or several tries, by path.
  */
 typedef uint64_t tokentrie_trie;
@@ -251,11 +256,6 @@ typedef struct tokentrie_trie_info {
    */
   uint64_t outside_vocabulary;
 } tokentrie_trie_info;
-
-/**
- * A handle: a cache of payloads.
- */
-typedef uint64_t tokentrie_cache;
 
 /**
  * What a cache did so far.
@@ -455,8 +455,8 @@ typedef uint64_t tokentrie_session;
  * characters that the token completes, often none; it lives until the callback returns. The last call has is_done 1,
  * token -1 and empty text. It comes exactly once for each call of a function that generates, also where that fails
  * before it begins, and after cancel; the generation is over by then, and the session free for another. In the calls
- * before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _leaf, _vocab, _tokenize and
- * _texts work. It must return: no exception, no longjmp.
+ * before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _result, _vocab and
+ * _tokenize work. It must return: no exception, no longjmp.
  */
 typedef void (*tokentrie_token_callback)(int32_t token, const char *text, int32_t is_done, void *user);
 
@@ -595,36 +595,6 @@ typedef struct tokentrie_engine_info {
    */
   double own_seconds;
 } tokentrie_engine_info;
-
-/**
- * How a choice came about.
- */
-typedef struct tokentrie_choice {
-  /**
-   * sizeof this structure.
-   */
-  uint32_t size;
-  /**
-   * Number of the most probable value.
-   */
-  uint32_t best;
-  /**
-   * How many values there are.
-   */
-  uint64_t values;
-  /**
-   * The probability that the model says any of them unasked.
-   */
-  double mass;
-  /**
-   * Forward passes.
-   */
-  uint64_t forward_passes;
-  /**
-   * Time.
-   */
-  double seconds;
-} tokentrie_choice;
 
 /**
  * Done.
@@ -798,11 +768,13 @@ tokentrie_status tokentrie_vocab_bytes(tokentrie_vocab vocab,
 tokentrie_status tokentrie_vocab_free(tokentrie_vocab vocab);
 
 /**
- * The tries of a payload in JSON. `vocab` may be 0: ids are not checked against one.
+ * The tries of a payload in JSON. `vocab` may be 0: ids are not checked against one. `cache` may be 0; one keeps what
+ * it read, and a payload with the same text or the same content is not built again.
  */
 tokentrie_status tokentrie_trie_from_json(const char *json,
                                           size_t length,
                                           tokentrie_vocab vocab,
+                                          tokentrie_cache cache,
                                           tokentrie_trie *trie);
 
 /**
@@ -918,15 +890,6 @@ tokentrie_status tokentrie_trie_free(tokentrie_trie trie);
 tokentrie_status tokentrie_cache_new(size_t capacity, tokentrie_cache *cache);
 
 /**
- * As tokentrie_trie_from_json; a payload with the same text or the same content is not built again.
- */
-tokentrie_status tokentrie_cache_trie(tokentrie_cache cache,
-                                      const char *json,
-                                      size_t length,
-                                      tokentrie_vocab vocab,
-                                      tokentrie_trie *trie);
-
-/**
  * What it did so far. The caller sets stats->size.
  */
 tokentrie_status tokentrie_cache_get_stats(tokentrie_cache cache, struct tokentrie_cache_stats *stats);
@@ -962,17 +925,17 @@ tokentrie_status tokentrie_constraint_json(tokentrie_constraint constraint,
                                            size_t *count);
 
 /**
- * All values of a constraint that has few, as a trie: tokentrie_session_choose_leaves gives the probability of each.
- * Texts that a rule allows are tokenised as a list of texts is; the leaves have their names. TOKENTRIE_ERROR_SPEC
- * where the values have no end or are too many to list.
+ * All values of a constraint that has few, as a trie. Texts that a rule allows are tokenised as a list of texts is;
+ * the leaves have their names. Where a token crosses the boundary between `prefix` and a text of a choice, the trie
+ * begins before that token, and sessions take it off the prompt. TOKENTRIE_ERROR_SPEC where the values have no end or
+ * are too many to list.
  */
 tokentrie_status tokentrie_constraint_trie(tokentrie_constraint constraint,
                                            tokentrie_trie *trie);
 
 /**
  * The texts of a constraint that is a list of texts or a rule with few, as a JSON array, in the order of a list;
- * TOKENTRIE_NONE for every other kind. tokentrie_session_choose gives the probability of each after a text.
- * TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
+ * TOKENTRIE_NONE for every other kind. TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
  */
 tokentrie_status tokentrie_constraint_texts(tokentrie_constraint constraint,
                                             char *json,
@@ -1227,26 +1190,17 @@ tokentrie_status tokentrie_session_open(const char *path,
                                         tokentrie_session *session);
 
 /**
- * Takes these tokens as the prompt, in place of the one before, and computes what the cache does not hold of them.
- * `slot` from 0 to 63 names a cache that sessions of the same file and options share, one call at a time; -1 is the
- * session's own. `taken` becomes the number of tokens, and may be NULL.
+ * Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
+ * computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
+ * those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
+ * with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+ * the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
+ * a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
  */
 tokentrie_status tokentrie_session_prefill(tokentrie_session session,
-                                           const int32_t *ids,
-                                           size_t n_ids,
-                                           int32_t slot,
+                                           const char *json,
+                                           size_t length,
                                            size_t *taken);
-
-/**
- * The same with a text, in which names of control tokens become those tokens. A constraint of
- * tokentrie_constraint_from_json that the next generation follows is tokenised together with its end (token healing):
- * the first tokens may spell the end of the prompt again, which is no part of the text that comes.
- */
-tokentrie_status tokentrie_session_prefill_text(tokentrie_session session,
-                                                const char *prompt,
-                                                size_t length,
-                                                int32_t slot,
-                                                size_t *taken);
 
 /**
  * Writes what the cache holds of the prompt that was taken to a file, which appears when it is whole: for
@@ -1265,44 +1219,27 @@ tokentrie_status tokentrie_session_load_prefix(tokentrie_session session,
                                                size_t *taken);
 
 /**
- * Generates after the prompt and what was generated before, on the calling thread, and returns at the end.
- * temperature 0 takes the best. `callback` may be NULL.
+ * Generates on the calling thread, as a request in JSON says it, and returns at the end: `{"prompt": "The sky is ",
+ * "constraint": {"choice": ["blue", "red"]}, "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64,
+ * "timeout": 2.5}` and what docs/c-sessions.md lists. Without a prompt it goes on after what was taken and generated
+ * before; without a constraint inside what was set, in the mode of that unless the request has `sampling`.
+ * tokentrie_session_result has what came of it. `callback` may be NULL.
  */
 tokentrie_status tokentrie_session_generate(tokentrie_session session,
-                                            uint32_t max_tokens,
-                                            float temperature,
-                                            float top_p,
+                                            const char *json,
+                                            size_t length,
                                             tokentrie_token_callback callback,
                                             void *user);
 
 /**
- * Begins a generation on a thread of the library; tokentrie_session_next takes its tokens.
- */
-tokentrie_status tokentrie_session_start(tokentrie_session session,
-                                         uint32_t max_tokens,
-                                         float temperature,
-                                         float top_p);
-
-/**
- * Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
- * "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what docs/c-sessions.md lists.
- * Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
- * tokentrie_session_result has what came of it. `callback` may be NULL.
- */
-tokentrie_status tokentrie_session_generate_json(tokentrie_session session,
-                                                 const char *json,
-                                                 size_t length,
-                                                 tokentrie_token_callback callback,
-                                                 void *user);
-
-/**
  * The same on a thread of the library; tokentrie_session_next takes its tokens.
  */
-tokentrie_status tokentrie_session_start_json(tokentrie_session session, const char *json, size_t length);
+tokentrie_status tokentrie_session_start(tokentrie_session session, const char *json, size_t length);
 
 /**
- * What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
- * of each value. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+ * What the last call gave, as JSON: of a generation text, tokens, finish, leaf, values and what it took; of a choice
+ * the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the reply.
+ * docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
  */
 tokentrie_status tokentrie_session_result(tokentrie_session session,
                                           char *json,
@@ -1345,7 +1282,7 @@ tokentrie_status tokentrie_session_set_token_trie(tokentrie_session session,
                                                   int32_t mode);
 
 /**
- * The same with tries that were made before, such as those of tokentrie_session_texts.
+ * The same with tries or a constraint that were made before.
  */
 tokentrie_status tokentrie_session_set_trie(tokentrie_session session, tokentrie_trie trie, int32_t mode);
 
@@ -1367,24 +1304,6 @@ tokentrie_status tokentrie_session_engine(tokentrie_session session,
                                           struct tokentrie_engine_info *info);
 
 /**
- * Number and name of the leaf that the last generation completed; TOKENTRIE_NONE if none.
- */
-tokentrie_status tokentrie_session_leaf(tokentrie_session session,
-                                        uint32_t *leaf,
-                                        char *name,
-                                        size_t capacity,
-                                        size_t *count);
-
-/**
- * What the last generation filled into a form, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if it filled
- * none. A form is always filled to its end, whatever max_tokens is.
- */
-tokentrie_status tokentrie_session_values(tokentrie_session session,
-                                          char *json,
-                                          size_t capacity,
-                                          size_t *count);
-
-/**
  * The vocabulary of the model, as a handle of its own.
  */
 tokentrie_status tokentrie_session_vocab(tokentrie_session session, tokentrie_vocab *vocab);
@@ -1403,66 +1322,23 @@ tokentrie_status tokentrie_session_tokenize(tokentrie_session session,
                                             size_t *count);
 
 /**
- * A trie of texts in the tokens of this model, named by themselves: each follows `prefix`, which the prompt ends with,
- * and ends with `suffix`; both may be empty. Where a token crosses the boundary to the prefix the trie begins before
- * that token, and sessions take it off the prompt.
- */
-tokentrie_status tokentrie_session_texts(tokentrie_session session,
-                                         const char *texts,
-                                         size_t n_bytes,
-                                         const uint64_t *ends,
-                                         size_t n_texts,
-                                         const char *prefix,
-                                         size_t n_prefix,
-                                         const char *suffix,
-                                         size_t n_suffix,
-                                         tokentrie_trie *trie);
-
-/**
- * The probability of each of these texts as the continuation of the prompt, in their order; together they are 1. The
- * prompt is text with the names of control tokens in it, as a chat template writes it. `choice` may be NULL; else the
- * caller sets choice->size. `probabilities` has room for n_texts.
- */
-tokentrie_status tokentrie_session_choose(tokentrie_session session,
-                                          const char *prompt,
-                                          size_t n_prompt,
-                                          const char *texts,
-                                          size_t n_bytes,
-                                          const uint64_t *ends,
-                                          size_t n_texts,
-                                          double *probabilities,
-                                          size_t capacity,
-                                          struct tokentrie_choice *choice);
-
-/**
- * The same for a prompt of tokens and the leaves of a trie, in their order.
- */
-tokentrie_status tokentrie_session_choose_leaves(tokentrie_session session,
-                                                 const int32_t *ids,
-                                                 size_t n_ids,
-                                                 tokentrie_trie trie,
-                                                 double *probabilities,
-                                                 size_t capacity,
-                                                 struct tokentrie_choice *choice);
-
-/**
  * The probability of each value, as a request in JSON says it: `{"prompt": "Is it on? ", "choices": ["yes", "no"],
  * "top": 1}`; choices are texts or a spec with values that can be listed. Without them the values are those of what
- * was set, without a prompt it is asked after what was taken and generated before. tokentrie_session_result has what
- * came of it.
+ * was set, without a prompt it is asked after what was taken and generated before. Together the probabilities are 1.
+ * tokentrie_session_result has what came of it.
  */
-tokentrie_status tokentrie_session_choose_json(tokentrie_session session,
-                                               const char *json,
-                                               size_t length);
+tokentrie_status tokentrie_session_choose(tokentrie_session session,
+                                          const char *json,
+                                          size_t length);
 
 /**
  * Answers typed questions about a state, as a request in JSON says them: `{"state": "...", "questions": {"team":
  * {"type": "choice", "options": ["billing", "access"]}}, "permute": 2}`; `"states"` are several. The state is decoded
  * once for all questions. tokentrie_session_result has the answers, an array with one object for each state.
  */
-tokentrie_status tokentrie_session_decide_json(tokentrie_session session,
-                                               const char *json,
-                                               size_t length);
+tokentrie_status tokentrie_session_decide(tokentrie_session session,
+                                          const char *json,
+                                          size_t length);
 
 /**
  * The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
@@ -1477,94 +1353,15 @@ tokentrie_status tokentrie_chat_prompt(tokentrie_session session,
 
 /**
  * Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
- * what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next
- * gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
- * tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
- * The prompt that was taken before is gone.
+ * what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next gives the
+ * events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`; tokentrie_session_result the
+ * whole reply once it is over: `{"message": {"role": "assistant", ...}, "finish": "stop", "warnings": [...], "stats":
+ * {...}}`. Its message goes on into the next request. Of a conversation that goes on only new tokens are decoded. The
+ * prompt that was taken before is gone.
  */
 tokentrie_status tokentrie_chat_start(tokentrie_session session,
                                       const char *json,
                                       size_t length);
-
-/**
- * The reply of the last chat that is over, cancelled or not, as JSON: `{"message": {"role": "assistant", ...},
- * "finish": "stop", "warnings": [...], "stats": {...}}`. Its message goes on into the next request. TOKENTRIE_NONE if
- * there is none.
- */
-tokentrie_status tokentrie_chat_message(tokentrie_session session,
-                                        char *json,
-                                        size_t capacity,
-                                        size_t *count);
-
-/**
- * A session, or NULL; tokentrie_last_error() says why. Numbers below 1 take the defaults (threads, layers), and more
- * context than the model was trained on becomes that. Text goes on after a leaf.
- */
-void *eliza_inference_llm_stream_open(const char *model_path,
-                                      int32_t context_tokens,
-                                      int32_t threads,
-                                      int32_t gpu_layers);
-
-/**
- * 1: there are sessions.
- */
-int32_t eliza_inference_llm_stream_supported(void);
-
-/**
- * The number of tokens taken, or -1.
- */
-int32_t eliza_inference_llm_stream_prefill(void *handle, const int32_t *ids, int32_t n_ids, int32_t slot);
-
-/**
- * As tokentrie_session_generate; 0, or -1.
- */
-int32_t eliza_inference_llm_stream_generate(void *handle,
-                                            int32_t max_new_tokens,
-                                            float temperature,
-                                            float top_p,
-                                            tokentrie_token_callback callback,
-                                            void *user);
-
-/**
- * The pull form: waits for at least one step, and takes what is there. Begins a greedy generation where none was
- * started (tokentrie_session_start). 0: there is more, 1: that was the last, negative: an error, and a sentence in
- * *out_error unless that is NULL, for eliza_inference_free_string. `text` ends with a zero. Nothing is drafted: both
- * numbers become 0, and may be NULL.
- */
-int32_t eliza_inference_llm_stream_next(void *handle,
-                                        int32_t *tokens,
-                                        size_t tokens_capacity,
-                                        size_t *n_tokens,
-                                        char *text,
-                                        size_t text_capacity,
-                                        int32_t *drafted,
-                                        int32_t *accepted,
-                                        char **out_error);
-
-/**
- * As tokentrie_session_cancel.
- */
-void eliza_inference_llm_stream_cancel(void *handle);
-
-/**
- * As tokentrie_session_close; nothing for NULL.
- */
-void eliza_inference_llm_stream_close(void *handle);
-
-/**
- * As tokentrie_session_set_token_trie.
- */
-tokentrie_status eliza_inference_set_token_trie(void *handle, const char *json, size_t length, int32_t mode);
-
-/**
- * As tokentrie_session_clear_token_trie.
- */
-tokentrie_status eliza_inference_clear_token_trie(void *handle);
-
-/**
- * Frees a sentence of this library; nothing for NULL.
- */
-void eliza_inference_free_string(char *text);
 
 #ifdef __cplusplus
 }  // extern "C"

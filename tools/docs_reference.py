@@ -31,8 +31,9 @@ def name(declared: str) -> str:
 
 
 def c_page() -> str:
-    """The header of the C library as a page."""
-    header = (ROOT / "include/tokentrie.h").read_text(encoding="utf-8")
+    """The headers of the C library as a page."""
+    headers = [(ROOT / "include" / file).read_text(encoding="utf-8") for file in ("tokentrie.h", "tokentrie_eliza.h")]
+    header = "\n".join(headers)
     about = words(header[: header.index("*/")].removeprefix("/*").split("\n", 3)[3])
     constants, types, functions = ["| constant | value | |", "| --- | --- | --- |"], [], []
     for found in COMMENT.finditer(header):
@@ -47,7 +48,7 @@ def c_page() -> str:
     return "\n\n".join(
         [
             "# The header of the C library",
-            "For whoever looks up a function, a type or a constant of `tokentrie.h`.",
+            "For whoever looks up a function, a type or a constant of `tokentrie.h` or `tokentrie_eliza.h`.",
             about,
             "## Functions",
             *functions,

@@ -38,7 +38,7 @@ fn steps(criterion: &mut Criterion) {
         let rules = Arc::new(SpanRules::new(constraints, N_VOCAB).expect("rules"));
         let mut ours = Sampler::new(rules, SamplerOptions::default()).expect("options");
         let (mut trie, mut sampler, mut token) = (0, 0, -1);
-        assert_eq!(tokentrie_trie_from_json(text(&json), json.len(), vocab, put(&mut trie)), TOKENTRIE_OK);
+        assert_eq!(tokentrie_trie_from_json(text(&json), json.len(), vocab, 0, put(&mut trie)), TOKENTRIE_OK);
         let made = tokentrie_sampler_new(trie, vocab, In::null(), In::null(), 0, put(&mut sampler));
         assert_eq!(made, TOKENTRIE_OK);
         // As C calls them: by their addresses.

@@ -18,7 +18,7 @@ int main(void) {
   tokentrie_trie trie;
   tokentrie_sampler sampler;
   if (tokentrie_vocab_new(N_VOCAB, NULL, 0, &vocab)) return failed("vocabulary");
-  if (tokentrie_trie_from_json(json, strlen(json), vocab, &trie)) return failed("trie");
+  if (tokentrie_trie_from_json(json, strlen(json), vocab, 0, &trie)) return failed("trie");
   if (tokentrie_sampler_new(trie, vocab, NULL, NULL, 0, &sampler)) return failed("sampler");
 
   int32_t state = TOKENTRIE_STATE_ACTIVE;

@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     for json in [true, false] {
         let mut trie = 0;
         let status = if json {
-            tokentrie_trie_from_json(text(bytes), bytes.len(), vocab, put(&mut trie))
+            tokentrie_trie_from_json(text(bytes), bytes.len(), vocab, 0, put(&mut trie))
         } else {
             tokentrie_trie_from_rtkt(input(bytes), bytes.len(), put(&mut trie))
         };

@@ -1,26 +1,26 @@
-/** `src/ffi/abi.ts` is what `npm run abi` makes of the header. */
+/** `src/ffi/abi.ts` is what `npm run abi` makes of the headers. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { abiOf } from "../tools/abi.js";
+import { abiOf, headersIn } from "../tools/abi.js";
 import { ROOT } from "./support/cases.js";
 
-const file = process.env["TOKENTRIE_HEADER"] || join(ROOT, "include", "tokentrie.h");
+const folder = process.env["TOKENTRIE_INCLUDE"] || join(ROOT, "include");
 const made = join(ROOT, "hosts", "typescript", "src", "ffi", "abi.ts");
 
-describe("the header", { skip: existsSync(file) ? false : `there is no ${file}` }, () => {
-  const header = existsSync(file) ? readFileSync(file, "utf8") : "";
+describe("the headers", { skip: existsSync(folder) ? false : `there is no ${folder}` }, () => {
+  const header = existsSync(folder) ? headersIn(folder) : "";
 
-  it("is what the calls are made from", async () => {
+  it("are what the calls are made from", async () => {
     assert.equal(readFileSync(made, "utf8"), await abiOf(header), "run npm run abi");
   });
 
-  it("has functions, structures and numbers that are found", async () => {
+  it("have functions, structures and numbers that are found", async () => {
     const abi = await abiOf(header);
     for (const line of [
       'tokentrie_sampler_sample: signature("i32", "handle", "input", "usize", "buffer"),',
-      'tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),',
+      'tokentrie_session_generate: signature("i32", "handle", "input", "usize", "callback", "address"),',
       'tokentrie_last_error: signature("string"),',
       'eliza_inference_free_string: signature("void", "address"),',
       'export const STATES = ["active", "complete", "idle", "off"] as const;',

@@ -506,8 +506,8 @@ describe("sessions", { skip: NO_MODEL }, () => {
         return true;
       });
     }
-    await assert.rejects(session.choose("x", ["a", LONE]), /values\[1\] is .*half of a surrogate pair/);
-    await assert.rejects(session.choose(LONE, ["a"]), /prompt is .*half of a surrogate pair/);
+    await assert.rejects(session.choose("x", ["a", LONE]), /\$\.choices\[1\] is .*half of a surrogate pair/);
+    await assert.rejects(session.choose(LONE, ["a"]), /\$\.prompt is .*half of a surrogate pair/);
 
     const free = "<|im_start|>user\nTell me something.<|im_end|>\n<|im_start|>assistant\n";
     const finishes = new Set<string>();

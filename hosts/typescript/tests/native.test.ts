@@ -55,10 +55,10 @@ describe("the cases of hosts, in the library", { skip: NO_LIBRARY }, () => {
       const { tokentrie_trie_from_json } = LIBRARY.functions;
       const trie = new Trie(
         LIBRARY,
-        makeHandle(LIBRARY, (out) => tokentrie_trie_from_json(bytes, input.payload_len, 0, out)),
+        makeHandle(LIBRARY, (out) => tokentrie_trie_from_json(bytes, input.payload_len, 0, 0, out)),
       );
       assert.equal(trie.size, 2);
-      assert.ok(tokentrie_trie_from_json(bytes, bytes.length, 0, new Uint32Array(2)) < 0);
+      assert.ok(tokentrie_trie_from_json(bytes, bytes.length, 0, 0, new Uint32Array(2)) < 0);
     });
   }
 
@@ -593,8 +593,8 @@ describe("bad input", { skip: NO_LIBRARY }, () => {
     const { tokentrie_trie_from_json, tokentrie_trie_from_sequences } = LIBRARY.functions;
     const out = new Uint32Array(2);
     const latin1 = Buffer.from('{"descriptors": [{"path": "\xe9"}]}', "latin1");
-    assert.ok(tokentrie_trie_from_json(latin1, latin1.length, 0, out) < 0);
-    assert.equal(tokentrie_trie_from_json(latin1, 2 ** 28 + 1, 0, out), Status.ERROR_LIMIT);
+    assert.ok(tokentrie_trie_from_json(latin1, latin1.length, 0, 0, out) < 0);
+    assert.equal(tokentrie_trie_from_json(latin1, 2 ** 28 + 1, 0, 0, out), Status.ERROR_LIMIT);
     if (!NO_FILES) {
       assert.equal(LIBRARY.functions.tokentrie_trie_open(Uint8Array.of(0xff), 1, 0, out), Status.ERROR_TEXT);
     }

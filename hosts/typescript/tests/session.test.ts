@@ -604,7 +604,8 @@ describe("Session", { skip: NO_MODEL }, () => {
   });
 
   it("refuses what cannot be asked", async () => {
-    await assert.rejects(session.choose(FREE, []), SetError);
+    await assert.rejects(session.choose(FREE, []), SpecError);
+    await assert.rejects(session.choose(FREE, ["a", "a"]), SetError);
     await assert.rejects(session.generate(FREE, { maxTokens: -1 }).result, ArgumentError);
     await assert.rejects(session.generate([0.5]).result, ArgumentError);
     await assert.rejects(session.generate(FREE, { tokenTreePayload: null as never }).result, PayloadError);

@@ -1,11 +1,13 @@
 /**
- * Writes `src/ffi/abi.ts` from `include/tokentrie.h`; a test holds the one to the other.
+ * Writes `src/ffi/abi.ts` from the headers in `include`; a test holds the one to the other.
  *
  *     npm run abi
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
+
+const HEADERS = ["tokentrie.h", "tokentrie_eliza.h"];
 
 /** Not called from here: other programs' chains, and rows in batches. */
 const NOT_BOUND = /^(tokentrie_(batch_\w+|chain_\w+|bind_llama|llama_api|token_callback)|llama_sampler_\w+)$/;
@@ -33,7 +35,7 @@ const PLAIN: Record<string, string> = {
 };
 
 const unreadable = (what: string): never => {
-  throw new Error(`include/tokentrie.h: ${what}: this tool does not know it`);
+  throw new Error(`the headers: ${what}: this tool does not know it`);
 };
 
 const ofPattern = (text: string, pattern: RegExp): string[][] =>
@@ -71,7 +73,11 @@ function struct([name = "", body = ""]: string[]): string {
 export const ${short.toUpperCase()} = new Struct<${type}>({ ${laid.join(", ")} });`;
 }
 
-/** What `src/ffi/abi.ts` is for this header. */
+/** The headers of a folder, one after the other. */
+export const headersIn = (folder: string): string =>
+  HEADERS.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+
+/** What `src/ffi/abi.ts` is for these headers. */
 export async function abiOf(header: string): Promise<string> {
   const values = new Map(
     ofPattern(header, /#define TOKENTRIE_(\w+)\s+\(?(-?\d\w*)/g).map(([name = "", value]) => [name, Number(value)]),
@@ -80,10 +86,8 @@ export async function abiOf(header: string): Promise<string> {
   const statuses = [...values].filter(([name]) => /^(OK|NONE|ERROR_)/.test(name)).sort(([, a], [, b]) => b - a);
   const lists = LISTS.map(([prefix, name]) => {
     const all = [...values].filter(([value]) => value.startsWith(prefix)).sort(([, a], [, b]) => a - b);
-    // Of several names for one number the first is the one, the others are old.
-    const found = all.filter(([, value], at) => value !== all[at - 1]?.[1]);
-    if (found.length === 0 || found.some(([, value], at) => value !== at)) unreadable(`TOKENTRIE_${prefix}…`);
-    const names = found.map(([value]) => `"${value.slice(prefix.length).toLowerCase()}"`);
+    if (all.length === 0 || all.some(([, value], at) => value !== at)) unreadable(`TOKENTRIE_${prefix}…`);
+    const names = all.map(([value]) => `"${value.slice(prefix.length).toLowerCase()}"`);
     return `export const ${name} = [${names.join(", ")}] as const;`;
   });
 
@@ -101,7 +105,7 @@ export async function abiOf(header: string): Promise<string> {
     return `${name}: signature(${quoted.join(", ")}),`;
   });
 
-  const source = `/** What \`include/tokentrie.h\` has. Made by \`npm run abi\`: do not edit. */
+  const source = `/** What the headers in \`include\` have. Made by \`npm run abi\`: do not edit. */
 import { type Callable, signature } from "./backend.js";
 import { Struct } from "./struct.js";
 
@@ -133,6 +137,5 @@ export type Functions = { readonly [Name in FunctionName]: Callable<(typeof FUNC
 }
 
 if (process.argv[1]?.match(/abi\.[jt]s$/)) {
-  const header = readFileSync(join("..", "..", "include", "tokentrie.h"), "utf8");
-  writeFileSync(join("src", "ffi", "abi.ts"), await abiOf(header));
+  writeFileSync(join("src", "ffi", "abi.ts"), await abiOf(headersIn(join("..", "..", "include"))));
 }

@@ -9,6 +9,45 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
+/// The header of the names that one agent runtime looks for, around its functions.
+const ELIZA: (&str, &str) = (
+    "/* Sessions of tokentrie under the names that one agent runtime looks for in a library; docs/c.md tells of them.
+ *
+ * Made by cbindgen from crates/tokentrie-c: do not edit.
+ *
+ * The handle of that runtime is the number of a session, in a pointer: all functions of tokentrie.h work on it too.
+ * What they give is what its interface says, so that it needs no code of ours. They are in libraries with llama.cpp
+ * alone.
+ */
+
+#ifndef TOKENTRIE_ELIZA_H
+#define TOKENTRIE_ELIZA_H
+
+#include \"tokentrie.h\"
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif // __cplusplus
+",
+    "#ifdef __cplusplus
+}  // extern \"C\"
+#endif  // __cplusplus
+
+#endif  /* TOKENTRIE_ELIZA_H */
+",
+);
+
+/// The headers of the crate and their names.
+fn headers() -> [(&'static str, String); 2] {
+    let all = made();
+    let is_eliza =
+        |block: &&str| block.lines().any(|line| !line.starts_with(" *") && line.contains("eliza_inference_"));
+    let blocks: Vec<&str> = all.split("\n\n").collect();
+    let (eliza, own): (Vec<&str>, Vec<&str>) = blocks.into_iter().partition(is_eliza);
+    let eliza = [&[ELIZA.0], &*eliza, &[ELIZA.1]].concat().join("\n\n").replace("\n\n\n", "\n\n");
+    [("tokentrie.h", own.join("\n\n")), ("tokentrie_eliza.h", eliza)]
+}
+
 /// What cbindgen makes of the crate.
 fn made() -> String {
     let folder = &repository().join("crates/tokentrie-c");
@@ -44,23 +83,46 @@ fn plain(text: &str) -> String {
     text
 }
 
-/// With `TOKENTRIE_WRITE_HEADER=1` it is written instead of compared.
+/// With `TOKENTRIE_WRITE_HEADER=1` they are written instead of compared.
 #[test]
-fn the_header_is_that_of_the_crate() {
-    let path = repository().join("include/tokentrie.h");
-    let made = made();
-    if std::env::var_os("TOKENTRIE_WRITE_HEADER").is_some() {
-        std::fs::write(&path, &made).unwrap();
+fn the_headers_are_those_of_the_crate() {
+    for (name, made) in headers() {
+        let path = repository().join("include").join(name);
+        if std::env::var_os("TOKENTRIE_WRITE_HEADER").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        let differs = made.lines().zip(kept.lines()).position(|(made, kept)| made != kept);
+        let line = differs.unwrap_or(made.lines().count().min(kept.lines().count()));
+        assert!(
+            made == kept,
+            "include/{name} differs from the crate in line {}: TOKENTRIE_WRITE_HEADER=1 cargo test -p \
+             tokentrie-c-header writes it",
+            line + 1
+        );
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    let differs = made.lines().zip(kept.lines()).position(|(made, kept)| made != kept);
-    let line = differs.unwrap_or(made.lines().count().min(kept.lines().count()));
+}
+
+/// What stands in which header, and that each operation stands there once.
+#[test]
+fn every_function_stands_in_one_header() {
+    let functions = |text: &str| -> Vec<String> {
+        let declared =
+            text.split("\n\n").filter(|block| block.trim_end().ends_with(");") && !block.contains("typedef"));
+        let name = |block: &str| {
+            let code: String = block.lines().filter(|line| !line.trim_start().starts_with(['/', '*'])).collect();
+            code.split('(').next().and_then(|head| head.split([' ', '*']).next_back()).unwrap_or_default().to_owned()
+        };
+        declared.map(name).collect()
+    };
+    let [own, eliza] = headers().map(|(_, text)| functions(&text));
     assert!(
-        made == kept,
-        "include/tokentrie.h differs from the crate in line {}: TOKENTRIE_WRITE_HEADER=1 cargo test -p \
-         tokentrie-c-header writes it",
-        line + 1
+        own.iter().all(|name| name.starts_with("tokentrie_") || name == "llama_sampler_init_token_trie"),
+        "{own:?}"
     );
+    assert!(eliza.len() == 10 && eliza.iter().all(|name| name.starts_with("eliza_inference_")), "{eliza:?}");
+    let twins: Vec<&String> = own.iter().filter(|name| own.contains(&format!("{name}_json"))).collect();
+    assert!(twins.is_empty(), "one form for each operation: {twins:?}");
 }
 
 const C: (&str, &str, &str) = ("cc", "c", "c11");
@@ -84,8 +146,10 @@ fn compile(text: &str, compilers: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn compilers_take_the_header() {
-    compile("#include \"tokentrie.h\"\n#include \"tokentrie.h\"\nint main(void) { return 0; }\n", &[C, CPP]);
+fn compilers_take_the_headers() {
+    for (name, _) in headers() {
+        compile(&format!("#include \"{name}\"\n#include \"{name}\"\nint main(void) {{ return 0; }}\n"), &[C, CPP]);
+    }
 }
 
 #[test]

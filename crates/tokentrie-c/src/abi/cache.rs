@@ -1,16 +1,14 @@
 //! A cache of payloads.
 
-use super::structs::{tokentrie_cache, tokentrie_cache_stats, tokentrie_trie, tokentrie_vocab};
-use super::trie::{TRIES, payload_bytes, size_of_vocab};
+use super::structs::{tokentrie_cache, tokentrie_cache_stats};
 use crate::error::{Error, done};
 use crate::handles::{Kind, Table};
-use crate::memory::{In, Out};
+use crate::memory::Out;
 use crate::status::tokentrie_status;
-use std::ffi::c_char;
 use std::num::NonZeroUsize;
 use trie_core::TrieCache;
 
-static CACHES: Table<TrieCache> = Table::new(Kind::Cache);
+pub(super) static CACHES: Table<TrieCache> = Table::new(Kind::Cache);
 
 /// The most payloads that a cache can hold.
 const LARGEST: usize = 1 << 20;
@@ -24,24 +22,6 @@ pub extern "C" fn tokentrie_cache_new(capacity: usize, cache: Out<tokentrie_cach
             return Err(Error::argument(format!("capacity is {capacity}: it may be {LARGEST}")));
         }
         cache.put(CACHES.insert(TrieCache::new(NonZeroUsize::new(capacity).unwrap_or(TrieCache::CAPACITY)))?);
-        Ok(())
-    })
-}
-
-/// As tokentrie_trie_from_json; a payload with the same text or the same content is not built again.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_cache_trie(
-    cache: tokentrie_cache,
-    json: In<c_char>,
-    length: usize,
-    vocab: tokentrie_vocab,
-    trie: Out<tokentrie_trie>,
-) -> tokentrie_status {
-    done(|| {
-        trie.check("trie")?;
-        let (json, n_vocab) = (payload_bytes(&json, length, "json")?, size_of_vocab(vocab)?);
-        let payload = CACHES.with_waiting(cache, |cache| Ok(cache.payload(json, n_vocab)?))?;
-        trie.put(TRIES.insert(payload)?);
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 
 use super::structs::tokentrie_session;
 use super::trie::payload_bytes;
-use crate::error::{Result, done, guarded};
+use crate::error::done;
 use crate::memory::{Buffer, In, Out};
 use crate::session::SESSIONS;
 use crate::status::*;
@@ -27,10 +27,11 @@ pub extern "C" fn tokentrie_chat_prompt(
 }
 
 /// Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
-/// what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next
-/// gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
-/// tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
-/// The prompt that was taken before is gone.
+/// what else docs/c-sessions.md lists. Calls of tools are right by construction. tokentrie_session_next gives the
+/// events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`; tokentrie_session_result the
+/// whole reply once it is over: `{"message": {"role": "assistant", ...}, "finish": "stop", "warnings": [...], "stats":
+/// {...}}`. Its message goes on into the next request. Of a conversation that goes on only new tokens are decoded. The
+/// prompt that was taken before is gone.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_chat_start(
     session: tokentrie_session,
@@ -38,21 +39,4 @@ pub extern "C" fn tokentrie_chat_start(
     length: usize,
 ) -> tokentrie_status {
     done(|| SESSIONS.get(session)?.chat_start(payload_bytes(&json, length, "json")?))
-}
-
-/// The reply of the last chat that is over, cancelled or not, as JSON: `{"message": {"role": "assistant", ...},
-/// "finish": "stop", "warnings": [...], "stats": {...}}`. Its message goes on into the next request. TOKENTRIE_NONE if
-/// there is none.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_chat_message(
-    session: tokentrie_session,
-    json: Out<c_char>,
-    capacity: usize,
-    count: Out<usize>,
-) -> tokentrie_status {
-    guarded(|| -> Result<tokentrie_status> {
-        let buffer = Buffer::new(&json, capacity, &count, "json")?;
-        let Some(message) = SESSIONS.get(session)?.chat_message() else { return Ok(TOKENTRIE_NONE) };
-        buffer.fill_text(&message).map(|()| TOKENTRIE_OK)
-    })
 }

@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::spec::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
-use trie_core::PayloadReport;
+use trie_core::{Constraint, PayloadReport};
 
 static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
 
@@ -147,9 +147,10 @@ pub extern "C" fn tokentrie_constraint_json(
     })
 }
 
-/// All values of a constraint that has few, as a trie: tokentrie_session_choose_leaves gives the probability of each.
-/// Texts that a rule allows are tokenised as a list of texts is; the leaves have their names. TOKENTRIE_ERROR_SPEC
-/// where the values have no end or are too many to list.
+/// All values of a constraint that has few, as a trie. Texts that a rule allows are tokenised as a list of texts is;
+/// the leaves have their names. Where a token crosses the boundary between `prefix` and a text of a choice, the trie
+/// begins before that token, and sessions take it off the prompt. TOKENTRIE_ERROR_SPEC where the values have no end or
+/// are too many to list.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_constraint_trie(
     constraint: tokentrie_constraint,
@@ -158,15 +159,21 @@ pub extern "C" fn tokentrie_constraint_trie(
     done(|| {
         trie.check("trie")?;
         let built = CONSTRAINTS.get(constraint)?;
-        let values = built.spec.values(&built.vocab.over(), &DataOnly)?;
+        let values = if let (Spec::Choice(_), [(_, texts)]) = (&built.spec, &*built.spans)
+            && let [texts] = texts.sets()[..]
+        {
+            // They were tokenised when the constraint was made.
+            texts.clone()
+        } else {
+            built.spec.values(&built.vocab.over(), &DataOnly)?
+        };
         trie.put(TRIES.insert(Arc::new(payload_of(String::new(), values)))?);
         Ok(())
     })
 }
 
 /// The texts of a constraint that is a list of texts or a rule with few, as a JSON array, in the order of a list;
-/// TOKENTRIE_NONE for every other kind. tokentrie_session_choose gives the probability of each after a text.
-/// TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
+/// TOKENTRIE_NONE for every other kind. TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_constraint_texts(
     constraint: tokentrie_constraint,

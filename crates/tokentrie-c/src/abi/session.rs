@@ -1,7 +1,5 @@
 //! Sessions: models on the llama.cpp that is linked in.
 
-use super::parts::{self, named};
-use super::sampler::{put_leaf, put_values};
 use super::structs::{
     tokentrie_engine_info, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie,
     tokentrie_vocab,
@@ -18,15 +16,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokentrie::run::PrefillRequest;
 use trie_core::TokenId;
-use trie_text::Prompt;
 
 /// Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
 /// characters that the token completes, often none; it lives until the callback returns. The last call has is_done 1,
 /// token -1 and empty text. It comes exactly once for each call of a function that generates, also where that fails
 /// before it begins, and after cancel; the generation is over by then, and the session free for another. In the calls
-/// before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _leaf, _vocab, _tokenize and
-/// _texts work. It must return: no exception, no longjmp.
+/// before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _result, _vocab and
+/// _tokenize work. It must return: no exception, no longjmp.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy)]
 pub struct tokentrie_token_callback(
@@ -50,38 +48,22 @@ pub extern "C" fn tokentrie_session_open(
     })
 }
 
-/// Takes these tokens as the prompt, in place of the one before, and computes what the cache does not hold of them.
-/// `slot` from 0 to 63 names a cache that sessions of the same file and options share, one call at a time; -1 is the
-/// session's own. `taken` becomes the number of tokens, and may be NULL.
+/// Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
+/// computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
+/// those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
+/// with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+/// the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
+/// a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_prefill(
     session: tokentrie_session,
-    ids: In<i32>,
-    n_ids: usize,
-    slot: i32,
-    taken: Out<usize>,
-) -> tokentrie_status {
-    done(|| {
-        let tokens = parts::ids(ids.slice(n_ids, "ids")?, "ids")?;
-        taken.put(SESSIONS.get(session)?.prefill(Prompt::Tokens(tokens), slot)?);
-        Ok(())
-    })
-}
-
-/// The same with a text, in which names of control tokens become those tokens. A constraint of
-/// tokentrie_constraint_from_json that the next generation follows is tokenised together with its end (token healing):
-/// the first tokens may spell the end of the prompt again, which is no part of the text that comes.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_prefill_text(
-    session: tokentrie_session,
-    prompt: In<c_char>,
+    json: In<c_char>,
     length: usize,
-    slot: i32,
     taken: Out<usize>,
 ) -> tokentrie_status {
     done(|| {
-        let prompt = prompt.text(length, "prompt")?.to_owned();
-        taken.put(SESSIONS.get(session)?.prefill(Prompt::Text(prompt), slot)?);
+        let PrefillRequest { prompt, slot } = PrefillRequest::from_json(payload_bytes(&json, length, "json")?)?;
+        taken.put(SESSIONS.get(session)?.prefill(prompt, slot.map_or(OWN_SLOT, i32::from))?);
         Ok(())
     })
 }
@@ -150,37 +132,13 @@ pub(super) fn generate(
 
 pub(super) const NO_TOKEN: i32 = -1;
 
-/// Generates after the prompt and what was generated before, on the calling thread, and returns at the end.
-/// temperature 0 takes the best. `callback` may be NULL.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_generate(
-    session: tokentrie_session,
-    max_tokens: u32,
-    temperature: f32,
-    top_p: f32,
-    callback: tokentrie_token_callback,
-    user: *mut c_void,
-) -> tokentrie_status {
-    done(|| generate(session, || Plan::new(max_tokens, temperature, top_p), callback, user))
-}
-
-/// Begins a generation on a thread of the library; tokentrie_session_next takes its tokens.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_start(
-    session: tokentrie_session,
-    max_tokens: u32,
-    temperature: f32,
-    top_p: f32,
-) -> tokentrie_status {
-    done(|| SESSIONS.get(session)?.start(Plan::new(max_tokens, temperature, top_p)?))
-}
-
-/// Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
-/// "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what docs/c-sessions.md lists.
-/// Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
+/// Generates on the calling thread, as a request in JSON says it, and returns at the end: `{"prompt": "The sky is ",
+/// "constraint": {"choice": ["blue", "red"]}, "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64,
+/// "timeout": 2.5}` and what docs/c-sessions.md lists. Without a prompt it goes on after what was taken and generated
+/// before; without a constraint inside what was set, in the mode of that unless the request has `sampling`.
 /// tokentrie_session_result has what came of it. `callback` may be NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_generate_json(
+pub extern "C" fn tokentrie_session_generate(
     session: tokentrie_session,
     json: In<c_char>,
     length: usize,
@@ -192,7 +150,7 @@ pub extern "C" fn tokentrie_session_generate_json(
 
 /// The same on a thread of the library; tokentrie_session_next takes its tokens.
 #[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_start_json(
+pub extern "C" fn tokentrie_session_start(
     session: tokentrie_session,
     json: In<c_char>,
     length: usize,
@@ -200,8 +158,9 @@ pub extern "C" fn tokentrie_session_start_json(
     done(|| SESSIONS.get(session)?.start(Plan::from_json(payload_bytes(&json, length, "json")?)?))
 }
 
-/// What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
-/// of each value. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+/// What the last call gave, as JSON: of a generation text, tokens, finish, leaf, values and what it took; of a choice
+/// the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the reply.
+/// docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_result(
     session: tokentrie_session,
@@ -290,7 +249,7 @@ pub extern "C" fn tokentrie_session_set_token_trie(
     })
 }
 
-/// The same with tries that were made before, such as those of tokentrie_session_texts.
+/// The same with tries or a constraint that were made before.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_set_trie(
     session: tokentrie_session,
@@ -330,33 +289,6 @@ pub extern "C" fn tokentrie_session_engine(
         let Some(engine) = SESSIONS.get(session)?.engine_info() else { return Ok(TOKENTRIE_NONE) };
         info.put_fields(&engine, "info").map(|()| TOKENTRIE_OK)
     })
-}
-
-/// Number and name of the leaf that the last generation completed; TOKENTRIE_NONE if none.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_leaf(
-    session: tokentrie_session,
-    leaf: Out<u32>,
-    name: Out<c_char>,
-    capacity: usize,
-    count: Out<usize>,
-) -> tokentrie_status {
-    guarded(|| {
-        let found = named(SESSIONS.get(session)?.leaf());
-        put_leaf(found, &leaf, &Buffer::new(&name, capacity, &count, "name")?)
-    })
-}
-
-/// What the last generation filled into a form, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if it filled
-/// none. A form is always filled to its end, whatever max_tokens is.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_values(
-    session: tokentrie_session,
-    json: Out<c_char>,
-    capacity: usize,
-    count: Out<usize>,
-) -> tokentrie_status {
-    guarded(|| put_values(SESSIONS.get(session)?.values(), &Buffer::new(&json, capacity, &count, "json")?))
 }
 
 /// The vocabulary of the model, as a handle of its own.

@@ -251,21 +251,3 @@ pub struct tokentrie_session_info {
     /// Leaves that were left out of it because the vocabulary does not have their ids.
     pub outside_vocabulary: u64,
 }
-
-/// How a choice came about.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
-pub struct tokentrie_choice {
-    /// sizeof this structure.
-    pub size: u32,
-    /// Number of the most probable value.
-    pub best: u32,
-    /// How many values there are.
-    pub values: u64,
-    /// The probability that the model says any of them unasked.
-    pub mass: f64,
-    /// Forward passes.
-    pub forward_passes: u64,
-    /// Time.
-    pub seconds: f64,
-}

@@ -1,7 +1,8 @@
 //! Tries.
 
+use super::cache::CACHES;
 use super::parts::{ids, items};
-use super::structs::{tokentrie_trie, tokentrie_trie_info, tokentrie_vocab};
+use super::structs::{tokentrie_cache, tokentrie_trie, tokentrie_trie_info, tokentrie_vocab};
 use super::vocab::VOCABS;
 use crate::error::{Error, Result, done, guarded};
 use crate::handles::{Kind, Table};
@@ -43,18 +44,24 @@ pub(super) fn size_of_vocab(vocab: tokentrie_vocab) -> Result<Option<usize>> {
     if vocab == 0 { Ok(None) } else { VOCABS.get(vocab).map(|vocab| Some(vocab.len())) }
 }
 
-/// The tries of a payload in JSON. `vocab` may be 0: ids are not checked against one.
+/// The tries of a payload in JSON. `vocab` may be 0: ids are not checked against one. `cache` may be 0; one keeps what
+/// it read, and a payload with the same text or the same content is not built again.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_from_json(
     json: In<c_char>,
     length: usize,
     vocab: tokentrie_vocab,
+    cache: tokentrie_cache,
     trie: Out<tokentrie_trie>,
 ) -> tokentrie_status {
     done(|| {
         trie.check("trie")?;
-        let payload = Payload::from_json(payload_bytes(&json, length, "json")?, size_of_vocab(vocab)?)?;
-        trie.put(TRIES.insert(Arc::new(payload))?);
+        let (json, n_vocab) = (payload_bytes(&json, length, "json")?, size_of_vocab(vocab)?);
+        let payload = match cache {
+            0 => Arc::new(Payload::from_json(json, n_vocab)?),
+            cache => CACHES.with_waiting(cache, |cache| Ok(cache.payload(json, n_vocab)?))?,
+        };
+        trie.put(TRIES.insert(payload)?);
         Ok(())
     })
 }

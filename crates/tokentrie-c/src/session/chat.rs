@@ -50,7 +50,7 @@ impl Session {
         let ready = made_unless_over(&call, || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?))?;
         let mut state = self.state();
         // The context goes on after another text.
-        (state.last, state.message, state.found) = (Last::default(), None, None);
+        (state.last, state.found) = (Last::default(), None);
         state.prompt.clear();
         let Some(ready) = ready else {
             state.last.finish = ended_by(&call);
@@ -59,11 +59,6 @@ impl Session {
         };
         drop(state);
         self.on_thread(turn, move |session, _, sink| session.answer(ready, is_missing, &call, sink))
-    }
-
-    /// The reply of the last chat as JSON, if it is over.
-    pub(crate) fn chat_message(&self) -> Option<String> {
-        self.state().message.clone()
     }
 
     fn request(&self, json: &[u8]) -> Result<(Arc<ModelFormat>, ChatRequest, bool)> {
@@ -89,7 +84,7 @@ impl Session {
                 (state.last.tokens, state.last.seconds) = (reply.stats.tokens, reply.stats.seconds);
                 let vocab = self.model.model.vocab();
                 let receipt = subject.map(|subject| Receipt::of(&subject, vocab, &reply.trail, None));
-                state.message = Some(reply.to_json(&warnings, receipt.as_ref()));
+                state.found = Some(reply.to_json(&warnings, receipt.as_ref()));
                 Ok(())
             }
             Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {

@@ -3,15 +3,14 @@
 use super::Session;
 use super::following::{Following, HostOfSession, REFUSED};
 use super::turn::{UntilEnded, in_time, made_in};
-use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
-use crate::status::{TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
+use crate::status::TOKENTRIE_ERROR_SPEC;
 use ::llama_sampler::Scorer;
 use std::time::Instant;
-use tokentrie::run::{Call, Choose, ChooseRequest, Turn, choice_json};
+use tokentrie::run::{Call, Choose, ChooseRequest, choice_json};
 use tokentrie::spec::{MOST_VALUES, Over};
-use trie_core::{Choice, Constraint, TokenId, Trie};
-use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
+use trie_core::{Choice, Constraint, TokenId};
+use trie_text::{ValueSet, Values};
 
 const CHOOSE: &str = "choose";
 const BEFORE: &str = "there was a choice";
@@ -21,29 +20,8 @@ impl Session {
         Ok(self.model.model.vocab().tokenize(text, add_special, parse_special)?)
     }
 
-    /// A trie of texts.
-    pub(crate) fn texts(&self, texts: &[&str], prefix: &str, suffix: &str) -> Result<Trie> {
-        let around = Texts::default().with_prefix(prefix).with_suffix(suffix).with_healing(!prefix.is_empty());
-        let made = around.trie(self.model.model.vocab(), texts);
-        Ok(made.map_err(|error| Error::new(TOKENTRIE_ERROR_SET, error.to_string()))?.trie)
-    }
-
-    /// Probabilities of texts after a text, in the order of the texts.
-    pub(crate) fn choose_texts(&self, prompt: &str, texts: &[&str]) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let turn = self.turn(CHOOSE)?;
-        let values = TextValues::new(texts.iter().copied()).with_distinct(true);
-        let (prompt, set) = self.model.sets.place(Prompt::Text(prompt.to_owned()), &Values::Texts(values))?;
-        self.told(&prompt, &set, &turn)
-    }
-
-    /// Probabilities of leaves after tokens.
-    pub(crate) fn choose_leaves(&self, prompt: &[TokenId], trie: Trie) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let turn = self.turn(CHOOSE)?;
-        self.told(prompt, &ValueSet::from(trie), &turn)
-    }
-
     /// As a request says it; [`Session::result`] has what came of it.
-    pub(crate) fn choose_json(&self, json: &[u8]) -> Result<()> {
+    pub(crate) fn choose(&self, json: &[u8]) -> Result<()> {
         let began = Instant::now();
         let ChooseRequest { prompt, choices, options, call } = ChooseRequest::from_json(json)?;
         let turn = self.turn(CHOOSE)?;
@@ -63,7 +41,7 @@ impl Session {
             let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
             Ok(self.model.sets.place(prompt, &values)?)
         })?;
-        let choice = self.choose(&prompt, &set, &options, &call)?;
+        let choice = self.scored(&prompt, &set, &options, &call)?;
         self.state().found = Some(choice_json(&choice, &set, &warnings));
         Ok(())
     }
@@ -86,22 +64,7 @@ impl Session {
         Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
     }
 
-    fn told(&self, prompt: &[TokenId], set: &ValueSet, turn: &Turn) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let choice = self.choose(prompt, set, &Choose::default(), &Call::default().with(turn.cancel()))?;
-        let probabilities = set.by_value(&choice.probabilities());
-        let best = choice.ranking.first().map_or(0, |&leaf| set.index_of(leaf));
-        let told = tokentrie_choice {
-            size: 0,
-            best: best as u32,
-            values: probabilities.len() as u64,
-            mass: choice.mass_low,
-            forward_passes: choice.stats.forward_passes,
-            seconds: choice.stats.seconds,
-        };
-        Ok((probabilities, told))
-    }
-
-    fn choose(&self, prompt: &[TokenId], set: &ValueSet, options: &Choose, call: &Call) -> Result<Choice> {
+    fn scored(&self, prompt: &[TokenId], set: &ValueSet, options: &Choose, call: &Call) -> Result<Choice> {
         let decoder = self.state().decoder.clone();
         let trie = set.trie().clone();
         let mut watch = UntilEnded(call);

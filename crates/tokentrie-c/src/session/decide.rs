@@ -11,7 +11,7 @@ const BEFORE: &str = "there were answers";
 
 impl Session {
     /// Answers a request; [`Session::result`] has the answers.
-    pub(crate) fn decide_json(&self, json: &[u8]) -> Result<()> {
+    pub(crate) fn decide(&self, json: &[u8]) -> Result<()> {
         let began = Instant::now();
         let request = Request::from_json(json)?;
         let turn = self.turn("decide")?;

@@ -36,7 +36,8 @@ impl Plan {
         draw.check()?;
         let mut options = Generate::default();
         options.max_tokens = Some(max_tokens);
-        let request = GenerateRequest { prompt: None, constraint: None, options, call: CallOptions::default() };
+        let call = CallOptions::default();
+        let request = GenerateRequest { prompt: None, constraint: None, options, has_sampling: false, call };
         Self { request, draw: Some(draw), began: Instant::now() }.checked()
     }
 
@@ -138,7 +139,7 @@ impl Session {
     }
 
     fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<Prepared> {
-        let GenerateRequest { prompt, constraint, mut options, .. } = request;
+        let GenerateRequest { prompt, constraint, mut options, has_sampling, .. } = request;
         let vocab = self.model.model.vocab();
         let host = HostOfSession::new(self);
         let built = constraint.as_ref().map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
@@ -172,6 +173,9 @@ impl Session {
                     options.after(prompt, None, &self.model.sets)?
                 }
                 Following::Rules { rules, mode, built, .. } => {
+                    if !has_sampling {
+                        options.sampling.mode = *mode;
+                    }
                     if let Some(draw) = draw {
                         options.sampling = SamplerOptions { mode: *mode, draw, seed: self.seed };
                         options.free_sampling = (self.after == After::Free).then(|| free(draw));
@@ -249,7 +253,7 @@ impl Session {
 }
 
 pub(super) fn no_prompt() -> Error {
-    Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: call prefill first")
+    Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: give one, or call prefill first")
 }
 
 /// What ended a call from outside.

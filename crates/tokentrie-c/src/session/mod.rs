@@ -24,7 +24,7 @@ mod turn;
 pub(crate) use events::Event;
 pub(crate) use generate::Plan;
 
-use crate::abi::parts::{LeftOut, filled};
+use crate::abi::parts::LeftOut;
 use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
@@ -39,8 +39,8 @@ use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
-use tokentrie::run::{Call, Receipt, Turns, generated_json};
-use trie_core::{After, Leaf, Status, TokenId, TrieCache};
+use tokentrie::run::{Call, PrefillRequest, Receipt, Turns, generated_json};
+use trie_core::{After, Status, TokenId, TrieCache};
 use trie_text::Prompt;
 use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
 
@@ -49,7 +49,7 @@ pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 /// The number of the slot that is the session's own.
 pub(crate) const OWN_SLOT: i32 = -1;
 /// Slots that sessions of one file can share.
-const SLOTS: i32 = 64;
+const SLOTS: i32 = PrefillRequest::MOST_SLOTS as i32;
 
 /// One session.
 pub(crate) struct Session {
@@ -78,9 +78,7 @@ struct State {
     warnings: Vec<String>,
     cache: TrieCache,
     last: Last,
-    /// The reply of the last chat.
-    message: Option<String>,
-    /// What was chosen or decided after the last generation, as JSON.
+    /// What the last choice, decision or chat gave, as JSON, unless a generation came after it.
     found: Option<String>,
 }
 
@@ -167,7 +165,6 @@ impl Session {
             warnings: Vec::new(),
             cache: TrieCache::default(),
             last: Last::default(),
-            message: None,
             found: None,
         };
         Ok(Self {
@@ -275,18 +272,7 @@ impl Session {
         self.turns.close().map_err(|refusal| refused("close", refusal))
     }
 
-    pub(crate) fn leaf(&self) -> Option<Leaf> {
-        self.state().last.generated.as_ref().and_then(|generated| generated.leaf.clone())
-    }
-
-    /// What the last generation filled into a form, by name, as JSON.
-    pub(crate) fn values(&self) -> Option<String> {
-        let state = self.state();
-        let fields = &state.last.generated.as_ref()?.fields;
-        filled(fields.iter().map(|field| (field.name.clone(), field.value.clone())))
-    }
-
-    /// What the last generation, choice or decision gave, as JSON.
+    /// What the last call gave, as JSON.
     pub(crate) fn result(&self) -> Option<String> {
         let state = self.state();
         match (&state.found, &state.last.generated) {

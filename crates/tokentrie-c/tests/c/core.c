@@ -22,7 +22,7 @@ static tokentrie_vocab vocabulary(void) {
 
 static tokentrie_trie tries(tokentrie_vocab vocab) {
   tokentrie_trie trie = 0;
-  OK(tokentrie_trie_from_json(PAYLOAD, strlen(PAYLOAD), vocab, &trie));
+  OK(tokentrie_trie_from_json(PAYLOAD, strlen(PAYLOAD), vocab, 0, &trie));
   return trie;
 }
 
@@ -161,33 +161,33 @@ static void payloads(void) {
   tokentrie_trie trie = 0;
   const char *bad[] = {"", "{", "[]", "{\"descriptors\": []}", "{\"descriptors\": [{\"path\": \"a\", \"leaves\": 5}]}"};
   for (size_t i = 0; i < LENGTH(bad); i++) {
-    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(bad[i], strlen(bad[i]), vocab, &trie));
+    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(bad[i], strlen(bad[i]), vocab, 0, &trie));
     CHECK(strlen(tokentrie_last_error()) > 20);
   }
   CHECK(trie == 0);
   /* Where, and with which value. */
   const char *wrong = "{\"descriptors\": [{\"path\": \"a\", \"leaves\": [{\"name\": \"x\", \"tokens\": [1.5]}]}]}";
-  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(wrong, strlen(wrong), vocab, &trie));
+  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(wrong, strlen(wrong), vocab, 0, &trie));
   SAYS("descriptors[0].leaves[0].tokens[0]");
   const char *outside = "{\"descriptors\": [{\"path\": \"a\", \"leaves\": [{\"name\": \"x\", \"tokens\": [100]}]}]}";
-  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(outside, strlen(outside), vocab, &trie));
-  OK(tokentrie_trie_from_json(outside, strlen(outside), 0, &trie));
+  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_trie_from_json(outside, strlen(outside), vocab, 0, &trie));
+  OK(tokentrie_trie_from_json(outside, strlen(outside), 0, 0, &trie));
   /* The length decides, not a zero: what comes after it is not read. */
   char *exact = malloc(strlen(PAYLOAD));
   memcpy(exact, PAYLOAD, strlen(PAYLOAD));
   tokentrie_trie same = 0;
-  OK(tokentrie_trie_from_json(exact, strlen(PAYLOAD), vocab, &same));
+  OK(tokentrie_trie_from_json(exact, strlen(PAYLOAD), vocab, 0, &same));
   OK(tokentrie_trie_free(same));
   free(exact);
   /* A gigabyte is refused before it is looked at. */
-  STATUS(TOKENTRIE_ERROR_LIMIT, tokentrie_trie_from_json(PAYLOAD, (size_t)1 << 30, vocab, &same));
+  STATUS(TOKENTRIE_ERROR_LIMIT, tokentrie_trie_from_json(PAYLOAD, (size_t)1 << 30, vocab, 0, &same));
   STATUS(TOKENTRIE_ERROR_TEXT, tokentrie_trie_select(trie, "\xff", 1, &same));
 
   tokentrie_cache cache = 0;
   tokentrie_trie cached[3];
   OK(tokentrie_cache_new(1, &cache));
-  for (size_t i = 0; i < 2; i++) OK(tokentrie_cache_trie(cache, PAYLOAD, strlen(PAYLOAD), vocab, &cached[i]));
-  OK(tokentrie_cache_trie(cache, outside, strlen(outside), 0, &cached[2]));
+  for (size_t i = 0; i < 2; i++) OK(tokentrie_trie_from_json(PAYLOAD, strlen(PAYLOAD), vocab, cache, &cached[i]));
+  OK(tokentrie_trie_from_json(outside, strlen(outside), 0, cache, &cached[2]));
   tokentrie_cache_stats stats = {.size = sizeof stats};
   OK(tokentrie_cache_get_stats(cache, &stats));
   CHECK(stats.hits == 1 && stats.misses == 2 && stats.evictions == 1 && stats.held == 1 && stats.capacity == 1);
@@ -376,7 +376,6 @@ static void batches(void) {
   float *logits = calloc(length, sizeof *logits);
   logits[5] = 1, logits[STRIDE + 9] = 1, logits[2 * STRIDE + 5] = 1;
   int32_t ids[ROWS], state = -1;
-  OK(tokentrie_batch_sample(batch, logits, length, STRIDE, ids, ROWS, &n));
   OK(tokentrie_batch_select(batch, logits, length, STRIDE, ids, ROWS, &n));
   CHECK(n == ROWS && ids[0] == 5 && ids[1] == 9 && ids[2] == 5);
   STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_select(batch, logits, length - 1, STRIDE, ids, ROWS, &n));
@@ -496,8 +495,8 @@ static void null_everywhere(void) {
   REFUSED(tokentrie_vocab_new(5, NULL, 1, &other));
   REFUSED(tokentrie_vocab_from_pieces(NULL, 4, NULL, NULL, 1, &other));
   REFUSED(tokentrie_vocab_size(vocab, NULL));
-  REFUSED(tokentrie_trie_from_json(NULL, 4, 0, &other));
-  REFUSED(tokentrie_trie_from_json(PAYLOAD, strlen(PAYLOAD), 0, NULL));
+  REFUSED(tokentrie_trie_from_json(NULL, 4, 0, 0, &other));
+  REFUSED(tokentrie_trie_from_json(PAYLOAD, strlen(PAYLOAD), 0, 0, NULL));
   REFUSED(tokentrie_trie_from_sequences(NULL, 4, NULL, NULL, 0, NULL, 2, &other));
   REFUSED(tokentrie_trie_from_rtkt(NULL, 4, &other));
   REFUSED(tokentrie_trie_open(NULL, 4, 0, &other));
@@ -554,7 +553,7 @@ static void impossible_lengths(void) {
     TOO_LONG(tokentrie_vocab_end_of_generation(vocab, ids, l, &n));
     TOO_LONG(tokentrie_vocab_bytes(vocab, ids, l, bytes, 4, &n));
     TOO_LONG(tokentrie_vocab_bytes(vocab, ids, 1, bytes, l, &n));
-    TOO_LONG(tokentrie_trie_from_json(PAYLOAD, l, vocab, &other));
+    TOO_LONG(tokentrie_trie_from_json(PAYLOAD, l, vocab, 0, &other));
     TOO_LONG(tokentrie_trie_from_sequences(ids, l, &end, NULL, 0, NULL, 1, &other));
     TOO_LONG(tokentrie_trie_from_sequences(ids, 4, &end, NULL, 0, NULL, l, &other));
     TOO_LONG(tokentrie_trie_from_sequences(ids, 4, &end, text, l, &end, 1, &other));
@@ -573,7 +572,7 @@ static void impossible_lengths(void) {
     TOO_LONG(tokentrie_trie_leaf_tokens(trie, 0, ids, l, &n));
     TOO_LONG(tokentrie_trie_leaf_name(trie, 0, text, l, &n));
     TOO_LONG(tokentrie_cache_new(l, &other));
-    TOO_LONG(tokentrie_cache_trie(cache, PAYLOAD, l, vocab, &other));
+    TOO_LONG(tokentrie_trie_from_json(PAYLOAD, l, vocab, cache, &other));
     TOO_LONG(tokentrie_constraint_from_json(PAYLOAD, l, vocab, &other));
     TOO_LONG(tokentrie_sampler_new(trie, vocab, NULL, ids, l, &other));
     TOO_LONG(tokentrie_sampler_allowed(sampler, ids, l, &n, &what));

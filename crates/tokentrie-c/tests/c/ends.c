@@ -31,18 +31,18 @@ static void forked(void) {
     is_child = 1;
     alarm(60);
     heard to = {.session = busy};
-    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_generate(busy, 3, 0, 1, listen, &to));
+    STATUS(TOKENTRIE_ERROR_BUSY, generate(busy, "{\"max_tokens\": 3}", &to));
     SAYS("forked");
     CHECK(to.done == 1);
     /* The slot is in use by a thread that is not here. */
-    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_generate(other, 3, 0, 1, NULL, NULL));
+    STATUS(TOKENTRIE_ERROR_BUSY, generate(other, "{\"max_tokens\": 3}", NULL));
     SAYS("forked");
     STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_close(busy));
     /* Others work. */
     tokentrie_session fresh = open_session(TOKENTRIE_AFTER_FREE);
     prefill(fresh, -1);
     heard said = {.session = fresh};
-    OK(tokentrie_session_generate(fresh, 3, 0, 1, listen, &said));
+    OK(generate(fresh, "{\"max_tokens\": 3}", &said));
     CHECK(said.done == 1 && said.n >= 1);
     exit(7);
   }
@@ -61,9 +61,9 @@ static void no_end_of_another(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
   for (int round = 0; round < 400; round++) {
     prefill(session, -1);
-    OK(tokentrie_session_start(session, 1, 0, 1));
+    OK(START(session, "{\"max_tokens\": 1}"));
     tokentrie_status status;
-    while ((status = tokentrie_session_start(session, 2, 0, 1)) == TOKENTRIE_ERROR_BUSY) {}
+    while ((status = START(session, "{\"max_tokens\": 2}")) == TOKENTRIE_ERROR_BUSY) {}
     OK(status);
     int32_t token = -1, is_done = 0;
     char text[64];
@@ -79,15 +79,16 @@ static void no_end_of_another(void) {
 /* Callbacks, next, the info and the result count the same tokens, also where the model ends its output. */
 static void one_count(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
-  static const char free_prompt[] = "<|im_start|>user\nTell me something.<|im_end|>\n<|im_start|>assistant\n";
+  static const char free_prompt[] =
+      "{\"prompt\": \"<|im_start|>user\\nTell me something.<|im_end|>\\n<|im_start|>assistant\\n\"}";
   int ended = 0;
   for (int round = 0; round < 40; round++) {
     char request[256];
     snprintf(request, sizeof request, "{\"sampling\": {\"temperature\": %g, \"seed\": %d}, \"max_tokens\": 200}",
              round ? 0.8 : 0.0, round);
-    OK(tokentrie_session_prefill_text(session, free_prompt, strlen(free_prompt), -1, NULL));
+    OK(PREFILL(session, free_prompt, NULL));
     heard to = {.session = session};
-    OK(tokentrie_session_generate_json(session, request, strlen(request), listen, &to));
+    OK(tokentrie_session_generate(session, request, strlen(request), listen, &to));
     tokentrie_session_info info = info_of(session);
     int is_end = info.finish == TOKENTRIE_FINISH_END_OF_GENERATION;
     ended += is_end;
@@ -101,8 +102,8 @@ static void one_count(void) {
     CHECK(tokens != NULL);
     for (char *at = tokens; *at != ']'; at++) commas += *at == ',';
     CHECK(to.n == 0 || commas + 1 == to.n);
-    OK(tokentrie_session_prefill_text(session, free_prompt, strlen(free_prompt), -1, NULL));
-    OK(tokentrie_session_start_json(session, request, strlen(request)));
+    OK(PREFILL(session, free_prompt, NULL));
+    OK(tokentrie_session_start(session, request, strlen(request)));
     size_t taken = 0;
     for (int32_t token = 0, is_done = 0; !is_done;) {
       char text[256];
@@ -146,7 +147,7 @@ static void left_out(void) {
   tokentrie_constraint constraint = 0;
   char json[1024];
   OK(tokentrie_session_vocab(session, &vocab));
-  OK(tokentrie_trie_from_json(payload, strlen(payload), vocab, &trie));
+  OK(tokentrie_trie_from_json(payload, strlen(payload), vocab, 0, &trie));
   OK(tokentrie_session_set_trie(session, trie, 0));
   CHECK(info_of(session).outside_vocabulary == 2 && info_of(session).empty_leaves == 1);
   int length = snprintf(json, sizeof json, "{\"payload\": %s}", payload);
@@ -158,11 +159,11 @@ static void left_out(void) {
   OK(tokentrie_session_set_token_trie(session, whole, strlen(whole), 0));
   length = snprintf(json, sizeof json, "{\"prompt\": \"x\", \"constraint\": {\"payload\": %s}, \"after\": \"stop\"}",
                     payload);
-  OK(tokentrie_session_generate_json(session, json, (size_t)length, NULL, NULL));
+  OK(tokentrie_session_generate(session, json, (size_t)length, NULL, NULL));
   CHECK(info_of(session).outside_vocabulary == 2);
   length = snprintf(json, sizeof json, "{\"prompt\": \"x\", \"choices\": {\"payload\": %s}}", payload);
   OK(tokentrie_session_set_token_trie(session, whole, strlen(whole), 0));
-  OK(tokentrie_session_choose_json(session, json, (size_t)length));
+  OK(tokentrie_session_choose(session, json, (size_t)length));
   CHECK(info_of(session).outside_vocabulary == 2);
   OK(tokentrie_constraint_free(constraint));
   OK(tokentrie_trie_free(trie));

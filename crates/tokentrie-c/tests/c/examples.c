@@ -1,6 +1,6 @@
 /* What a model writes inside a constraint, or answers in a chat. C and C++.
- *   examples MODEL.gguf PROMPT SPEC      the tokens, a line; then the values of a form, or nothing
- *   examples MODEL.gguf REQUEST          the reply of a chat as JSON */
+ *   examples MODEL.gguf generate REQUEST      the tokens, a line; then the result as JSON
+ *   examples MODEL.gguf chat REQUEST          the reply as JSON */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,12 @@ static void print_token(int32_t token, const char *text, int32_t is_done, void *
   if (!is_done) printf("%d ", (int)token);
 }
 
-static void generate(tokentrie_session session, const char *prompt, const char *spec) {
-  static char values[4096];
+static void generate(tokentrie_session session, const char *request) {
+  static char result[1 << 20];
   size_t n = 0;
-  tokentrie_vocab vocab = 0;
-  tokentrie_constraint constraint = 0;
-  done(tokentrie_session_prefill_text(session, prompt, strlen(prompt), -1, NULL));
-  done(tokentrie_session_vocab(session, &vocab));
-  done(tokentrie_constraint_from_json(spec, strlen(spec), vocab, &constraint));
-  done(tokentrie_session_set_trie(session, constraint, TOKENTRIE_MODE_GREEDY));
-  done(tokentrie_session_generate(session, 64, 0, 1, print_token, NULL));
-  done(tokentrie_session_values(session, values, sizeof values, &n));
-  printf("\n%.*s\n", (int)n, values);
-  done(tokentrie_constraint_free(constraint));
-  done(tokentrie_vocab_free(vocab));
+  done(tokentrie_session_generate(session, request, strlen(request), print_token, NULL));
+  done(tokentrie_session_result(session, result, sizeof result, &n));
+  printf("\n%.*s\n", (int)n, result);
 }
 
 static void chat(tokentrie_session session, const char *request) {
@@ -39,21 +31,21 @@ static void chat(tokentrie_session session, const char *request) {
   size_t n = 0;
   done(tokentrie_chat_start(session, request, strlen(request)));
   while (!is_done) done(tokentrie_session_next(session, -1, &token, text, sizeof text, &n, &is_done));
-  done(tokentrie_chat_message(session, text, sizeof text, &n));
+  done(tokentrie_session_result(session, text, sizeof text, &n));
   printf("%.*s\n", (int)n, text);
 }
 
 int main(int argc, char **argv) {
   tokentrie_session session = 0;
   tokentrie_session_options options;
-  if (argc < 3) return 2;
+  if (argc != 4) return 2;
   memset(&options, 0, sizeof options);
   options.size = sizeof options;
   options.n_threads = 1;
   options.after = TOKENTRIE_AFTER_STOP;
   done(tokentrie_session_open(argv[1], strlen(argv[1]), &options, &session));
-  if (argc == 3) chat(session, argv[2]);
-  else generate(session, argv[2], argv[3]);
+  if (strcmp(argv[2], "chat") == 0) chat(session, argv[3]);
+  else generate(session, argv[3]);
   done(tokentrie_session_close(session));
   return 0;
 }

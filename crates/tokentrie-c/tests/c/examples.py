@@ -16,10 +16,13 @@ def said(*arguments: object) -> list[str]:
 
 
 for example in vectors["generations"]:
-    tokens, values = said(example["prompt"], example["constraint"])
+    request = {"prompt": example["prompt"], "constraint": example["constraint"], "max_tokens": 64}
+    tokens, result = said("generate", request)
     assert list(map(int, tokens.split())) == example["tokens"], (example["name"], tokens)
-    assert json.loads(values or "null") == example.get("values"), (example["name"], values)
-reply = json.loads(said(vectors["chat"]["request"])[0])
+    result = json.loads(result)
+    assert result["tokens"] == example["tokens"], (example["name"], result)
+    assert result["values"] == example.get("values", {}), (example["name"], result)
+reply = json.loads(said("chat", vectors["chat"]["request"])[0])
 functions = [call["function"] for call in reply["message"]["tool_calls"]]
 calls = [{"name": function["name"], "arguments": json.loads(function["arguments"])} for function in functions]
 assert calls == vectors["chat"]["tool_calls"], calls

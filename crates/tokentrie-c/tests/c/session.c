@@ -43,7 +43,7 @@ static void a_rule(void) {
   CHECK(shape.leaves == 1800);
   OK(tokentrie_trie_free(values));
   heard to = {.session = session};
-  OK(tokentrie_session_generate(session, 50, 0, 1, listen, &to));
+  OK(generate(session, "{\"max_tokens\": 50}", &to));
   tokentrie_session_info info = info_of(session);
   CHECK(to.done == 1 && info.finish == TOKENTRIE_FINISH_SPAN && info.state == TOKENTRIE_STATE_COMPLETE);
   CHECK(to.n_text == 6 && to.text[0] >= '1' && to.text[0] <= '9' && to.text[3] == ' ');
@@ -51,14 +51,6 @@ static void a_rule(void) {
   printf("amount %.*s\n", (int)to.n_text, to.text);
   OK(tokentrie_vocab_free(vocab));
   OK(tokentrie_session_close(session));
-}
-
-static size_t message_of(tokentrie_session session, char *json, size_t capacity) {
-  size_t n = 0;
-  OK(tokentrie_chat_message(session, json, capacity, &n));
-  CHECK(n < capacity);
-  json[n] = 0;
-  return n;
 }
 
 /* Takes all events of a chat; how many there were. */
@@ -83,26 +75,25 @@ static void chats(void) {
       " \"tools\": [{\"name\": \"erase\", \"parameters\": {\"type\": \"object\", \"properties\":"
       " {\"really\": {\"type\": \"boolean\"}}, \"required\": [\"really\"], \"additionalProperties\": false}}],"
       " \"tool_choice\": \"required\", \"parallel_tool_calls\": false, \"max_tokens\": 80, \"probabilities\": true}";
-  static char json[1 << 16];
   char last[8192];
   int32_t ids[1024];
   size_t n = 0;
-  STATUS(TOKENTRIE_NONE, tokentrie_chat_message(session, json, sizeof json, &n));
+  STATUS(TOKENTRIE_NONE, tokentrie_session_result(session, NULL, 0, &n));
   OK(tokentrie_chat_prompt(session, request, sizeof request - 1, ids, LENGTH(ids), &n));
   CHECK(n > 20);
   OK(tokentrie_chat_start(session, request, sizeof request - 1));
   STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_chat_start(session, request, sizeof request - 1));
   CHECK(all_events(session, last, sizeof last) >= 4);
   CHECK(strstr(last, "message_ends") != NULL);
-  message_of(session, json, sizeof json);
+  const char *json = result_of(session);
   CHECK(strstr(json, "\"finish\":\"tool_calls\"") && strstr(json, "\"name\":\"erase\""));
   CHECK(strstr(json, "\"probability\":") != NULL);
   CHECK(strstr(json, "really\\\":") != NULL);
-  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_chat_message(session, json, 3, &n));
+  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_session_result(session, last, 3, &n));
   tokentrie_session_info info = info_of(session);
   CHECK(info.generating == 0 && info.tokens > 3);
   heard none = {.session = session};
-  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_generate(session, 10, 0, 1, listen, &none));
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, generate(session, "{\"max_tokens\": 10}", &none));
 
   const char wrong[] = "{\"messages\": [{\"role\": \"usr\", \"content\": \"x\"}]}";
   STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_chat_start(session, wrong, sizeof wrong - 1));
@@ -123,7 +114,7 @@ static void chats(void) {
 static void a_leaf(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
   heard first = {.session = session};
-  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_generate(session, 10, 0, 1, listen, &first));
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, generate(session, "{\"max_tokens\": 10}", &first));
   SAYS("prefill");
   CHECK(first.done == 1);
   first.done = 0;
@@ -131,22 +122,20 @@ static void a_leaf(void) {
   tokentrie_trie trie = labels(session);
   OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
   CHECK(info_of(session).has_trie == 1);
-  OK(tokentrie_session_generate(session, 50, 0.7f, 0.9f, listen, &first));
+  OK(generate(session, "{\"max_tokens\": 50}", &first));
   tokentrie_session_info info = info_of(session);
   CHECK(first.done == 1 && info.finish == TOKENTRIE_FINISH_SPAN && info.state == TOKENTRIE_STATE_COMPLETE);
   CHECK(info.tokens == first.n && info.tokens == info.forced_tokens + info.sampled_tokens);
   CHECK(info.prompt_tokens == prompt + first.n && info.generating == 0);
-  uint32_t leaf = 99;
-  char name[32];
-  size_t n = 0;
-  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
-  CHECK(n == first.n_text && memcmp(name, first.text, n) == 0);
-  printf("label %.*s: %zu tokens, %u forced, %u forward passes\n", (int)n, name, first.n, (unsigned)info.forced_tokens,
+  /* Leaves are numbered by their tokens: any of the three. */
+  CHECK(has_leaf(session, 0, first.text, first.n_text) || has_leaf(session, 1, first.text, first.n_text) ||
+        has_leaf(session, 2, first.text, first.n_text));
+  printf("label %s: %zu tokens, %u forced, %u forward passes\n", first.text, first.n, (unsigned)info.forced_tokens,
          (unsigned)info.forward_passes);
 
   prefill(session, -1);
-  OK(tokentrie_session_start(session, 50, 0.7f, 0.9f));
-  size_t taken = 0;
+  OK(START(session, "{\"max_tokens\": 50}"));
+  size_t taken = 0, n = 0;
   for (;;) {
     int32_t token = 0, is_done = 0;
     char text[32];
@@ -166,7 +155,7 @@ static void a_leaf(void) {
 
   /* A buffer that is too small leaves the token. */
   prefill(session, -1);
-  OK(tokentrie_session_start(session, 50, 0, 1));
+  OK(START(session, "{\"max_tokens\": 50}"));
   size_t text_length = 0;
   while (text_length == 0) {
     tokentrie_status status = tokentrie_session_next(session, -1, &token, NULL, 0, &n, &is_done);
@@ -187,7 +176,7 @@ static void a_leaf(void) {
   OK(tokentrie_session_close(session));
   STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_close(session));
   STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_cancel(session));
-  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_generate(session, 1, 0, 1, NULL, NULL));
+  STATUS(TOKENTRIE_ERROR_HANDLE, generate(session, "{\"max_tokens\": 1}", NULL));
 }
 
 /* The payload's length decides. What is refused never means that everything is allowed. */
@@ -211,26 +200,23 @@ static void payloads(void) {
   /* It stays refused until it is set or cleared, for every way to generate. */
   for (int round = 0; round < 3; round++) {
     heard none = {.session = session};
-    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_generate(session, 10, 0, 1, listen, &none));
+    STATUS(TOKENTRIE_ERROR_PAYLOAD, generate(session, "{\"max_tokens\": 10}", &none));
     SAYS("set it again, or clear it");
     CHECK(none.done == 1 && none.n == 0 && info_of(session).has_trie == 0);
-    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_start(session, 10, 0, 1));
-    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_generate_json(session, "{}", 2, NULL, NULL));
+    STATUS(TOKENTRIE_ERROR_PAYLOAD, START(session, "{\"max_tokens\": 10}"));
+    STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_choose(session, "{}", 2));
   }
   heard to = {.session = session};
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_set_token_trie(session, json, exact, 2));
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 10, 0, 1, NULL, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, generate(session, "{\"max_tokens\": 10}", NULL));
   STATUS(TOKENTRIE_ERROR_LIMIT, tokentrie_session_set_token_trie(session, json, (size_t)1 << 30, 0));
   OK(tokentrie_session_clear_token_trie(session));
   OK(tokentrie_session_clear_token_trie(session));
   OK(tokentrie_session_set_token_trie(session, json, exact, TOKENTRIE_MODE_SAMPLED));
   memset(json, 0, sizeof json); /* it may go */
-  OK(tokentrie_session_generate(session, 10, 1, 1, listen, &to));
+  OK(generate(session, "{\"max_tokens\": 10}", &to));
   CHECK(to.done == 1 && to.n == n && strcmp(to.text, "OWNER_REMINDERS") == 0);
-  uint32_t leaf = 99;
-  char name[16];
-  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
-  CHECK(leaf == 0 && n == 6 && memcmp(name, "remind", 6) == 0);
+  CHECK(has_leaf(session, 0, "remind", 6));
   /* All of it was forced. */
   tokentrie_session_info info = info_of(session);
   CHECK(info.forward_passes == 0 && info.sampled_tokens == 0);
@@ -241,26 +227,29 @@ static void bad_arguments(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
   int32_t ids[600] = {0};
   for (size_t i = 0; i < LENGTH(ids); i++) ids[i] = 40 + (int32_t)(i % 20);
-  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_prefill(session, ids, LENGTH(ids), -1, NULL));
+  STATUS(TOKENTRIE_ERROR_MODEL, PREFILL(session, prompt_of(ids, LENGTH(ids), -1), NULL));
   SAYS("do not fit");
-  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_prefill(session, ids, 0, -1, NULL));
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(session, ids, 4, 64, NULL));
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(session, ids, 4, -2, NULL));
+  STATUS(TOKENTRIE_ERROR_MODEL, PREFILL(session, "{\"prompt\": []}", NULL));
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, prompt_of(ids, 4, 64), NULL));
+  SAYS("$.slot");
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, "{\"prompt\": \"x\", \"slot\": -2}", NULL));
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, "{\"prompt\": {}}", NULL));
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, "{}", NULL));
+  SAYS("prompt");
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, "{\"prompt\": \"x\", \"slots\": 1}", NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(session, NULL, 4, NULL));
   ids[2] = INT32_MAX;
-  STATUS(TOKENTRIE_ERROR_VOCAB, tokentrie_session_prefill(session, ids, 4, -1, NULL));
+  STATUS(TOKENTRIE_ERROR_VOCAB, PREFILL(session, prompt_of(ids, 4, -1), NULL));
   ids[2] = -7;
-  STATUS(TOKENTRIE_ERROR_VOCAB, tokentrie_session_prefill(session, ids, 4, -1, NULL));
-  SAYS("ids[2]");
+  STATUS(TOKENTRIE_ERROR_SPEC, PREFILL(session, prompt_of(ids, 4, -1), NULL));
+  SAYS("$.prompt[2]");
   prefill(session, -1);
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 0, 0, 1, NULL, NULL));
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 5, NAN, 1, NULL, NULL));
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 5, 0, 1.5f, NULL, NULL));
+  STATUS(TOKENTRIE_ERROR_SPEC, generate(session, "{\"max_tokens\": 0}", NULL));
+  SAYS("$.max_tokens");
+  STATUS(TOKENTRIE_ERROR_SPEC, generate(session, "{\"sampling\": {\"temperature\": -1}}", NULL));
+  STATUS(TOKENTRIE_ERROR_SPEC, generate(session, "{\"sampling\": {\"top_p\": 1.5}}", NULL));
   OK(tokentrie_session_cancel(session)); /* nothing runs */
-  OK(tokentrie_session_generate(session, 5, 0, 1, NULL, NULL));
-  tokentrie_trie trie = 0;
-  const uint64_t lying[] = {8, 16, 900};
-  STATUS(TOKENTRIE_ERROR_ARGUMENT,
-         tokentrie_session_texts(session, LABELS, strlen(LABELS), lying, 3, NULL, 0, NULL, 0, &trie));
+  OK(generate(session, "{\"max_tokens\": 5}", NULL));
   OK(tokentrie_session_close(session));
 }
 
@@ -268,16 +257,16 @@ static void cancelled(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
   prefill(session, -1);
   heard all = {.session = session, .misuses = 1};
-  OK(tokentrie_session_generate(session, 40, 0, 1, listen, &all));
+  OK(generate(session, "{\"max_tokens\": 40}", &all));
   CHECK(all.done == 1 && all.n > 1);
   prefill(session, -1);
   heard few = {.session = session, .cancels = 1};
-  OK(tokentrie_session_generate(session, 40, 0, 1, listen, &few));
+  OK(generate(session, "{\"max_tokens\": 40}", &few));
   CHECK(few.done == 1 && few.n == 1 && few.tokens[0] == all.tokens[0]);
   CHECK(info_of(session).finish == TOKENTRIE_FINISH_CANCELLED);
   /* It goes on where it was. */
   heard rest = {.session = session};
-  OK(tokentrie_session_generate(session, 39, 0, 1, listen, &rest));
+  OK(generate(session, "{\"max_tokens\": 39}", &rest));
   CHECK(rest.tokens[0] == all.tokens[1]);
   OK(tokentrie_session_close(session));
 }
@@ -291,7 +280,7 @@ static void from_other_threads(void) {
   pthread_t other;
   CHECK(pthread_create(&other, NULL, generate_there, &there) == 0);
   while (!info_of(session).generating) {}
-  STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_generate(session, 1, 0, 1, listen, &here));
+  STATUS(TOKENTRIE_ERROR_BUSY, generate(session, "{\"max_tokens\": 1}", &here));
   STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_close(session));
   CHECK(here.done == 1 && here.n == 0);
   OK(tokentrie_session_cancel(session));
@@ -306,15 +295,15 @@ static void slots(void) {
   tokentrie_session one = open_session(TOKENTRIE_AFTER_FREE), two = open_session(TOKENTRIE_AFTER_FREE);
   heard alone = {.session = one};
   prefill(one, -1);
-  OK(tokentrie_session_generate(one, 8, 0, 1, listen, &alone));
+  OK(generate(one, "{\"max_tokens\": 8}", &alone));
   prefill(one, 3);
   int32_t other[] = {50, 51, 52};
-  OK(tokentrie_session_prefill(two, other, 3, 3, NULL));
+  OK(PREFILL(two, prompt_of(other, 3, 3), NULL));
   heard shared = {.session = one};
   pthread_t thread;
   heard there = {.session = two};
   CHECK(pthread_create(&thread, NULL, generate_there, &there) == 0);
-  OK(tokentrie_session_generate(one, 8, 0, 1, listen, &shared));
+  OK(generate(one, "{\"max_tokens\": 8}", &shared));
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(shared.n == alone.n && memcmp(shared.tokens, alone.tokens, alone.n * sizeof(int32_t)) == 0);
   CHECK(info_of(one).slot == 3 && there.done == 1);
@@ -338,8 +327,8 @@ static void prefixes(void) {
   OK(tokentrie_session_load_prefix(two, path, strlen(path), &taken));
   CHECK(taken == n && info_of(two).prompt_tokens == n);
   heard saved = {.session = one}, loaded = {.session = two};
-  OK(tokentrie_session_generate(one, 20, 0, 1, listen, &saved));
-  OK(tokentrie_session_generate(two, 20, 0, 1, listen, &loaded));
+  OK(generate(one, "{\"max_tokens\": 20}", &saved));
+  OK(generate(two, "{\"max_tokens\": 20}", &loaded));
   CHECK(saved.n == loaded.n && memcmp(saved.tokens, loaded.tokens, saved.n * sizeof(int32_t)) == 0);
   /* The last token alone is computed again, for its logits. */
   CHECK(info_of(two).prompt_tokens_reused == n - 1);
@@ -357,7 +346,7 @@ static void engine(int32_t batching) {
   STATUS(TOKENTRIE_NONE, tokentrie_session_engine(alone, &info));
   heard wanted = {.session = alone}, got[LENGTH(sessions)];
   prefill(alone, -1);
-  OK(tokentrie_session_generate(alone, 100, 0, 1, listen, &wanted));
+  OK(generate(alone, "{\"max_tokens\": 100}", &wanted));
   pthread_t threads[LENGTH(sessions)];
   memset(got, 0, sizeof got);
   for (size_t i = 0; i < LENGTH(sessions); i++) {
@@ -379,7 +368,7 @@ static void engine(int32_t batching) {
   CHECK(info.slots == 4 && info.running == 0 && info.queued == 0 && info.calls == 2 * LENGTH(sessions));
   /* Four at once: fewer passes than one after another. */
   if (batching == TOKENTRIE_BATCHING_FREE) CHECK(info.passes < 5 * wanted.n);
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(sessions[0], wanted.tokens, 1, 3, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, PREFILL(sessions[0], prompt_of(wanted.tokens, 1, 3), NULL));
   SAYS("shares beginnings itself");
   for (size_t i = 0; i < LENGTH(sessions); i++) OK(tokentrie_session_close(sessions[i]));
   OK(tokentrie_session_close(alone));
@@ -399,40 +388,65 @@ static void free_text(void) {
   tokentrie_trie trie = labels(session);
   OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
   heard to = {.session = session};
-  OK(tokentrie_session_generate(session, 24, 0.9f, 0.95f, listen, &to));
-  char name[16];
-  size_t n = 0;
-  uint32_t leaf = 9;
-  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
-  CHECK(to.n_text >= n && memcmp(to.text, name, n) == 0 && to.done == 1);
+  OK(generate(session, "{\"max_tokens\": 24, \"free_sampling\": {\"temperature\": 0.9, \"top_p\": 0.95}}", &to));
+  const char *leaf = strstr(result_of(session), "\"leaf\":{\"index\":");
+  CHECK(leaf != NULL && to.done == 1);
+  const char *name = strstr(leaf, "\"name\":\"") + 8;
+  size_t n = strcspn(name, "\"");
+  CHECK(n >= 7 && to.n_text >= n && memcmp(to.text, name, n) == 0);
   OK(tokentrie_trie_free(trie));
   OK(tokentrie_session_close(session));
 }
 
+/* The number after a name in the last result. */
+static double number_of(tokentrie_session session, const char *name) {
+  const char *at = strstr(result_of(session), name);
+  CHECK(at != NULL);
+  return strtod(at + strlen(name), NULL);
+}
+
+#define CHOOSE(session, request) tokentrie_session_choose(session, request, strlen(request))
+
 static void choices(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
-  double p[3] = {0}, q[3] = {0};
-  tokentrie_choice choice = {.size = sizeof choice};
-  OK(tokentrie_session_choose(session, PROMPT, strlen(PROMPT), LABELS, strlen(LABELS), LABEL_ENDS, 3, p, 3, &choice));
-  CHECK(fabs(p[0] + p[1] + p[2] - 1) < 1e-9 && choice.values == 3 && choice.best < 3);
-  CHECK(choice.mass > 0 && choice.mass <= 1);
-  for (int i = 0; i < 3; i++) CHECK(p[i] <= p[choice.best]);
-  printf("choice: positive %.3f, negative %.3f, neutral %.3f, %u forward passes\n", p[0], p[1], p[2],
-         (unsigned)choice.forward_passes);
-  STATUS(TOKENTRIE_ERROR_BUFFER,
-         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), LABELS, strlen(LABELS), LABEL_ENDS, 3, p, 2, NULL));
-  const uint64_t twice[] = {8, 16};
-  STATUS(TOKENTRIE_ERROR_SET,
-         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "positivepositive", 16, twice, 2, p, 3, NULL));
-  STATUS(TOKENTRIE_ERROR_SET,
-         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "", 0, NULL, 0, p, 3, NULL));
+  const char after_text[] = "{\"prompt\": \"Label the review: positive, negative or neutral.\\n"
+                            "The service is so great.\\nLabel: \","
+                            " \"choices\": [\"positive\", \"negative\", \"neutral\"]}";
+  OK(CHOOSE(session, after_text));
+  double p[3];
+  const char *at = strstr(result_of(session), "\"probabilities\":[");
+  CHECK(at != NULL && strstr(result_of(session), "\"names\":[\"positive\",\"negative\",\"neutral\"]"));
+  at += strlen("\"probabilities\":[") - 1;
+  for (int i = 0; i < 3; i++) {
+    char *end;
+    p[i] = strtod(at + 1, &end);
+    at = end;
+  }
+  CHECK(*at == ']' && fabs(p[0] + p[1] + p[2] - 1) < 1e-9);
+  int best = (int)number_of(session, "\"index\":");
+  double mass = number_of(session, "\"mass\":");
+  CHECK(best >= 0 && best < 3 && mass > 0 && mass <= 1);
+  for (int i = 0; i < 3; i++) CHECK(p[i] <= p[best]);
+  printf("choice: positive %.3f, negative %.3f, neutral %.3f, %.0f forward passes\n", p[0], p[1], p[2],
+         number_of(session, "\"forward_passes\":"));
+  STATUS(TOKENTRIE_ERROR_SET, CHOOSE(session, "{\"prompt\": \"x\", \"choices\": [\"positive\", \"positive\"]}"));
+  STATUS(TOKENTRIE_ERROR_SPEC, CHOOSE(session, "{\"prompt\": \"x\", \"choices\": []}"));
+  /* After ids, of a set that was made before. */
   int32_t ids[256];
-  size_t n = 0;
-  OK(tokentrie_session_tokenize(session, PROMPT, strlen(PROMPT), 1, 0, ids, LENGTH(ids), &n));
+  size_t n = prefill(session, -1);
   tokentrie_trie trie = labels(session);
-  OK(tokentrie_session_choose_leaves(session, ids, n, trie, q, 3, &choice));
-  CHECK(fabs(q[0] + q[1] + q[2] - 1) < 1e-9);
+  OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
+  OK(CHOOSE(session, "{}"));
+  CHECK(strstr(result_of(session), "\"certain\":true") && strstr(result_of(session), "\"neutral\""));
+  OK(tokentrie_session_clear_token_trie(session));
   OK(tokentrie_trie_free(trie));
+  /* Where a token crosses the boundary to the prefix, the set begins before that token. */
+  trie = set_of(session, "{\"choice\": [\"blue\", \"red\"], \"prefix\": \"The sky is \"}");
+  tokentrie_trie_info shape = {.size = sizeof shape};
+  OK(tokentrie_trie_get_info(trie, &shape));
+  CHECK(shape.leaves == 2);
+  OK(tokentrie_trie_free(trie));
+  OK(tokentrie_session_tokenize(session, PROMPT, strlen(PROMPT), 1, 0, ids, LENGTH(ids), &n));
   tokentrie_vocab vocab = 0;
   OK(tokentrie_session_vocab(session, &vocab));
   uint8_t bytes[512];
@@ -440,14 +454,6 @@ static void choices(void) {
   CHECK(n >= strlen(PROMPT) && memcmp(bytes + n - strlen(PROMPT), PROMPT, strlen(PROMPT)) == 0);
   OK(tokentrie_session_close(session));
   OK(tokentrie_vocab_free(vocab)); /* it outlives the session */
-}
-
-static const char *result_of(tokentrie_session session) {
-  static char json[1 << 16];
-  size_t n = 0;
-  OK(tokentrie_session_result(session, json, sizeof json - 1, &n));
-  json[n] = 0;
-  return json;
 }
 
 /* Requests: every option by its name, and what came of them. */
@@ -459,22 +465,22 @@ static void requests(void) {
   const char draw[] = "{\"prompt\": \"The sky is \", \"constraint\": {\"choice\": [\"blue\", \"red\", \"black\"]},"
                       " \"sampling\": {\"temperature\": 3, \"min_p\": 0, \"seed\": 5}, \"timeout\": 60}";
   heard first = {.session = session}, again = {.session = session};
-  OK(tokentrie_session_generate_json(session, draw, sizeof draw - 1, listen, &first));
+  OK(tokentrie_session_generate(session, draw, sizeof draw - 1, listen, &first));
   CHECK(first.done == 1 && first.n_text >= 3 && info_of(session).finish == TOKENTRIE_FINISH_SPAN);
   char said[64];
   snprintf(said, sizeof said, "\"value\":\"%.*s\"", (int)first.n_text, first.text);
   CHECK(strstr(result_of(session), said) && strstr(result_of(session), "\"finish\":\"span\""));
   STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_session_result(session, json, 3, &n));
-  OK(tokentrie_session_generate_json(session, draw, sizeof draw - 1, listen, &again));
+  OK(tokentrie_session_generate(session, draw, sizeof draw - 1, listen, &again));
   CHECK(again.n_text == first.n_text && memcmp(again.text, first.text, first.n_text) == 0);
   /* It goes on after that, and follows nothing any more. */
   heard more = {.session = session};
-  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 3}", 17, listen, &more));
+  OK(tokentrie_session_generate(session, "{\"max_tokens\": 3}", 17, listen, &more));
   CHECK(more.n == 3 || info_of(session).finish == TOKENTRIE_FINISH_END_OF_GENERATION);
 
   const char form[] = "{\"prompt\": \"A pet: \", \"constraint\": {\"form\": [\"a \", {\"slot\": \"pet\", \"value\":"
                       " {\"choice\": [\"cat\", \"dog\"]}}]}, \"exact\": true, \"probabilities\": true}";
-  OK(tokentrie_session_start_json(session, form, sizeof form - 1));
+  OK(tokentrie_session_start(session, form, sizeof form - 1));
   char last[8192];
   for (int32_t token = 0, is_done = 0; !is_done;) {
     OK(tokentrie_session_next(session, -1, &token, last, sizeof last, &n, &is_done));
@@ -486,45 +492,45 @@ static void requests(void) {
   const char hear[] = "{\"prompt\": \"It is \", \"max_tokens\": 2, \"constraint\":"
                       " {\"grammar\": \"a : \\\"x\\\" ; unused : \\\"x\\\" ;\", \"lenient\": true}}";
   heard warned = {.session = session}, silent = {.session = session};
-  OK(tokentrie_session_generate_json(session, hear, sizeof hear - 1, listen, &warned));
+  OK(tokentrie_session_generate(session, hear, sizeof hear - 1, listen, &warned));
   CHECK(strstr(result_of(session), "\"warnings\":[\"grammar, "));
-  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 1}", 17, listen, &silent));
+  OK(tokentrie_session_generate(session, "{\"max_tokens\": 1}", 17, listen, &silent));
   CHECK(strstr(result_of(session), "\"warnings\":[]"));
 
   const char late[] = "{\"prompt\": \"On and on \", \"max_tokens\": 4000, \"timeout\": 0}";
   heard none = {.session = session};
-  OK(tokentrie_session_generate_json(session, late, sizeof late - 1, listen, &none));
+  OK(tokentrie_session_generate(session, late, sizeof late - 1, listen, &none));
   CHECK(none.done == 1 && none.n == 0 && info_of(session).finish == TOKENTRIE_FINISH_TIMED_OUT);
 
   const char wrong[] = "{\"prompt\": \"x\", \"max_token\": 3}";
   heard never = {.session = session};
-  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_generate_json(session, wrong, sizeof wrong - 1, listen, &never));
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_generate(session, wrong, sizeof wrong - 1, listen, &never));
   SAYS("$.max_token: there is no such field here");
-  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate_json(session, NULL, 4, listen, &never));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, NULL, 4, listen, &never));
   STATUS(TOKENTRIE_ERROR_ARGUMENT,
-         tokentrie_session_generate_json(session, "{\"prompt\": \"x\", \"end_tokens\": [1]}", 34, listen, &never));
+         tokentrie_session_generate(session, "{\"prompt\": \"x\", \"end_tokens\": [1]}", 34, listen, &never));
   CHECK(never.done == 3 && never.n == 0);
 
   const char ask[] = "{\"prompt\": \"It is \", \"choices\": {\"integer\": {\"min\": 1, \"max\": 3}}, \"top\": 1}";
-  OK(tokentrie_session_choose_json(session, ask, sizeof ask - 1));
+  OK(tokentrie_session_choose(session, ask, sizeof ask - 1));
   CHECK(strstr(result_of(session), "\"names\":[") && strstr(result_of(session), "\"mass_bounds\":["));
-  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_choose_json(session, "{\"prompt\": \"x\"}", 15));
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_choose(session, "{\"prompt\": \"x\"}", 15));
   SAYS("the field \"choices\" is missing");
   const char slow[] = "{\"prompt\": \"another\", \"choices\": [\"a\", \"b\"], \"timeout\": 0}";
-  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_choose_json(session, slow, sizeof slow - 1));
+  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_choose(session, slow, sizeof slow - 1));
   SAYS("the timeout of 0 s was over");
 
   const char decide[] =
       "{\"state\": \"The lamp is on.\", \"questions\": {\"on\": {\"type\": \"predicate\"}, \"colour\": "
       "{\"type\": \"choice\", \"options\": [\"red\", true]}}}";
-  OK(tokentrie_session_decide_json(session, decide, sizeof decide - 1));
+  OK(tokentrie_session_decide(session, decide, sizeof decide - 1));
   CHECK(strstr(result_of(session), "[{\"answers\":{\"on\":{\"type\":\"predicate\",\"value\":"));
   CHECK(strstr(result_of(session), "\"options\":[\"red\",true]") && strstr(result_of(session), "\"mass\":"));
   const char nothing[] = "{\"state\": \"s\", \"questions\": {}}";
-  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide_json(session, nothing, sizeof nothing - 1));
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide(session, nothing, sizeof nothing - 1));
   SAYS("$.questions: there is no question");
   const char slow_one[] = "{\"state\": \"s\", \"questions\": {\"on\": {\"type\": \"predicate\"}}, \"timeout\": 0}";
-  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_decide_json(session, slow_one, sizeof slow_one - 1));
+  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_decide(session, slow_one, sizeof slow_one - 1));
   SAYS("the timeout of 0 s was over before there were answers");
   OK(tokentrie_session_close(session));
 }
@@ -552,7 +558,7 @@ static void other_names(void) {
   /* The pull form gives the same tokens. */
   CHECK(eliza_inference_llm_stream_prefill(handle, ids, (int32_t)n, 0) == (int32_t)n);
   OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
-  OK(tokentrie_session_start(session, 12, 0, 1));
+  OK(START(session, "{\"max_tokens\": 12}"));
   size_t pulled = 0, n_tokens = 0;
   int32_t step[4], drafted = 9, accepted = 9, status = 0;
   char text[64], *error = NULL;
@@ -598,7 +604,7 @@ int main(int count, char **arguments) {
   /* The end of the process waits for a generation that runs. */
   tokentrie_session last = open_session(TOKENTRIE_AFTER_FREE);
   prefill(last, -1);
-  OK(tokentrie_session_start(last, 400, 0.8f, 0.95f));
+  OK(START(last, "{\"max_tokens\": 400}"));
   puts("sessions: everything as promised");
   return 0;
 }

@@ -38,7 +38,7 @@ pub use options::{Choose, FREE_TOKENS, Generate, OptionInfo};
 #[cfg(feature = "llama")]
 pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep, ReceiptSubject};
 #[cfg(feature = "llama")]
-pub use request::{ChooseRequest, GenerateRequest};
+pub use request::{ChooseRequest, GenerateRequest, PrefillRequest};
 #[cfg(feature = "llama")]
 pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};

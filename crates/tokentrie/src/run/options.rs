@@ -34,7 +34,7 @@ pub(crate) const fn option(
     OptionInfo { name, default, range, about }
 }
 
-const SAMPLING: OptionInfo =
+pub(super) const SAMPLING: OptionInfo =
     option("sampling", "{}", "mode, seed and the settings of the draw", "how a token is chosen among the allowed ones");
 const FREE: OptionInfo = option(
     "free_sampling",

@@ -1,7 +1,7 @@
 //! Generations and choices as JSON, for hosts that have no types of ours.
 
 use super::call::CallOptions;
-use super::options::{Choose, Generate, OptionInfo, call_options};
+use super::options::{Choose, Generate, OptionInfo, SAMPLING, call_options};
 use crate::spec::fields::{Fields, token_ids, wrong_type};
 use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::place::Place;
@@ -14,6 +14,16 @@ type Result<T> = std::result::Result<T, SpecError>;
 const PROMPT: &str = "prompt";
 const CONSTRAINT: &str = "constraint";
 const CHOICES: &str = "choices";
+const SLOT: &str = "slot";
+
+/// A prompt that is computed before anything is asked of it.
+#[derive(Debug, Clone)]
+pub struct PrefillRequest {
+    /// Of a text the names of control tokens are those tokens.
+    pub prompt: Prompt,
+    /// The shared cache that holds it, from 0 to [`PrefillRequest::MOST_SLOTS`]; `None` is the caller's own.
+    pub slot: Option<u8>,
+}
 
 /// A generation.
 #[derive(Debug, Clone)]
@@ -24,6 +34,8 @@ pub struct GenerateRequest {
     pub constraint: Option<Spec>,
     /// How.
     pub options: Generate,
+    /// Whether it says how tokens are chosen; if not, what is followed already may say it.
+    pub has_sampling: bool,
     /// Its time and its turn.
     pub call: CallOptions,
 }
@@ -41,6 +53,25 @@ pub struct ChooseRequest {
     pub call: CallOptions,
 }
 
+impl PrefillRequest {
+    /// How many shared caches there are.
+    pub const MOST_SLOTS: u8 = 64;
+
+    /// Reads `{"prompt": "...", "slot": 3}`, where a prompt is a text or an array of token ids.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let value = parse(json)?;
+        let fields = Fields::of(&Place::ROOT, &value, &[PROMPT, SLOT])?;
+        let slot = fields.read(SLOT, |place, value| {
+            let slot = value.as_u64().and_then(|slot| u8::try_from(slot).ok()).filter(|&slot| slot < Self::MOST_SLOTS);
+            slot.ok_or_else(|| wrong_type(place, "an integer from 0 to 63", value))
+        })?;
+        Ok(Self { prompt: fields.need(PROMPT, prompt)?, slot })
+    }
+}
+
 impl GenerateRequest {
     /// Reads `{"prompt": "...", "constraint": {"regex": "[0-9]+"}, "sampling": {"seed": 1}, ...}`: docs/c-sessions.md.
     ///
@@ -53,6 +84,7 @@ impl GenerateRequest {
             prompt: fields.read(PROMPT, prompt)?,
             constraint: fields.read(CONSTRAINT, |place, value| Spec::read(place, value, MOST_DEPTH))?,
             options: Generate::read(&fields)?,
+            has_sampling: fields.get(SAMPLING.name).is_some(),
             call: call_options(&fields)?,
         })
     }

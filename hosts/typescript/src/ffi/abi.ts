@@ -1,4 +1,4 @@
-/** What `include/tokentrie.h` has. Made by `npm run abi`: do not edit. */
+/** What the headers in `include` have. Made by `npm run abi`: do not edit. */
 import { type Callable, signature } from "./backend.js";
 import { Struct } from "./struct.js";
 
@@ -290,28 +290,6 @@ export const ENGINE_INFO = new Struct<EngineInfo>({
   ownSeconds: "f64",
 });
 
-/** Fields of `tokentrie_choice`. */
-export interface Choice {
-  /** Number of the most probable value. */
-  readonly best: number;
-  /** How many values there are. */
-  readonly values: number;
-  /** The probability that the model says any of them unasked. */
-  readonly mass: number;
-  /** Forward passes. */
-  readonly forwardPasses: number;
-  /** Time. */
-  readonly seconds: number;
-}
-
-export const CHOICE = new Struct<Choice>({
-  best: "u32",
-  values: "u64",
-  mass: "f64",
-  forwardPasses: "u64",
-  seconds: "f64",
-});
-
 export const FUNCTIONS = {
   tokentrie_abi_version: signature("u32"),
   tokentrie_features: signature("u32"),
@@ -323,7 +301,7 @@ export const FUNCTIONS = {
   tokentrie_vocab_end_of_generation: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_vocab_bytes: signature("i32", "handle", "input", "usize", "buffer", "usize", "buffer"),
   tokentrie_vocab_free: signature("i32", "handle"),
-  tokentrie_trie_from_json: signature("i32", "input", "usize", "handle", "buffer"),
+  tokentrie_trie_from_json: signature("i32", "input", "usize", "handle", "handle", "buffer"),
   tokentrie_trie_from_sequences: signature(
     "i32",
     "input",
@@ -349,7 +327,6 @@ export const FUNCTIONS = {
   tokentrie_trie_leaf_name: signature("i32", "handle", "u32", "buffer", "usize", "buffer"),
   tokentrie_trie_free: signature("i32", "handle"),
   tokentrie_cache_new: signature("i32", "usize", "buffer"),
-  tokentrie_cache_trie: signature("i32", "handle", "input", "usize", "handle", "buffer"),
   tokentrie_cache_get_stats: signature("i32", "handle", "buffer"),
   tokentrie_cache_clear: signature("i32", "handle"),
   tokentrie_cache_free: signature("i32", "handle"),
@@ -377,14 +354,11 @@ export const FUNCTIONS = {
   tokentrie_sampler_values: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_sampler_free: signature("i32", "handle"),
   tokentrie_session_open: signature("i32", "input", "usize", "input", "buffer"),
-  tokentrie_session_prefill: signature("i32", "handle", "input", "usize", "i32", "buffer"),
-  tokentrie_session_prefill_text: signature("i32", "handle", "input", "usize", "i32", "buffer"),
+  tokentrie_session_prefill: signature("i32", "handle", "input", "usize", "buffer"),
   tokentrie_session_save_prefix: signature("i32", "handle", "input", "usize"),
   tokentrie_session_load_prefix: signature("i32", "handle", "input", "usize", "buffer"),
-  tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),
-  tokentrie_session_start: signature("i32", "handle", "u32", "f32", "f32"),
-  tokentrie_session_generate_json: signature("i32", "handle", "input", "usize", "callback", "address"),
-  tokentrie_session_start_json: signature("i32", "handle", "input", "usize"),
+  tokentrie_session_generate: signature("i32", "handle", "input", "usize", "callback", "address"),
+  tokentrie_session_start: signature("i32", "handle", "input", "usize"),
   tokentrie_session_result: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_next: signature("i32", "handle", "i32", "buffer", "buffer", "usize", "buffer", "buffer"),
   tokentrie_session_cancel: signature("i32", "handle"),
@@ -394,42 +368,12 @@ export const FUNCTIONS = {
   tokentrie_session_clear_token_trie: signature("i32", "handle"),
   tokentrie_session_get_info: signature("i32", "handle", "buffer"),
   tokentrie_session_engine: signature("i32", "handle", "buffer"),
-  tokentrie_session_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
-  tokentrie_session_values: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_vocab: signature("i32", "handle", "buffer"),
   tokentrie_session_tokenize: signature("i32", "handle", "input", "usize", "i32", "i32", "buffer", "usize", "buffer"),
-  tokentrie_session_texts: signature(
-    "i32",
-    "handle",
-    "input",
-    "usize",
-    "input",
-    "usize",
-    "input",
-    "usize",
-    "input",
-    "usize",
-    "buffer",
-  ),
-  tokentrie_session_choose: signature(
-    "i32",
-    "handle",
-    "input",
-    "usize",
-    "input",
-    "usize",
-    "input",
-    "usize",
-    "buffer",
-    "usize",
-    "buffer",
-  ),
-  tokentrie_session_choose_leaves: signature("i32", "handle", "input", "usize", "handle", "buffer", "usize", "buffer"),
-  tokentrie_session_choose_json: signature("i32", "handle", "input", "usize"),
-  tokentrie_session_decide_json: signature("i32", "handle", "input", "usize"),
+  tokentrie_session_choose: signature("i32", "handle", "input", "usize"),
+  tokentrie_session_decide: signature("i32", "handle", "input", "usize"),
   tokentrie_chat_prompt: signature("i32", "handle", "input", "usize", "buffer", "usize", "buffer"),
   tokentrie_chat_start: signature("i32", "handle", "input", "usize"),
-  tokentrie_chat_message: signature("i32", "handle", "buffer", "usize", "buffer"),
   eliza_inference_llm_stream_open: signature("address", "input", "i32", "i32", "i32"),
   eliza_inference_llm_stream_supported: signature("i32"),
   eliza_inference_llm_stream_prefill: signature("i32", "address", "input", "i32", "i32"),

@@ -23,11 +23,7 @@ export class Constraint extends Resource {
    * using trie = grades.trie(); // trie.size === 6
    */
   trie(): Trie {
-    const { tokentrie_constraint_trie } = this.library.functions;
-    return new Trie(
-      this.library,
-      makeHandle(this.library, (out) => tokentrie_constraint_trie(this.handle, out)),
-    );
+    return new Trie(this.library, trieHandle(this.library, this.handle));
   }
 
   /**
@@ -80,6 +76,12 @@ export function constraintOf(library: Library, handle: number): Constraint {
   );
   for (const warning of JSON.parse(json ?? "[]") as string[]) warn(warning);
   return made;
+}
+
+/** @internal The values of a constraint that has few. */
+export function trieHandle(library: Library, constraint: number): number {
+  const { tokentrie_constraint_trie } = library.functions;
+  return makeHandle(library, (out) => tokentrie_constraint_trie(constraint, out));
 }
 
 /** @internal */

@@ -145,6 +145,9 @@ function check(value: unknown, place: string): void {
     value.forEach((item, index) => check(item, `${place}[${index}]`));
   } else if (isPlain(value)) {
     for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
+  } else if (typeof value === "string" && !value.isWellFormed()) {
+    // JSON would have it as an escape, which no library reads.
+    throw new SpecError(`${place} is ${shown(value)}: it has half of a surrogate pair`);
   } else if (!isScalar(value)) {
     throw new SpecError(`${place}: ${described(value)} is no JSON: plain objects, arrays, texts and numbers are`);
   }

@@ -50,8 +50,10 @@ export class TrieCache extends Resource {
   trie(payload: TokenTreePayload | string, vocab?: Vocab): Trie {
     const json = utf8(payloadText(payload), "payload");
     const words = vocab?.handleIn(this.library) ?? 0;
-    const { tokentrie_cache_trie } = this.library.functions;
-    const handle = makeHandle(this.library, (out) => tokentrie_cache_trie(this.handle, json, json.length, words, out));
+    const { tokentrie_trie_from_json } = this.library.functions;
+    const handle = makeHandle(this.library, (out) =>
+      tokentrie_trie_from_json(json, json.length, words, this.handle, out),
+    );
     const trie = new Trie(this.library, handle);
     warnLeftOut(trie.skipped.outside);
     return trie;

@@ -68,7 +68,7 @@ export class Trie extends Resource {
     const { tokentrie_trie_from_json } = library.functions;
     const trie = new Trie(
       library,
-      makeHandle(library, (out) => tokentrie_trie_from_json(json, json.length, vocab, out)),
+      makeHandle(library, (out) => tokentrie_trie_from_json(json, json.length, vocab, 0, out)),
     );
     warnLeftOut(trie.skipped.outside);
     return trie;

@@ -23,15 +23,15 @@ export class Choice {
   readonly stats: { readonly forwardPasses: number; readonly seconds: number };
 
   /** @internal */
-  constructor(values: readonly string[], chosen: ChosenValues) {
-    this.values = values;
+  constructor(chosen: ChosenValues) {
+    this.values = chosen.names;
     this.index = chosen.best;
-    this.name = values[chosen.best] ?? "";
+    this.name = chosen.names[chosen.best] ?? "";
     this.probabilities = chosen.probabilities;
     this.mass = chosen.mass;
-    this.massBounds = chosen.bounds?.mass ?? [chosen.mass, chosen.mass];
-    this.certain = chosen.bounds?.certain ?? true;
-    this.ranking = chosen.bounds?.ranking ?? ranked(chosen.probabilities);
+    this.massBounds = chosen.massBounds;
+    this.certain = chosen.certain;
+    this.ranking = chosen.ranking;
     this.stats = { forwardPasses: chosen.forwardPasses, seconds: chosen.seconds };
   }
 
@@ -51,9 +51,4 @@ export class Choice {
     const items = this.values.map((value, index): [string, number] => [value, this.probabilities[index] ?? 0]);
     return items.sort(([, a], [, b]) => (Number.isNaN(b) ? -1 : Number.isNaN(a) ? 1 : b - a));
   }
-}
-
-function ranked(probabilities: Float64Array): number[] {
-  const numbers = Array.from(probabilities.keys());
-  return numbers.sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
 }

@@ -5,7 +5,7 @@ import { Constraint, constraintOf } from "../native/constraint.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
-import { integerOf } from "../ffi/numbers.js";
+import { floatOf, integerOf } from "../ffi/numbers.js";
 import { idsOf, Vocab } from "../native/vocab.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
@@ -152,12 +152,14 @@ export class Session implements AsyncDisposable {
   readonly #remote: RemoteSession;
   readonly #runner: StreamRunner<number>;
   readonly #turns = new Turns();
+  readonly #after: (typeof AFTER)[number];
   #running: Generation | null = null;
   #vocab: Promise<Vocab> | null = null;
   #closed: Promise<void> | null = null;
 
-  private constructor(remote: RemoteSession) {
+  private constructor(remote: RemoteSession, after: (typeof AFTER)[number]) {
     this.#remote = remote;
+    this.#after = after;
     this.#runner = new StreamRunner(remote);
   }
 
@@ -182,7 +184,8 @@ export class Session implements AsyncDisposable {
       batching,
       seed: options.seed === undefined ? null : integerOf(options.seed, "seed", "u32"),
     };
-    return new Session(await RemoteSession.open(options.library ?? loadLibrary(), path, settings));
+    const remote = await RemoteSession.open(options.library ?? loadLibrary(), path, settings);
+    return new Session(remote, AFTER[after] ?? "stop");
   }
 
   /**
@@ -327,28 +330,15 @@ export class Session implements AsyncDisposable {
     if (typeof values !== "object" || values === null) {
       throw new ArgumentError(`values is ${shown(values)}: texts, a trie, a payload or a spec is needed`);
     }
-    const isPlain = Object.values(how).every((option) => option === undefined);
-    if (isPlain && typeof prompt === "string" && Array.isArray(values)) {
-      const texts = values as readonly string[];
-      return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
-    }
     const request = { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")) };
     const asked = { ...request, ...forLibrary(how) };
     if (Array.isArray(values) || isSpec(values)) {
-      return chosen(await this.#remote.call("chooseJson", jsonText({ ...asked, choices: values })));
+      return chosen(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
     }
     const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
-    if (isPlain && set instanceof Trie) {
-      const tokens = await this.#tokens(prompt);
-      const leaves = await this.#remote.call("chooseLeaves", tokens, set.handleIn(this.#remote.library), set.size);
-      return new Choice(
-        Array.from({ length: set.size }, (_, index) => set.leafName(index) ?? ""),
-        leaves,
-      );
-    }
     await this.#remote.call("setTrie", set.handleIn(this.#remote.library), 0);
     try {
-      return chosen(await this.#remote.call("chooseJson", jsonText(asked)));
+      return chosen(await this.#remote.call("choose", jsonText(asked)));
     } finally {
       await this.#remote.call("clearTokenTrie");
     }
@@ -361,8 +351,7 @@ export class Session implements AsyncDisposable {
    */
   savePrefix(path: string, prompt: Prompt, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     return this.#cancelled("prefix", options.signal, async () => {
-      if (typeof prompt === "string") await this.#remote.call("prefillText", prompt, -1);
-      else await this.#remote.call("prefill", idsOf(prompt, "prompt"), -1);
+      await this.#remote.call("prefill", typeof prompt === "string" ? prompt : idsOf(prompt, "prompt"), -1);
       await this.#remote.call("savePrefix", path);
     });
   }
@@ -381,7 +370,10 @@ export class Session implements AsyncDisposable {
   /** A trie of texts in the tokens of this model, named by themselves. */
   async texts(texts: readonly string[], options: TextsOptions = {}): Promise<Trie> {
     const { prefix = "", suffix = "" } = options;
-    return new Trie(this.#remote.library, await this.#remote.call("texts", { texts, prefix, suffix }));
+    return new Trie(
+      this.#remote.library,
+      await this.#remote.call("values", jsonText({ choice: texts, prefix, suffix })),
+    );
   }
 
   /**
@@ -434,12 +426,12 @@ export class Session implements AsyncDisposable {
       ...(this.#remote.outcome ?? EMPTY),
     });
     this.#remote.outcome = null;
-    const request = requestOf(options);
+    const request = requestOf(options, this.#after);
     const set = await this.#setOf(options);
     try {
-      const isText = typeof prompt === "string" && this.#remote.llmStreamPrefillText !== undefined;
+      const isText = typeof prompt === "string";
       const stream = await this.#runner.generate(this.#remote.handle, {
-        promptTokens: isText ? [] : await this.#tokens(prompt),
+        promptTokens: isText ? [] : idsOf(prompt, "prompt"),
         ...(isText ? { promptText: prompt } : {}),
         ...(set === undefined ? {} : { tokenTreePayload: set }),
         tokenTreeMode: options.tokenTreeMode ?? 0,
@@ -447,7 +439,7 @@ export class Session implements AsyncDisposable {
         temperature: options.temperature ?? 0,
         topP: options.topP ?? 1,
         slotId: options.slotId ?? -1,
-        ...(request === undefined ? {} : { request }),
+        request,
         signal,
         onToken: (id, text, isDone) => {
           if (!isDone) push({ id, text });
@@ -472,11 +464,6 @@ export class Session implements AsyncDisposable {
     return constraint instanceof Constraint || constraint instanceof Trie ? constraint : this.constraint(constraint);
   }
 
-  async #tokens(prompt: Prompt): Promise<Int32Array> {
-    if (typeof prompt !== "string") return idsOf(prompt, "prompt");
-    return this.#remote.call("tokenize", prompt, true, true);
-  }
-
   async #trieOf(values: Trie | TokenTreePayload): Promise<Trie> {
     if (values instanceof Trie) return values;
     return Trie.fromPayload(values, { vocab: await this.vocab() });
@@ -489,26 +476,26 @@ function isSpec(values: ChoiceValues): values is Spec {
 }
 
 function chosen(values: ChosenValues): Choice {
-  for (const warning of values.warnings ?? []) warn(warning);
-  return new Choice(values.names ?? [], values);
+  for (const warning of values.warnings) warn(warning);
+  return new Choice(values);
 }
 
-/** The options of a generation that the library reads as JSON; undefined where none of them is given. */
-function requestOf(options: GenerateOptions): string | undefined {
+/** The options of a generation as the library reads them; `usual` is what follows a value in this session. */
+function requestOf(options: GenerateOptions, usual: (typeof AFTER)[number]): string {
   const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
   const { logprobs, receipt, logitBias, priority } = options;
   const told = { probabilities, logprobs, receipt };
   const how = forLibrary({ endTokens, stop, after, skipAhead, exact, ...told, logitBias, priority });
-  if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {
-    // As without a request: the mode is that of the value, the temperature that of free text.
-    const draw = { temperature: temperature ?? 0, topP: topP ?? 1 };
+    // The mode is that of the value, the temperature that of free text.
+    const draw = { temperature: floatOf(temperature ?? 0, "temperature"), topP: floatOf(topP ?? 1, "topP") };
     const free = forLibrary(freeSampling ?? { ...draw, mode: draw.temperature > 0 ? "sampled" : "greedy" });
     const isFree = options.constraint === undefined && options.tokenTreePayload === undefined;
     const ofValue = forLibrary({ ...draw, mode: modeNumber(tokenTreeMode ?? 0) === 1 ? "sampled" : "greedy" });
     how["sampling"] = isFree ? free : ofValue;
-    if (!isFree && (freeSampling !== undefined || after === "free")) how["free_sampling"] = free;
+    const isFollowed = (after ?? usual) === "free";
+    if (!isFree && (freeSampling !== undefined || isFollowed)) how["free_sampling"] = free;
   } else if (tokenTreeMode !== undefined || temperature !== undefined || topP !== undefined) {
     throw new ArgumentError("sampling and tokenTreeMode, temperature or topP: give one of them");
   } else {

@@ -20,15 +20,13 @@ int32_t tokentrie_session_tokenize(uint64_t session, const char *text, size_t le
   for (size_t i = 0; i < length; i++) ids[i] = text[i];
   return session == 5 && add_special && parse_special ? 0 : -2;
 }
-int32_t tokentrie_session_prefill(uint64_t session, const int32_t *ids, size_t n_ids, int32_t slot, size_t *taken) {
-  (void)session, (void)ids, (void)slot;
-  *taken = n_ids;
-  return 0;
+int32_t tokentrie_session_prefill(uint64_t session, const char *json, size_t length, size_t *taken) {
+  *taken = length;
+  return session == 5 && length > 1 && json[0] == '{' ? 0 : -2;
 }
-int32_t tokentrie_session_start(uint64_t session, uint32_t max_tokens, float temperature, float top_p) {
-  (void)session, (void)max_tokens, (void)temperature, (void)top_p;
+int32_t tokentrie_session_start(uint64_t session, const char *json, size_t length) {
   fake_at = 0;
-  return 0;
+  return session == 5 && length > 1 && json[0] == '{' ? 0 : -2;
 }
 int32_t tokentrie_session_next(uint64_t session, int32_t timeout_ms, int32_t *token, char *text, size_t capacity,
                                size_t *count, int32_t *is_done) {
@@ -42,12 +40,9 @@ int32_t tokentrie_session_next(uint64_t session, int32_t timeout_ms, int32_t *to
   return 0;
 }
 int32_t tokentrie_session_get_info(uint64_t session, void *info) { return session == 5 && info ? 0 : -1; }
-int32_t tokentrie_session_leaf(uint64_t session, uint32_t *leaf, char *name, size_t capacity, size_t *count) {
-  (void)session, (void)leaf, (void)name, (void)capacity, (void)count;
-  return 1;
-}
-int32_t tokentrie_session_values(uint64_t session, char *json, size_t capacity, size_t *count) {
-  (void)session, (void)json, (void)capacity, (void)count;
+int32_t tokentrie_session_result(uint64_t session, char *json, size_t capacity, size_t *count) {
+  (void)session, (void)json, (void)capacity;
+  *count = 0;
   return 1;
 }
 int32_t tokentrie_session_cancel(uint64_t session) { return session == 5 ? 0 : -1; }

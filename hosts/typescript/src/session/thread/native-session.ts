@@ -1,10 +1,10 @@
 /** The blocking calls of one session; they run on the thread that `worker.ts` is. */
 import { ModelError } from "../../errors.js";
-import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, type SessionInfo, STATES, Status } from "../../ffi/abi.js";
-import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../../ffi/call.js";
+import { FINISHES, SESSION_INFO, SESSION_OPTIONS, type SessionInfo, STATES, Status } from "../../ffi/abi.js";
+import { check, errorOf, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../../ffi/call.js";
 import type { Library } from "../../ffi/library.js";
-import { constraintHandle } from "../../native/constraint.js";
-import type { StreamSampling } from "../binding.js";
+import { constraintHandle, trieHandle } from "../../native/constraint.js";
+import { jsonText } from "../../native/spec.js";
 import {
   type Calls,
   type ChosenValues,
@@ -13,18 +13,17 @@ import {
   plain,
   type Receipt,
   type SessionSettings,
-  type TextsRequest,
   type TokenLogprob,
 } from "./protocol.js";
 
 /** What is read of the JSON of a generation. */
 interface Said {
+  readonly leaf: { readonly index: number; readonly name: string | null } | null;
   readonly value: string | null;
   readonly values: Readonly<Record<string, string>>;
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
-  /** A library before this has none. */
-  readonly logprobs?: readonly TokenLogprob[];
-  readonly receipt?: Receipt | null;
+  readonly logprobs: readonly TokenLogprob[];
+  readonly receipt: Receipt | null;
 }
 
 /** What is read of the JSON of a choice. */
@@ -89,17 +88,12 @@ export class NativeSession implements Calls {
     );
   }
 
-  prefill(tokens: Int32Array, slotId: number): number {
-    const taken = new SizeOut();
+  prefill(prompt: string | Int32Array, slotId: number): number {
+    const given = typeof prompt === "string" ? prompt : Array.from(prompt);
+    const request = jsonText({ prompt: given, ...(slotId === -1 ? {} : { slot: slotId }) });
+    const [taken, json] = [new SizeOut(), utf8(request, "request")];
     const { tokentrie_session_prefill } = this.#library.functions;
-    this.#check(tokentrie_session_prefill(this.#handle, tokens, tokens.length, slotId, taken.memory));
-    return taken.value;
-  }
-
-  prefillText(prompt: string, slotId: number): number {
-    const [taken, bytes] = [new SizeOut(), utf8(prompt, "prompt")];
-    const { tokentrie_session_prefill_text } = this.#library.functions;
-    this.#check(tokentrie_session_prefill_text(this.#handle, bytes, bytes.length, slotId, taken.memory));
+    this.#check(tokentrie_session_prefill(this.#handle, json, json.length, taken.memory));
     return taken.value;
   }
 
@@ -133,14 +127,9 @@ export class NativeSession implements Calls {
     this.#check(this.#library.functions.tokentrie_session_clear_token_trie(this.#handle));
   }
 
-  generate({ maxTokens, temperature, topP, request }: StreamSampling): { outcome: Outcome; error: PlainError | null } {
-    const { functions } = this.#library;
-    if (request === undefined) {
-      this.#check(functions.tokentrie_session_start(this.#handle, maxTokens, temperature, topP));
-    } else {
-      const json = utf8(request, "request");
-      this.#check(functions.tokentrie_session_start_json(this.#handle, json, json.length));
-    }
+  generate(request: string): { outcome: Outcome; error: PlainError | null } {
+    const json = utf8(request, "request");
+    this.#check(this.#library.functions.tokentrie_session_start(this.#handle, json, json.length));
     const status = this.#pull();
     // Read at once: the sentence of another call would be there later.
     const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
@@ -149,13 +138,10 @@ export class NativeSession implements Calls {
 
   chat(request: string): { reply: string | null; error: PlainError | null } {
     const json = utf8(request, "request");
-    const { tokentrie_chat_start, tokentrie_chat_message } = this.#library.functions;
-    this.#check(tokentrie_chat_start(this.#handle, json, json.length));
+    this.#check(this.#library.functions.tokentrie_chat_start(this.#handle, json, json.length));
     const status = this.#pull();
     const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
-    const reply = readText(this.#library, (buffer, capacity, count) =>
-      tokentrie_chat_message(this.#handle, buffer, capacity, count),
-    );
+    const reply = this.#text();
     return { reply, error };
   }
 
@@ -169,85 +155,40 @@ export class NativeSession implements Calls {
     return constraintHandle(this.#library, spec, this.#vocab);
   }
 
-  texts({ texts, prefix, suffix }: TextsRequest): number {
-    const { bytes, ends } = joined(texts, "texts");
-    const [before, after] = [utf8(prefix, "prefix"), utf8(suffix, "suffix")];
-    const { tokentrie_session_texts } = this.#library.functions;
-    return makeHandle(this.#library, (out) =>
-      tokentrie_session_texts(
-        this.#handle,
-        bytes,
-        bytes.length,
-        ends,
-        texts.length,
-        before,
-        before.length,
-        after,
-        after.length,
-        out,
-      ),
-    );
+  values(spec: string): number {
+    const constraint = this.constraint(spec);
+    try {
+      return trieHandle(this.#library, constraint);
+    } finally {
+      this.#library.functions.tokentrie_constraint_free(constraint);
+    }
   }
 
-  choose(prompt: string, texts: readonly string[]): ChosenValues {
-    const given = utf8(prompt, "prompt");
-    const { bytes, ends } = joined(texts, "values");
-    const { tokentrie_session_choose } = this.#library.functions;
-    return this.#chosen(texts.length, (probabilities, choice) =>
-      tokentrie_session_choose(
-        this.#handle,
-        given,
-        given.length,
-        bytes,
-        bytes.length,
-        ends,
-        texts.length,
-        probabilities,
-        probabilities.length,
-        choice,
-      ),
-    );
-  }
-
-  chooseJson(request: string): ChosenValues {
+  choose(request: string): ChosenValues {
     const json = utf8(request, "request");
-    this.#check(this.#library.functions.tokentrie_session_choose_json(this.#handle, json, json.length));
+    this.#check(this.#library.functions.tokentrie_session_choose(this.#handle, json, json.length));
     const chosen = this.#result<Chosen>();
     if (chosen === null) throw new ModelError("there is no choice");
-    const numbers = (known: readonly (number | null)[]) => Float64Array.from(known, (number) => number ?? Number.NaN);
     return {
-      probabilities: numbers(chosen.probabilities),
+      names: chosen.names.map((name) => name ?? ""),
+      probabilities: Float64Array.from(chosen.probabilities, (number) => number ?? Number.NaN),
       best: chosen.index,
+      ranking: chosen.ranking,
+      certain: chosen.certain,
       mass: chosen.mass,
+      massBounds: chosen.mass_bounds,
+      warnings: chosen.warnings,
       forwardPasses: chosen.stats.forward_passes,
       seconds: chosen.stats.seconds,
-      warnings: chosen.warnings,
-      names: chosen.names.map((name) => name ?? ""),
-      bounds: { mass: chosen.mass_bounds, certain: chosen.certain, ranking: chosen.ranking },
     };
   }
 
   decide(request: string): string {
     const json = utf8(request, "request");
-    this.#check(this.#library.functions.tokentrie_session_decide_json(this.#handle, json, json.length));
+    this.#check(this.#library.functions.tokentrie_session_decide(this.#handle, json, json.length));
     const answers = this.#text();
     if (answers === null) throw new ModelError("there are no answers");
     return answers;
-  }
-
-  chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues {
-    const { tokentrie_session_choose_leaves } = this.#library.functions;
-    return this.#chosen(leaves, (probabilities, choice) =>
-      tokentrie_session_choose_leaves(
-        this.#handle,
-        tokens,
-        tokens.length,
-        trie,
-        probabilities,
-        probabilities.length,
-        choice,
-      ),
-    );
   }
 
   close(): void {
@@ -276,7 +217,6 @@ export class NativeSession implements Calls {
     return {
       finish: FINISHES[info.finish] ?? "none",
       state: STATES[info.state] ?? "off",
-      leaf: this.#leaf(),
       ...this.#said(),
       stats: {
         promptTokens: info.promptTokens,
@@ -298,29 +238,24 @@ export class NativeSession implements Calls {
     return SESSION_INFO.read(memory);
   }
 
-  #leaf(): Outcome["leaf"] {
-    const { tokentrie_session_leaf } = this.#library.functions;
-    const index = new Uint32Array(1);
-    const length = new SizeOut();
-    let name = new Uint8Array(256);
-    let status = tokentrie_session_leaf(this.#handle, index, name, name.length, length.memory);
-    if (status === Status.ERROR_BUFFER) {
-      name = new Uint8Array(length.value);
-      status = tokentrie_session_leaf(this.#handle, index, name, name.length, length.memory);
+  /** Of a generation that failed nothing is known. */
+  #said(): Pick<Outcome, "leaf" | "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
+    const said = this.#result<Said>();
+    if (said === null) {
+      return { leaf: null, value: null, values: null, probabilities: {}, logprobs: [], receipt: null };
     }
-    if (this.#check(status) === Status.NONE) return null;
-    return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
+    const { leaf, value, probabilities, logprobs, receipt } = said;
+    return {
+      leaf: leaf && { index: leaf.index, name: leaf.name || null },
+      value,
+      values: Object.keys(said.values).length === 0 ? null : said.values,
+      probabilities,
+      logprobs,
+      receipt,
+    };
   }
 
-  #said(): Pick<Outcome, "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
-    // An older library has no results.
-    const said = this.#library.has("tokentrie_session_result") ? this.#result<Said>() : null;
-    const values = said === null || Object.keys(said.values).length === 0 ? null : said.values;
-    const { value = null, probabilities = {}, logprobs = [], receipt = null } = said ?? {};
-    return { value, values, probabilities, logprobs, receipt };
-  }
-
-  /** What the last generation, choice or decision gave. */
+  /** What the last call gave. */
   #result<Result>(): Result | null {
     const json = this.#text();
     return json === null ? null : (JSON.parse(json) as Result);
@@ -330,14 +265,6 @@ export class NativeSession implements Calls {
     return readText(this.#library, (buffer, capacity, count) =>
       this.#library.functions.tokentrie_session_result(this.#handle, buffer, capacity, count),
     );
-  }
-
-  #chosen(count: number, call: (probabilities: Float64Array, choice: Uint8Array) => number): ChosenValues {
-    const probabilities = new Float64Array(count);
-    const memory = CHOICE.write();
-    this.#check(call(probabilities, memory));
-    const { best, mass, forwardPasses, seconds } = CHOICE.read(memory);
-    return { probabilities, best, mass, forwardPasses, seconds };
   }
 
   #check(status: number): number {

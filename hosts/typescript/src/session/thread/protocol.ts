@@ -1,7 +1,6 @@
 /** What goes between a session and the thread that does its blocking calls. */
 import * as errors from "../../errors.js";
 import type { FINISHES, STATES } from "../../ffi/abi.js";
-import type { StreamSampling } from "../binding.js";
 
 export interface SessionSettings {
   readonly nCtx: number;
@@ -14,13 +13,6 @@ export interface SessionSettings {
   /** The number of one of `BATCHING`. */
   readonly batching: number;
   readonly seed: number | null;
-}
-
-/** Texts in the tokens of the model, between what stands before and after them. */
-export interface TextsRequest {
-  readonly texts: readonly string[];
-  readonly prefix: string;
-  readonly suffix: string;
 }
 
 /** How a generation ended, and what it cost. */
@@ -98,25 +90,25 @@ export interface GenerationStats {
 }
 
 export interface ChosenValues {
+  readonly names: readonly string[];
+  /** NaN where a value was not scored. */
   readonly probabilities: Float64Array;
   readonly best: number;
+  readonly ranking: readonly number[];
+  readonly certain: boolean;
   readonly mass: number;
+  readonly massBounds: readonly [number, number];
+  /** What a user should hear of the values. */
+  readonly warnings: readonly string[];
   readonly forwardPasses: number;
   readonly seconds: number;
-  /** Where the values were listed by the library. */
-  readonly names?: readonly string[];
-  /** What a user should hear of the values. */
-  readonly warnings?: readonly string[];
-  /** Where more was asked for than the probability of every value. */
-  readonly bounds?: { readonly mass: readonly [number, number]; readonly certain: boolean; readonly ranking: number[] };
 }
 
 /** Calls that the thread does, by name: what it is given, and what it gives back. */
 export interface Calls {
   open(path: string, settings: SessionSettings): number;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
-  prefill(tokens: Int32Array, slotId: number): number;
-  prefillText(prompt: string, slotId: number): number;
+  prefill(prompt: string | Int32Array, slotId: number): number;
   savePrefix(path: string): void;
   loadPrefix(path: string): number;
   setTokenTrie(json: string, mode: number): void;
@@ -124,19 +116,17 @@ export interface Calls {
   leavesLeftOut(): number;
   clearTokenTrie(): void;
   /** Tokens come as `TokenMessage` before it is answered. A generation that fails is answered too. */
-  generate(sampling: StreamSampling): { outcome: Outcome; error: PlainError | null };
+  generate(request: string): { outcome: Outcome; error: PlainError | null };
   vocab(): number;
   /** Events come as `TokenMessage`, each as JSON, before it is answered. A chat that fails is answered too. */
   chat(request: string): { reply: string | null; error: PlainError | null };
-  texts(request: TextsRequest): number;
+  /** @returns the handle of the values of a constraint. */
+  values(spec: string): number;
   /** @returns the handle of a constraint over the tokens of the model. */
   constraint(spec: string): number;
-  choose(prompt: string, texts: readonly string[]): ChosenValues;
-  /** What was set, or what the request says. */
-  chooseJson(request: string): ChosenValues;
+  choose(request: string): ChosenValues;
   /** @returns the answers as JSON. */
   decide(request: string): string;
-  chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues;
   close(): void;
 }
 

@@ -28,7 +28,6 @@ export class RemoteSession implements StreamBinding<number> {
   readonly library: Library;
   /** Of the last generation. */
   outcome: Outcome | null = null;
-  readonly llmStreamPrefillText?: (stream: number, prompt: string, slotId: number) => Promise<number>;
   readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
   readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
   readonly clearTokenTrie?: () => Promise<void>;
@@ -53,9 +52,6 @@ export class RemoteSession implements StreamBinding<number> {
       if (library.has("tokentrie_session_set_trie")) {
         this.setTrie = (_stream, trie, mode) => this.call("setTrie", trie, mode);
       }
-    }
-    if (library.has("tokentrie_session_prefill_text")) {
-      this.llmStreamPrefillText = (_stream, prompt, slotId) => this.call("prefillText", prompt, slotId);
     }
     // Sources run as they are in bun; compiled, the worker lies beside this file in the same way.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
@@ -108,13 +104,19 @@ export class RemoteSession implements StreamBinding<number> {
     return this.call("prefill", tokens, slotId);
   }
 
-  async llmStreamGenerate(_stream: number, sampling: StreamSampling, onToken: OnToken): Promise<number> {
+  llmStreamPrefillText(_stream: number, prompt: string, slotId: number): Promise<number> {
+    return this.call("prefill", prompt, slotId);
+  }
+
+  /** As the request of the sampling says. */
+  async llmStreamGenerate(_stream: number, { request }: StreamSampling, onToken: OnToken): Promise<number> {
     if (this.#onToken !== null) throw new BusyError("this session is generating");
+    if (request === undefined) throw new ArgumentError("a generation of a session is a request: there is none");
     this.#onToken = onToken;
     this.#thrown = null;
     this.outcome = null;
     try {
-      const { outcome, error } = await this.call("generate", sampling);
+      const { outcome, error } = await this.call("generate", request);
       this.outcome = outcome;
       if (error !== null) throw revived(error);
     } finally {
