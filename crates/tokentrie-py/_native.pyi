@@ -1151,6 +1151,7 @@ class _ChatOptions(_AllSettings, total=False):
     cancel: CancelToken | None
     timeout: float | None
     priority: int
+    complete: bool
     continue_final_message: _Continued | None
     template_variables: _Mapping[str, _Any] | None
 
@@ -1695,6 +1696,7 @@ class Model:
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
+        complete: bool = True,
         continue_final_message: _Continued | None = None,
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],
@@ -1733,6 +1735,7 @@ class Model:
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
+        complete: bool = True,
         continue_final_message: _Continued | None = None,
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],

@@ -7,6 +7,7 @@ use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::nearest;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::ids;
+use crate::convert::logprob::TokenLogprob;
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
@@ -24,7 +25,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatWatch, response_format};
+use tokentrie::chat::{ChatFinish, ChatWatch, ReplyStep, response_format};
 use tokentrie::run::{CallOptions, Receipt};
 use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
@@ -61,6 +62,12 @@ impl ChatWatch for Listening<'_> {
             self.watch.fail(raised);
         }
     }
+}
+
+/// A token of a reply as Python explains it: its id, its part, whether it was forced, how many could come, and how
+/// probable it was.
+fn told_of(step: ReplyStep) -> (u32, &'static str, bool, Option<usize>, Option<TokenLogprob>) {
+    (step.token.get(), step.part.name(), step.forced, step.legal, step.logprob.map(TokenLogprob::from))
 }
 
 /// # Errors
@@ -202,6 +209,9 @@ impl Model {
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
+    ///     complete: where no more tokens fit, content that obeys and a call that must come end by few legal tokens
+    ///         that the model did not choose, and a thought before them ends just in time; `Message.completed` says
+    ///         so. False: they are cut off.
     ///     continue_final_message: go on with the last message, which is the assistant's: as in `ChatFormat.prompt`.
     ///     template_variables: a dict: what the template finds under names of its own.
     ///     settings: all other settings of the draw, as for `Sampling`.
@@ -243,7 +253,7 @@ impl Model {
             constraint=None, response_format=None, show_schema=True, on_invalid=\"raise\", retries=0, mode=\"greedy\", \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, \
             probabilities=False, logprobs=None, receipt=False, logit_bias=None, cancel=None, timeout=None, priority=0, \
-            continue_final_message=None, template_variables=None, **settings)",
+            complete=True, continue_final_message=None, template_variables=None, **settings)",
     )]
     fn chat<'py>(
         slf: &Bound<'py, Self>,
@@ -262,7 +272,7 @@ impl Model {
         thinking_budget=None, stream=None, n=None, stop=None, constraint=None, show_schema=true,
         on_invalid=OnInvalid::Raise, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
         logprobs=None, receipt=Wanted::default(), logit_bias=None, cancel=None, timeout=None, priority=0,
-        continue_final_message=None, template_variables=None, **settings
+        complete=true, continue_final_message=None, template_variables=None, explain=None, explained=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(
         clippy::too_many_arguments,
@@ -295,8 +305,11 @@ impl Model {
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
+        complete: bool,
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
+        explain: Option<i64>,
+        explained: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Several<Message>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
@@ -328,6 +341,8 @@ impl Model {
         request.reply.probabilities = probabilities;
         request.reply.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
         request.reply.logit_bias = ids::logit_bias(logit_bias)?;
+        request.reply.complete = complete;
+        request.reply.explain = explain.map(|top| unsigned("top", top)).transpose()?;
         let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;
@@ -340,7 +355,11 @@ impl Model {
             ready.reply_each(runtime, count, &mut Listening { watch, stream })
         })?;
         let (mut all, mut refused, mut cancelled) = (Vec::with_capacity(replies.len()), None, None);
-        for reply in replies {
+        for mut reply in replies {
+            if let Some(explained) = explained {
+                let steps: Vec<_> = std::mem::take(&mut reply.steps).into_iter().map(told_of).collect();
+                called(explained, &(steps,).into_pyobject(py)?, None)?;
+            }
             if reply.finish == ChatFinish::Cancelled {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }

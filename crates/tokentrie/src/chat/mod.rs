@@ -46,7 +46,7 @@ pub use messages::check_message;
 pub use parser::{PartError, ReplyParser};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
-pub use reading::ChatWatch;
+pub use reading::{ChatWatch, ReplyPart, ReplyStep};
 #[cfg(feature = "llama")]
 pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
