@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answers
-from tokentrie.explaining import Explanation
+from tokentrie.explaining import ChatExplanation, Explanation
 from tokentrie.streaming import ChatStream, Stream
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
@@ -1653,6 +1653,7 @@ class Model:
         constraint: _Constraint | None = None,
         **options: Unpack[_GenerateOptions],
     ) -> Stream: ...
+    @overload
     def explain(
         self,
         prompt: str | _Ids,
@@ -1661,6 +1662,17 @@ class Model:
         top: int = 5,
         **options: Unpack[_GenerateOptions],
     ) -> Explanation: ...
+    @overload
+    def explain(
+        self,
+        prompt: _Messages,
+        constraint: _Constraint | None = None,
+        *,
+        top: int = 5,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        **options: Unpack[_ChatOptions],
+    ) -> ChatExplanation: ...
     @property
     def chat_format(self) -> ChatFormat: ...
     @overload

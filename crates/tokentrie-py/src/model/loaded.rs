@@ -479,18 +479,21 @@ impl Model {
         streaming(slf.py(), "Stream")?.call((slf, prompt, constraint), options)
     }
 
-    /// Generates as `generate` does, and tells of each token what could come in its place.
+    /// Generates as `generate` does, or chats as `chat` does, and tells of each token what could come in its place.
     ///
     /// Args:
-    ///     prompt, constraint: as for `generate`.
+    ///     prompt: as for `generate`; or messages as for `chat`, a list of dict and Message.
+    ///     constraint: as for `generate`, or what the content obeys, as for `chat`.
     ///     options: the keywords of `generate` but for logprobs and n, and `top`: how many of the most probable tokens
-    ///         are told, 5 unless given.
+    ///         are told, 5 unless given. With messages those of `chat`, tools and tool_choice among them, but for
+    ///         logprobs, n, retries and stream=True; `on_invalid` is "none" unless given.
     ///
     /// Returns:
-    ///     Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict.
+    ///     Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict. With
+    ///     messages a ChatExplanation, which also says what each token is part of.
     ///
     /// Raises:
-    ///     OptionError: logprobs or n is given. All else as `generate`.
+    ///     OptionError: a keyword is given that is none here. All else as `generate` and `chat`.
     ///
     /// Example:
     ///     >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
