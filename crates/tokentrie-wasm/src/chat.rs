@@ -220,8 +220,8 @@ pub extern "C" fn tokentrie_parser_push(parser: u64, bytes: In<u8>, length: usiz
     })
 }
 
-/// The same of tokens of the format's vocabulary. One reply is all bytes or all tokens; a token that ends generation ends
-/// it.
+/// The same of tokens of the format's vocabulary. One reply is all bytes or all tokens; a token that ends generation
+/// ends it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_parser_push_tokens(parser: u64, tokens: In<i32>, n_tokens: usize) -> tokentrie_status {
     done(|| {

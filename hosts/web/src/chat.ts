@@ -167,8 +167,14 @@ export class ChatFormat extends Resource {
     return made(this.library, render(this.handle, json, json.length)) as ChatPrompt;
   }
 
-  /** A reply as a message: its text, or its token ids as for `push`. With `partial` it was cut off: what may have become a marker is left out. */
-  parse(reply: string | Int32Array | readonly number[], options: ParseOptions & { partial?: boolean } = {}): ParsedReply {
+  /**
+   * A reply as a message: its text, or its token ids as for `push`. With `partial` it was cut off: what may have become
+   * a marker is left out.
+   */
+  parse(
+    reply: string | Int32Array | readonly number[],
+    options: ParseOptions & { partial?: boolean } = {},
+  ): ParsedReply {
     const parser = this.parser(options);
     try {
       parser.push(reply);
@@ -225,8 +231,8 @@ export class ChatParser extends Resource {
 
   /**
    * Reads more of the reply, as text, as bytes of tokens, or as token ids, where the format has a vocabulary: what
-   * became certain with it. One reply is all text or all token ids. Where a marker of reasoning is a control token, text
-   * that spells it is text then, as it is for `constraint`.
+   * became certain with it. One reply is all text or all token ids. Where a marker of reasoning is a control token,
+   * text that spells it is text then, as it is for `constraint`.
    *
    * @throws SpecError: token ids after text or text after token ids; an id that the vocabulary does not have, or there
    * is none.

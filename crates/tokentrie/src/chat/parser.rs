@@ -6,8 +6,8 @@ use std::sync::Arc;
 use trie_core::TokenId;
 use trie_core::work::{Over, spend};
 
-/// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them from
-/// what spells them; tokens can.
+/// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them
+/// from what spells them; tokens can.
 #[derive(Debug)]
 pub struct ReplyParser {
     /// Reads text, and tokens from the first one on.

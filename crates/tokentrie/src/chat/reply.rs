@@ -44,8 +44,8 @@ pub struct ReplyOptions {
     pub receipt: bool,
     /// What is added to the logits of tokens.
     pub logit_bias: LogitBias,
-    /// Where no more tokens fit: whether a call that must come, and content that is held to something, end by few tokens
-    /// that the model did not choose, and so does a thought before them; else they are cut off.
+    /// Where no more tokens fit: whether a call that must come, and content that is held to something, end by few
+    /// tokens that the model did not choose, and so does a thought before them; else they are cut off.
     pub complete: bool,
     /// Whether each token is told of, with so many of the most probable beside it.
     pub explain: Option<u32>,
