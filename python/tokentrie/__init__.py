@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
     from tokentrie.chat_analysis import ChatAnalysis
     from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
-    from tokentrie.explaining import ExplainedToken, Explanation
+    from tokentrie.explaining import ChatExplanation, ExplainedToken, Explanation
     from tokentrie.questions import Question, Score
     from tokentrie.results import (
         CacheInfo,
@@ -108,6 +108,7 @@ __all__ = [
     "ChatAnalysis",
     "ChatConstraint",
     "ChatEvent",
+    "ChatExplanation",
     "ChatFormat",
     "ChatParser",
     "ChatPrompt",
@@ -213,6 +214,7 @@ _LAZY_MODULES = {
     "AskedPrompt": "decisions",
     "Calibration": "calibration",
     "ChatAnalysis": "chat_analysis",
+    "ChatExplanation": "explaining",
     "ChatStream": "streaming",
     "DecisionStats": "decisions",
     "ExplainedToken": "explaining",

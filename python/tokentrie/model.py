@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from tokentrie.calibration import Calibration
     from tokentrie.decisions import Answers
-    from tokentrie.explaining import Explanation
+    from tokentrie.explaining import ChatExplanation, Explanation
     from tokentrie.options import (
         AnyOptions,
         ChatOptions,
@@ -393,21 +393,40 @@ class Model(NativeModel):
 
         return Stream(self, prompt, constraint, **options)
 
+    @overload
     def explain(
-        self, prompt: Prompt, constraint: _Constraint | None = None, *, top: int = 5, **options: Unpack[GenerateOptions]
-    ) -> Explanation:
-        """Generates as `generate` does, and tells of each token what could come in its place.
+        self, prompt: str | _Ids, constraint: _Constraint | None = None, *, top: int = 5, **options: Unpack[AnyOptions]
+    ) -> Explanation: ...
+    @overload
+    def explain(
+        self,
+        prompt: _Messages,
+        constraint: _Constraint | None = None,
+        *,
+        top: int = 5,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        **options: Unpack[ChatOptions],
+    ) -> ChatExplanation: ...
+    def explain(
+        self, prompt: Any, constraint: _Constraint | None = None, *, top: int = 5, **options: Any
+    ) -> Explanation | ChatExplanation:
+        """Generates as `generate` does, or chats as `chat` does, and tells of each token what could come in its place.
 
         Args:
-            prompt, constraint: as for `generate`.
+            prompt: as for `generate`; or messages as for `chat`, a list of dict and Message.
+            constraint: as for `generate`, or what the content obeys, as for `chat`.
             top: how many of the most probable tokens are told in place of each.
-            options: the keywords of `generate` but for logprobs and n.
+            options: the keywords of `generate` but for logprobs and n. With messages those of `chat`, tools and
+                tool_choice among them, but for logprobs, n, retries and stream=True; `on_invalid` is "none" unless
+                given.
 
         Returns:
-            Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict.
+            Explanation: what was legal, how probable it was, and what was forced; as text, as HTML and as a dict. With
+            messages a ChatExplanation, which also says what each token is part of.
 
         Raises:
-            OptionError: logprobs or n is given. All else as `generate`.
+            OptionError: a keyword is given that is none here. All else as `generate` and `chat`.
 
         Example:
             >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
@@ -612,6 +631,9 @@ class Model(NativeModel):
                     model; the bytes of a key seal it, so that nobody else can make it.
                 logit_bias: a dict of token ids and numbers that are added to their logits, as for `generate`.
                 priority: an int; with slots, calls of higher priority go first.
+                complete: where no more tokens fit, content that obeys and a call that must come end by few legal tokens
+                    that the model did not choose, and a thought before them ends just in time; `Message.completed`
+                    says so. False: they are cut off.
                 continue_final_message: go on with the last message, which is the assistant's: as in
                     `ChatFormat.prompt`.
                 template_variables: a dict: what the template finds under names of its own.

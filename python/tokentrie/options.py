@@ -96,6 +96,7 @@ class ChatOptions(SamplingOptions, total=False):
     cancel: CancelToken | None
     timeout: float | None
     priority: int
+    complete: bool
     continue_final_message: Literal["auto", "reasoning", "content"] | None
     template_variables: Mapping[str, Any] | None
 

@@ -158,6 +158,29 @@ class TestReading:
         message = over.parse(tokens)
         assert (message.reasoning, message.content) == ("a</think>c", "b")
         assert over.parse(list(text)).content == text.decode(), "no marker is a control token there"
+        for size in (1, 2, 7, 100):
+            parser = over.parser()
+            events = [one for at in range(0, len(tokens), size) for one in parser.push(tokens[at : at + size])]
+            assert parser.finish() == message
+            assert added([*events, *parser.last_events]) == message
+        assert parser.message == message
+        parser = over.parser()
+        for wrong, error in ([65, 300], VocabularyError), (["x"], TypeError), (5, TypeError):
+            with pytest.raises(error):
+                parser.push(wrong)  # type: ignore[arg-type]
+        assert parser.push([]) == []
+        assert parser.push(list(b"ab")) == parser.push(np.frombuffer(b"ab", np.uint8).astype(np.int32)), "it goes on"
+        with pytest.raises(OptionError, match="a reply in tokens is not continued in text: give all of its parts as"):
+            parser.push("text")
+        assert parser.finish().content == "abab"
+        parser = over.parser()
+        parser.push("<think>a")
+        with pytest.raises(OptionError, match="a reply in text is not continued in tokens"):
+            parser.push([257])
+        parser.push("</think>b")
+        assert (parser.finish().reasoning, parser.message.content) == ("a", "b")
+        with pytest.raises(OptionError, match="a reply in tokens is not supported: this format has no vocabulary"):
+            ChatFormat(template).parser().push([65])
         with pytest.raises(TypeError, match="position 0: a token id must be an integer, not 'x'"):
             over.parse(["x"])
         with pytest.raises(VocabularyError, match="position 1: token id 300 is outside the vocabulary of 259 tokens"):

@@ -300,7 +300,15 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
             break
         said.append(token)
     is_cut = len(said) >= MOST_TOKENS
-    message = form.parse(said, tools, generation_prompt=turn, tool_choice=choice, partial=is_cut)
+    parser = form.parser(tools, generation_prompt=turn, tool_choice=choice)
+    at = 0
+    while at < len(said):
+        size = draw.randint(1, 9)
+        parser.push(said[at : at + size])
+        at += size
+    message = parser.finish(partial=is_cut)
+    if message != form.parse(said, tools, generation_prompt=turn, tool_choice=choice, partial=is_cut):
+        return told("in parts it is another message")
     if is_cut:
         # Many calls, keys that a schema does not name, and thoughts without a budget end only by chance.
         thinks = budget is None and bool(message.reasoning) and not message.tool_calls

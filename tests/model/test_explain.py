@@ -93,6 +93,96 @@ class TestExplain:
             model.explain("The sky is ", COLOURS, unknown=1)
 
 
+TOOLS = [
+    {
+        "name": "ring",
+        "parameters": {
+            "type": "object",
+            "properties": {"loud": {"type": "boolean"}, "times": {"enum": [1, 2, 3]}},
+            "required": ["loud", "times"],
+        },
+    }
+]
+ASKED: list[Any] = [{"role": "user", "content": "Ring the bell, please."}]
+
+
+class TestExplainedChats:
+    @pytest.mark.parametrize(
+        ("constraint", "options"),
+        [
+            (None, {"max_tokens": 12}),
+            (COLOURS, {"thinking_budget": 4}),
+            (COLOURS, {"enable_thinking": False}),
+            (tokentrie.JsonSchema({"type": "object", "properties": {"n": {"type": "integer"}}}), {"max_tokens": 40}),
+            (None, {"tools": TOOLS, "tool_choice": "required", "max_tokens": 90}),
+            (None, {"tools": TOOLS, "tool_choice": "required", "max_tokens": 90, "thinking_budget": 5}),
+        ],
+        ids=["free", "list", "quiet", "schema", "call", "thought and call"],
+    )
+    def test_it_explains_the_reply_that_chat_gives(
+        self, model: Model, constraint: Any, options: dict[str, Any]
+    ) -> None:
+        plain = model.chat(ASKED, constraint=constraint, on_invalid="none", **options)
+        model.clear()
+        told = model.explain(ASKED, constraint, top=3, **options)
+        assert (told.message.content, told.message.reasoning) == (plain.content, plain.reasoning)
+        assert told.message.tool_calls == plain.tool_calls
+        assert told.message.logprobs == []
+        parts = [one.part for one in told.tokens]
+        assert set(parts) <= {"reasoning", "marker", "content", "call", "end"}
+        ended = [one for one in told.tokens if one.part != "end"]
+        assert len(ended) == plain.stats.tokens
+        assert parts.count("end") == len(parts) - len(ended) <= 1
+        assert parts.count("reasoning") == plain.stats.reasoning_tokens
+        assert sum(one.forced for one in ended) <= plain.stats.forced_tokens
+        said = "".join(one.text for one in told.tokens if one.part == "content")
+        assert said.strip() == plain.content.strip()
+        assert ("call" in parts) == bool(plain.tool_calls)
+        for one in told.tokens:
+            assert 0 < one.probability <= 1 + 1e-6
+            assert (one.legal == 1) == one.forced or one.legal == 1
+            assert len(one.others) <= 3
+            assert one.text not in [text for text, _ in one.others] or one.text == "\ufffd"
+        calls = "".join(one.text for one in told.tokens if one.part == "call")
+        for call in plain.tool_calls:
+            assert call.name in calls
+            assert call.arguments in calls
+
+    def test_a_reply_that_is_cut_off_is_explained(self, model: Model) -> None:
+        told = model.explain(ASKED, ["a" * 50, "b" * 50], max_tokens=2, complete=False)
+        assert told.message.finish == "length"
+        assert told.message.parsed is None
+        assert len(told.tokens) == 2
+
+    def test_as_text_html_and_json(self, model: Model) -> None:
+        told = model.explain(ASKED, tools=TOOLS, tool_choice="ring", thinking_budget=0, max_tokens=90)
+        first, *lines = str(told).splitlines()
+        assert "calls ring: " in first
+        assert first.endswith(f"finish {told.message.finish}")
+        assert all(line.split()[0] in ("reasoning", "marker", "content", "call", "end") for line in lines)
+        tree = ElementTree.fromstring(told._repr_html_())
+        assert next(cell.text for cell in tree.iter("th")) == "part"
+        read = json.loads(json.dumps(told.to_dict()))
+        assert [one["part"] for one in read["tokens"]] == [one.part for one in told.tokens]
+        assert read["message"]["tool_calls"][0]["function"]["name"] == "ring"
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            ({"logprobs": 1}, "logprobs"),
+            ({"n": 2}, "n is not supported"),
+            ({"retries": 1}, "retries is not supported"),
+            ({"stream": True}, "stream=True is not supported"),
+            ({"on_step": print}, "on_step is not supported"),
+        ],
+    )
+    def test_what_it_does_not_take(self, model: Model, options: dict[str, Any], said: str) -> None:
+        with pytest.raises(OptionError, match=said):
+            model.explain(ASKED, COLOURS, **options)
+        with pytest.raises(TypeError):
+            model.explain(ASKED, COLOURS, unknown=1)
+
+
 def evil(draw: random.Random) -> str:
     return "".join(draw.choices(EVIL, k=draw.randint(1, 4))) + str(draw.random())
 

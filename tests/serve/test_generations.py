@@ -15,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import tokentrie
 from budget import cases
 
 pytest.importorskip("uvicorn")
@@ -324,6 +325,22 @@ def test_variables_of_a_template_reach_it(server: Server) -> None:
     assert tokens[True] != tokens[False]
     refused = server.ask("POST", "/v1/choose", {**choose, "chat_template_kwargs": {"now": 1}})
     assert (refused.status, "chat_template_kwargs.now" in refused.body.decode()) == (400, True)
+
+
+@pytest.mark.parametrize("place", ["template", "system", "messages", "auto"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_prompt_that_is_returned_is_the_one_that_the_model_sees(server: Server, place: str, begun: bool) -> None:
+    tool = {"type": "function", "function": {"name": "ring", "description": "Rings.", "parameters": {}}}
+    asked = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "return_prompt": True, "tools": [tool]}
+    if begun:
+        asked["messages"] += [{"role": "assistant", "content": "Well"}]
+        asked["continue_final_message"] = True
+    body = server.ask("POST", CHAT, asked | {"tools_in": place}).json()
+    assert len(body["prompt_token_ids"]) == body["usage"]["prompt_tokens"]
+    with tokentrie.Model() as model:
+        text = model.vocab.detokenize(body["prompt_token_ids"])
+    assert ("Their signatures are within <tools></tools>" in text) == (place == "system")
+    assert text.endswith("Well") == begun
 
 
 def test_a_client_that_goes_ends_its_stream(server: Server) -> None:

@@ -3,21 +3,31 @@
 use crate::host::put;
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{
-    ChatFormat, ChatTemplate, Clock, Data, Event, Parser, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
+    ChatFormat, ChatTemplate, Clock, Data, Event, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
 };
 use serde_json::{Value, json};
 use std::ffi::c_char;
-use tokentrie::chat::{control_texts, event_json, known_tools, message_json, prompt_json, wrapped_tool};
+use std::sync::Arc;
+use tokentrie::chat::{
+    ModelFormat, ReplyParser, control_texts, event_json, known_tools, message_json, prompt_json, wrapped_tool,
+};
 use tokentrie_c::abi::tokentrie_vocab;
 use tokentrie_c::more::{Error, Kind, Result, Table, done, json_bytes, vocab_of};
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
+use trie_core::TokenId;
 
-static FORMATS: Table<ChatFormat> = Table::new(Kind::Format);
+static FORMATS: Table<Format> = Table::new(Kind::Format);
 static PARSERS: Table<Reading> = Table::new(Kind::Parser);
 
+/// A format, and over its vocabulary, where it has one.
+struct Format {
+    format: ChatFormat,
+    over: Option<Arc<ModelFormat>>,
+}
+
 /// A reply that is read. One that is over says what it was.
-struct Reading(Option<Parser>);
+struct Reading(Option<ReplyParser>);
 
 fn wrong(error: impl std::fmt::Display) -> Error {
     Error::new(TOKENTRIE_ERROR_SPEC, error.to_string())
@@ -97,7 +107,7 @@ pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> 
 }
 
 /// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. With a
-/// vocabulary its control tokens are known; the handle may be 0.
+/// vocabulary its control tokens are known, and replies may be read in tokens; the handle may be 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_new(
     json: In<c_char>,
@@ -109,9 +119,11 @@ pub extern "C" fn tokentrie_format_new(
         format.check("format")?;
         let given = request(&json, length)?;
         let vocab = if vocab == 0 { None } else { Some(vocab_of(vocab)?) };
-        let control = vocab.as_ref().and_then(|vocab| vocab.tokens()).map(|vocab| control_texts(vocab));
-        let made = ChatFormat::over(template(&given)?, control.unwrap_or_default()).map_err(wrong)?;
-        format.put(FORMATS.insert(made)?);
+        let vocab = vocab.as_ref().and_then(|vocab| vocab.tokens());
+        let control = vocab.map(|vocab| control_texts(vocab)).unwrap_or_default();
+        let made = ChatFormat::over(template(&given)?, control).map_err(wrong)?;
+        let over = vocab.map(|vocab| Arc::new(ModelFormat::new(made.clone(), Arc::clone(vocab))));
+        format.put(FORMATS.insert(Format { format: made, over })?);
         Ok(())
     })
 }
@@ -120,7 +132,7 @@ pub extern "C" fn tokentrie_format_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
     done(|| {
-        put(&FORMATS.get(format)?.analysis().to_json());
+        put(&FORMATS.get(format)?.format.analysis().to_json());
         Ok(())
     })
 }
@@ -132,8 +144,8 @@ pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length: usize) -> tokentrie_status {
     done(|| {
-        let (format, given) = (FORMATS.get(format)?, request(&json, length)?);
-        let messages = messages(&given)?;
+        let (found, given) = (FORMATS.get(format)?, request(&json, length)?);
+        let (format, messages) = (&found.format, messages(&given)?);
         let (tools, thinks) = (tools(&given)?, flag(&given, "enable_thinking", true)?);
         let mut options = PromptOptions::default().with_thinking(thinks);
         options.render = render_options(&given)?;
@@ -182,7 +194,7 @@ pub extern "C" fn tokentrie_parser_new(
         };
         options.prompt = text(&given, "generation_prompt")?.map(str::to_owned);
         options.json_content = flag(&given, "json_content", false)?;
-        let made = format.parser(&options).map_err(wrong)?;
+        let made = ReplyParser::new(&format.format, format.over.clone(), options).map_err(wrong)?;
         parser.put(PARSERS.insert(Reading(Some(made)))?);
         Ok(())
     })
@@ -202,7 +214,21 @@ pub extern "C" fn tokentrie_parser_push(parser: u64, bytes: In<u8>, length: usiz
     done(|| {
         let bytes = bytes.slice(length, "bytes")?;
         PARSERS.with(parser, |reading| {
-            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push(bytes)));
+            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_text(bytes).map_err(wrong)?));
+            Ok(())
+        })
+    })
+}
+
+/// The same of tokens of the format's vocabulary. One reply is all bytes or all tokens; a token that ends generation
+/// ends it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_parser_push_tokens(parser: u64, tokens: In<i32>, n_tokens: usize) -> tokentrie_status {
+    done(|| {
+        let tokens = tokens.slice(n_tokens, "tokens")?.iter().map(|&token| TokenId::try_from(token));
+        let tokens: Vec<TokenId> = tokens.collect::<Result<_, _>>()?;
+        PARSERS.with(parser, |reading| {
+            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_tokens(&tokens).map_err(wrong)?));
             Ok(())
         })
     })

@@ -167,11 +167,17 @@ export class ChatFormat extends Resource {
     return made(this.library, render(this.handle, json, json.length)) as ChatPrompt;
   }
 
-  /** A reply as a message. With `partial` it was cut off: what may have become a marker is left out. */
-  parse(text: string, options: ParseOptions & { partial?: boolean } = {}): ParsedReply {
+  /**
+   * A reply as a message: its text, or its token ids as for `push`. With `partial` it was cut off: what may have become
+   * a marker is left out.
+   */
+  parse(
+    reply: string | Int32Array | readonly number[],
+    options: ParseOptions & { partial?: boolean } = {},
+  ): ParsedReply {
     const parser = this.parser(options);
     try {
-      parser.push(text);
+      parser.push(reply);
       return parser.finish(options.partial);
     } finally {
       parser.free();
@@ -223,9 +229,21 @@ export class ChatParser extends Resource {
     super(library, handle, own(library, "tokentrie_parser_free"));
   }
 
-  /** Reads more of the reply, as text or as bytes of tokens: what became certain with it. */
-  push(part: string | Uint8Array): ChatEvent[] {
-    const bytes = part instanceof Uint8Array ? part : utf8(part);
+  /**
+   * Reads more of the reply, as text, as bytes of tokens, or as token ids, where the format has a vocabulary: what
+   * became certain with it. One reply is all text or all token ids. Where a marker of reasoning is a control token,
+   * text that spells it is text then, as it is for `constraint`.
+   *
+   * @throws SpecError: token ids after text or text after token ids; an id that the vocabulary does not have, or there
+   * is none.
+   */
+  push(part: string | Uint8Array | Int32Array | readonly number[]): ChatEvent[] {
+    if (part instanceof Int32Array || Array.isArray(part)) {
+      const tokens = Int32Array.from(part as readonly number[]);
+      const push = own(this.library, "tokentrie_parser_push_tokens");
+      return made(this.library, push(this.handle, tokens, tokens.length)) as ChatEvent[];
+    }
+    const bytes = part instanceof Uint8Array ? part : utf8(part as string);
     const push = own(this.library, "tokentrie_parser_push");
     return made(this.library, push(this.handle, bytes, bytes.length)) as ChatEvent[];
   }

@@ -23,6 +23,7 @@ export const OWN = {
   tokentrie_format_free: signature("i32", "handle"),
   tokentrie_parser_new: signature("i32", "handle", "input", "usize", "buffer"),
   tokentrie_parser_push: signature("i32", "handle", "input", "usize"),
+  tokentrie_parser_push_tokens: signature("i32", "handle", "input", "usize"),
   tokentrie_parser_finish: signature("i32", "handle", "i32"),
   tokentrie_parser_free: signature("i32", "handle"),
 } as const satisfies Record<string, Signature>;

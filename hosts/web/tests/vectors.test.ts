@@ -165,6 +165,9 @@ describe("templates", () => {
     assert.equal(message.tool_calls?.[0]?.function.arguments, '{"times": 2}');
     assert.ok([...events, ...last].some((event) => event.kind === "call_begins" && event.name === "ring"));
     assert.throws(() => parser.push("x"), { name: "TokenNotAllowedError" });
+    using other = format.parser();
+    other.push("x");
+    assert.throws(() => other.push([1]), { name: "SpecError", message: /a reply in text is not continued in tokens/ });
     const ring = { name: "ring", parameters: { type: "object", properties: { times: { enum: [1, 2] } } } };
     using only = format.constraint([ring], { toolChoice: "ring" });
     using sampler = Sampler.create(byteVocab(), only, { after: "stop" });

@@ -115,6 +115,8 @@ impl<'py> Asked<'_, 'py> {
                 logprobs: None,
                 receipt: self.receipt,
                 logit_bias: LogitBias::default(),
+                complete: true,
+                explain: None,
             },
         };
         Ok(Taken { request, tools, held })

@@ -176,7 +176,7 @@ impl ChatConstraint {
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.get().core().clone());
         (options.tool_choice, options.prompt) = (self.options.choice.clone(), self.options.prompt.clone());
-        Ok(message_result(text.py(), self.format.get().read(text, &options, false)?)?)
+        Ok(message_result(text.py(), self.format.get().read(text, options, false)?)?)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -3,12 +3,11 @@
 use crate::chat::constraint::ChatConstraint;
 use crate::chat::message::{message_result, prompt_result};
 use crate::chat::messages::{messages, nearest};
-use crate::chat::parser::ChatParser;
+use crate::chat::parser::{ChatParser, ReplyPart};
 use crate::chat::template::ChatTemplate;
 use crate::chat::tools::Tools;
 use crate::convert::gil::{apart, asked, locked, released};
-use crate::convert::ids::{self, shown, type_name};
-use crate::convert::strings::text_bytes;
+use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::module;
 use crate::vocab::Vocab;
@@ -17,14 +16,16 @@ use chat_format::{ConstraintOptions, FormatError, Message, ParserOptions, Reason
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, ToolsIn, control_texts, template_or_chatml};
-use trie_core::work::{Limits, spend};
-use trie_core::{AnyConstraint, TokenId};
+use tokentrie::chat::{
+    ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts, template_or_chatml,
+};
+use trie_core::AnyConstraint;
+use trie_core::work::Limits;
 
 /// What was warned of is kept up to so many warnings.
 const MOST_TOLD: usize = 10_000;
@@ -117,47 +118,22 @@ impl ChatFormat {
     ///
     /// # Errors
     /// As `parse`.
-    pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: &ParserOptions, partial: bool) -> Result<Message> {
-        let py = text.py();
-        if let Some((format, tokens)) = self.reply_tokens(text)? {
-            return asked(py, Limits::NONE, || {
-                let mut parser = format.parser(options)?;
-                for token in tokens {
-                    spend(1).map_err(|over| Class::Base.error(over.to_string()))?;
-                    format.push(&mut parser, token);
-                }
-                Ok(parser.finish(partial).1)
-            })?;
-        }
-        let text = text_bytes("text", text)?;
+    pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: ParserOptions, partial: bool) -> Result<Message> {
+        let (py, part) = (text.py(), ReplyPart::of("text", text)?);
+        let mut parser = self.reading(py, options)?;
         asked(py, Limits::NONE, || {
-            let mut parser = self.core.parser(options)?;
-            parser.push_long(&text).map_err(|over| Class::Base.error(over.to_string()))?;
+            part.push(&mut parser)?;
             Ok(parser.finish(partial).1)
         })?
     }
 
-    /// The tokens of a reply up to the one that ends it, with the format over its vocabulary; `None` for a text.
+    /// A parser of a reply in parts.
     ///
     /// # Errors
-    /// Token ids where the format has no vocabulary, or that it does not have.
-    fn reply_tokens(&self, reply: &Bound<'_, PyAny>) -> Result<Option<(Arc<ModelFormat>, Vec<TokenId>)>> {
-        let py = reply.py();
-        if reply.is_instance_of::<PyString>() || reply.is_instance_of::<PyBytes>() || reply.try_iter().is_err() {
-            return Ok(None);
-        }
-        let mut tokens = ids::tokens(reply, "text, ")?;
-        let Some(vocab) = &self.vocab else {
-            let why = "this format has no vocabulary: give ChatFormat one, or give the text";
-            return Err(Class::Option.error(format!("a reply in tokens is not supported: {why}")));
-        };
-        let vocab = vocab.get().core();
-        if let Some(at) = tokens.iter().position(|token| token.index() >= vocab.len()) {
-            return Err(ids::outside_vocabulary(0, at, tokens[at], vocab.len()));
-        }
-        let end = tokens.iter().position(|&token| vocab.is_end_of_generation(token));
-        tokens.truncate(end.unwrap_or(tokens.len()));
-        Ok(Some((self.over_vocab(py, vocab)?, tokens)))
+    /// As `parser`.
+    fn reading(&self, py: Python<'_>, options: ParserOptions) -> Result<ReplyParser> {
+        let over = self.vocab.as_ref().map(|vocab| self.over_vocab(py, vocab.get().core())).transpose()?;
+        asked(py, Limits::NONE, || Ok(ReplyParser::new(&self.core, over, options)?))?
     }
 
     /// What was made for a vocabulary before is kept.
@@ -552,7 +528,7 @@ impl ChatFormat {
     ) -> Result<Py<PyAny>> {
         let _ = parallel_tool_calls;
         let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
-        Ok(message_result(text.py(), self.read(text, &options, partial)?)?.unbind())
+        Ok(message_result(text.py(), self.read(text, options, partial)?)?.unbind())
     }
 
     /// A parser of a reply that comes in parts.
@@ -562,7 +538,7 @@ impl ChatFormat {
     ///     reasoning_format, json_content: as for `parse`.
     ///
     /// Returns:
-    ///     ChatParser.
+    ///     ChatParser. Its parts are all text or, where the format has a vocabulary, all token ids.
     ///
     /// Raises:
     ///     OptionError: an argument has no such value, or a tool is none.
@@ -591,7 +567,7 @@ impl ChatFormat {
     ) -> Result<ChatParser> {
         let _ = parallel_tool_calls;
         let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
-        Ok(ChatParser::of(released(py, || self.core.parser(&options))?))
+        Ok(ChatParser::of(self.reading(py, options)?))
     }
 
     /// A constraint on a reply: free text, in which a call that begins becomes a right one.
@@ -696,6 +672,17 @@ pub(crate) fn prompt_options(
     let mut options = PromptOptions::default().with_thinking(enable_thinking).continuing(continued);
     options.render = crate::chat::template::options(true, None, variables)?;
     Ok(options)
+}
+
+impl From<PartError> for Error {
+    fn from(error: PartError) -> Self {
+        match error {
+            PartError::Mixed { .. } | PartError::NoVocabulary => Class::Option.error(error.to_string()),
+            PartError::Outside { .. } => Class::Vocabulary.error(error.to_string()),
+            PartError::Format(error) => error.into(),
+            PartError::Over(_) => Class::Base.error(error.to_string()),
+        }
+    }
 }
 
 impl From<FormatError> for Error {

@@ -2,11 +2,16 @@
 
 use crate::chat::message::{event_results, merged, message_result};
 use crate::convert::gil::{asked, locked, released};
+use crate::convert::ids::{self, type_name};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Result};
 use chat_format::{Event, Message};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 use std::sync::Mutex;
+use tokentrie::chat::{PartError, ReplyParser};
+use trie_core::TokenId;
 use trie_core::work::Limits;
 
 /// Reads a reply as it comes, in parts of any size; from `ChatFormat.parser`.
@@ -26,14 +31,44 @@ use trie_core::work::Limits;
 pub(crate) struct ChatParser(Mutex<Reading>);
 
 enum Reading {
-    On(Box<chat_format::Parser>),
+    On(Box<ReplyParser>),
     Over(Box<(Message, Vec<Event>)>),
     /// Only while it is being finished.
     Nothing,
 }
 
+/// A reply, or a part of one, as it is given.
+pub(crate) enum ReplyPart {
+    Text(Vec<u8>),
+    Tokens(Vec<TokenId>),
+}
+
+impl ReplyPart {
+    /// # Errors
+    /// `TypeError` for what is neither text nor token ids.
+    pub(crate) fn of(what: &str, given: &Bound<'_, PyAny>) -> Result<Self> {
+        if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
+            return Ok(Self::Text(text_bytes(what, given)?));
+        }
+        if given.try_iter().is_err() {
+            let message = format!("{what} must be str or bytes or token ids, not {}", type_name(given));
+            return Err(PyTypeError::new_err(message).into());
+        }
+        Ok(Self::Tokens(ids::tokens(given, &format!("{what}, "))?))
+    }
+
+    /// # Errors
+    /// As [`ReplyParser::push_text`] and [`ReplyParser::push_tokens`].
+    pub(crate) fn push(&self, parser: &mut ReplyParser) -> std::result::Result<Vec<Event>, PartError> {
+        match self {
+            Self::Text(text) => parser.push_text(text),
+            Self::Tokens(tokens) => parser.push_tokens(tokens),
+        }
+    }
+}
+
 impl ChatParser {
-    pub(crate) fn of(parser: chat_format::Parser) -> Self {
+    pub(crate) fn of(parser: ReplyParser) -> Self {
         Self(Mutex::new(Reading::On(Box::new(parser))))
     }
 }
@@ -43,31 +78,40 @@ impl ChatParser {
     /// Reads more of the reply.
     ///
     /// Args:
-    ///     part: str or bytes; a character may be cut in two.
+    ///     part: str or bytes, where a character may be cut in two; or token ids, where the format has a vocabulary.
+    ///         One reply is all text or all tokens. Where a marker of reasoning is a control token, text that spells it is
+    ///         text then, as it is for `ChatFormat.constraint`; a token that ends generation ends the reply.
     ///
     /// Returns:
     ///     list[ChatEvent]: what became certain with it.
     ///
     /// Raises:
-    ///     OptionError: the reply is finished, as it is after a push that Ctrl-C ended.
-    ///     TypeError: it is neither str nor bytes.
+    ///     OptionError: the reply is finished, as it is after a push that Ctrl-C ended; token ids after text, or text
+    ///         after token ids; token ids, and the format has no vocabulary.
+    ///     VocabularyError: the vocabulary has no such token; nothing is read.
+    ///     TypeError: it is neither str nor bytes nor token ids.
     ///
     /// Example:
-    ///     >>> tokentrie.Model().chat_format.parser().push(b"Ding")
+    ///     >>> model = tokentrie.Model()
+    ///     >>> model.chat_format.parser().push(b"Ding")
+    ///     [ChatEvent("content", "Ding")]
+    ///     >>> model.chat_format.parser().push(model.vocab.tokenize("Ding"))
     ///     [ChatEvent("content", "Ding")]
     fn push<'py>(&self, part: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
-        let (py, bytes) = (part.py(), text_bytes("part", part)?);
+        let (py, part) = (part.py(), ReplyPart::of("part", part)?);
         let mut reading = locked(py, &self.0)?;
         let Reading::On(parser) = &mut *reading else {
             return Err(Class::Option.error("the reply is finished: make a new parser for the next one"));
         };
-        let read = asked(py, Limits::NONE, || parser.push_long(&bytes))
-            .and_then(|read| read.map(merged).map_err(|over| Class::Base.error(over.to_string())));
-        if read.is_err() {
+        let read = asked(py, Limits::NONE, || part.push(parser));
+        if !matches!(
+            &read,
+            Ok(Ok(_) | Err(PartError::Mixed { .. } | PartError::NoVocabulary | PartError::Outside { .. }))
+        ) {
             // What was read of the part is unknown to the caller: nothing can follow it.
             *reading = Reading::Over(Box::new((parser.message().clone(), Vec::new())));
         }
-        Ok(event_results(py, &read?)?)
+        Ok(event_results(py, &merged(read??))?)
     }
 
     /// Says that the reply is over. May be repeated.

@@ -7,7 +7,7 @@ use crate::chat::message::{event_result, merged, message_fields};
 use crate::chat::messages::nearest;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::ids;
-use crate::convert::results::{plain, result};
+use crate::convert::results::{fields, plain, result};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
@@ -25,7 +25,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatReply, ChatWatch, response_format};
+use tokentrie::chat::{ChatFinish, ChatReply, ChatWatch, ReplyStep, response_format};
 use tokentrie::run::{CallOptions, Receipt};
 use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
@@ -62,6 +62,15 @@ impl ChatWatch for Listening<'_> {
             self.watch.fail(raised);
         }
     }
+}
+
+/// A token of a reply as Python explains it: its id, its part, whether it was forced, how many could come, and the
+/// fields of how probable it was.
+type Told<'py> = (u32, &'static str, bool, Option<usize>, Option<Bound<'py, PyAny>>);
+
+fn told_of(py: Python<'_>, step: ReplyStep) -> PyResult<Told<'_>> {
+    let known = step.logprob.map(|known| result("TokenLogprob", fields(py, &known)?)).transpose()?;
+    Ok((step.token.get(), step.part.name(), step.forced, step.legal, known))
 }
 
 impl Model {
@@ -155,7 +164,7 @@ impl Model {
         thinking_budget=None, stream=None, n=None, stop=None, constraint=None, show_schema=true,
         on_invalid=OnInvalid::Raise, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
         logprobs=None, receipt=Wanted::default(), logit_bias=None, cancel=None, timeout=None, priority=0,
-        continue_final_message=None, template_variables=None, **settings
+        complete=true, continue_final_message=None, template_variables=None, explain=None, explained=None, **settings
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(
         clippy::too_many_arguments,
@@ -188,8 +197,11 @@ impl Model {
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
+        complete: bool,
         continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
+        explain: Option<i64>,
+        explained: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Several<Py<PyAny>>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
@@ -220,6 +232,8 @@ impl Model {
         request.reply.probabilities = probabilities;
         request.reply.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
         request.reply.logit_bias = ids::logit_bias(logit_bias)?;
+        request.reply.complete = complete;
+        request.reply.explain = explain.map(|top| unsigned("top", top)).transpose()?;
         let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;
@@ -232,7 +246,12 @@ impl Model {
             ready.reply_each(runtime, count, &mut Listening { watch, stream })
         })?;
         let (mut all, mut refused, mut cancelled) = (Vec::with_capacity(replies.len()), None, None);
-        for reply in replies {
+        for mut reply in replies {
+            if let Some(explained) = explained {
+                let steps = std::mem::take(&mut reply.steps).into_iter().map(|step| told_of(py, step));
+                let steps = steps.collect::<PyResult<Vec<_>>>()?;
+                called(explained, &(steps,).into_pyobject(py)?, None)?;
+            }
             if reply.finish == ChatFinish::Cancelled {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }

@@ -202,6 +202,13 @@ impl ModelFormat {
         ends
     }
 
+    /// The tokens that end a thought from outside; none where it has no end, or they cannot be written.
+    #[cfg(feature = "llama")]
+    pub(crate) fn thought_end(&self) -> Vec<TokenId> {
+        let is_thinking = !self.format.analysis().dialect.reasoning.end.is_empty();
+        if is_thinking { self.closing().unwrap_or_default() } else { Vec::new() }
+    }
+
     /// Whether a thought can be ended from outside.
     #[cfg(feature = "llama")]
     pub(crate) fn can_end_thoughts(&self) -> bool {

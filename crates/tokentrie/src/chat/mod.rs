@@ -5,6 +5,7 @@
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
 //! | `content.rs` | content that is held to a constraint |
 //! | `messages.rs` | which messages there may be |
+//! | `parser.rs` | a reply in parts, of text or of tokens |
 //! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
 //! | `request.rs` | a request as JSON: messages, tools, settings |
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
@@ -19,6 +20,7 @@
 mod content;
 pub(crate) mod format;
 mod messages;
+mod parser;
 mod prompt;
 #[cfg(feature = "llama")]
 mod reading;
@@ -41,9 +43,10 @@ pub use chat_format::{ChatFormat, Event};
 pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};
 pub use messages::check_message;
+pub use parser::{PartError, ReplyParser};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
-pub use reading::ChatWatch;
+pub use reading::{ChatWatch, ReplyPart, ReplyStep};
 #[cfg(feature = "llama")]
 pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]

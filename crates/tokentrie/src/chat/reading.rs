@@ -5,7 +5,7 @@ use crate::chat::shares::{CallShares, Shares};
 use crate::engine::{Said, Stop};
 use crate::run::{StopFilter, Stops};
 use chat_format::{Event, Message, Parser, Tools};
-use llama_sampler::{Step, Watch};
+use llama_sampler::{Step, TokenLogprob, Watch};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use trie_core::{Constraint, TokenId};
@@ -56,6 +56,52 @@ impl<W: ChatWatch + ?Sized> ChatWatch for &mut W {
     }
 }
 
+/// A token of a reply, and what it was chosen among.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ReplyStep {
+    /// The token.
+    pub token: TokenId,
+    /// What it is part of.
+    pub part: ReplyPart,
+    /// Whether no other could come.
+    pub forced: bool,
+    /// How many tokens could come; `None` where all could, or all but a few.
+    pub legal: Option<usize>,
+    /// How probable it was.
+    pub logprob: Option<TokenLogprob>,
+}
+
+/// A part of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReplyPart {
+    /// A thought.
+    Reasoning,
+    /// What begins or ends one, and other marks between parts.
+    Marker,
+    /// What is said.
+    Content,
+    /// A call, with its marks.
+    Call,
+    /// What ends the reply.
+    End,
+}
+
+impl ReplyPart {
+    /// As hosts have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reasoning => "reasoning",
+            Self::Marker => "marker",
+            Self::Content => "content",
+            Self::Call => "call",
+            Self::End => "end",
+        }
+    }
+}
+
 /// Hears of a reply inside an engine, and tells of it.
 pub(super) struct ChatRelay<T> {
     pub(super) stop: Stop,
@@ -84,6 +130,8 @@ pub(super) struct Reading<W> {
     held_tokens: usize,
     /// Whether the reply said its own end.
     over: bool,
+    /// Each token, where that is wanted.
+    steps: Option<Vec<ReplyStep>>,
 }
 
 /// What was told, and to whom.
@@ -175,7 +223,50 @@ impl<W: ChatWatch> Reading<W> {
             reasoning_tokens: 0,
             held_tokens: 0,
             over: false,
+            steps: None,
         }
+    }
+
+    /// The same, which notes each token.
+    pub(super) fn with_steps(self) -> Self {
+        Self { steps: Some(Vec::new()), ..self }
+    }
+
+    /// The tokens so far, where they are noted.
+    pub(super) fn take_steps(&mut self) -> Vec<ReplyStep> {
+        self.steps.take().unwrap_or_default()
+    }
+
+    /// The part of the reply that stands here.
+    fn part(&self) -> ReplyPart {
+        if self.content.as_ref().is_some_and(|held| held.at.content_tokens().is_some()) {
+            ReplyPart::Content
+        } else if self.parser.is_reasoning() {
+            ReplyPart::Reasoning
+        } else if self.parser.is_calling() {
+            ReplyPart::Call
+        } else if self.content.is_some() || self.parser.may_be_in_marker() {
+            ReplyPart::Marker
+        } else {
+            ReplyPart::Content
+        }
+    }
+
+    /// Notes a token, behind which this part stands.
+    fn note(&mut self, step: &Step, before: ReplyPart) {
+        let after = self.part();
+        let Some(steps) = &mut self.steps else { return };
+        let part = match (before, after) {
+            _ if !step.kept || self.vocab.is_end_of_generation(step.token) => ReplyPart::End,
+            (ReplyPart::Call, _) | (_, ReplyPart::Call) => ReplyPart::Call,
+            (ReplyPart::Reasoning, ReplyPart::Reasoning) => ReplyPart::Reasoning,
+            // It begins the thought, or ends it.
+            (ReplyPart::Reasoning, _) | (_, ReplyPart::Reasoning) => ReplyPart::Marker,
+            (_, after) => after,
+        };
+        let legal = Some(step.allowed.len()).filter(|&legal| legal > 0);
+        let (token, forced, logprob) = (step.token, step.forced, step.logprob.clone());
+        steps.push(ReplyStep { token, part, forced, legal, logprob });
     }
 
     /// Whether the reply said its own end, or a stop text came.
@@ -246,10 +337,18 @@ impl<W: ChatWatch> Watch for Reading<W> {
     }
 
     fn wants_shares(&self) -> bool {
-        self.told.shares.is_some()
+        self.told.shares.is_some() || self.steps.is_some()
     }
 
     fn step(&mut self, step: &Step) {
+        let before = self.part();
+        self.hear(step);
+        self.note(step, before);
+    }
+}
+
+impl<W: ChatWatch> Reading<W> {
+    fn hear(&mut self, step: &Step) {
         if let Some(held) = &mut self.content {
             let (before, text) = held.push(step.token, &self.vocab);
             for token in before {

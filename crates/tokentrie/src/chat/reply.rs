@@ -3,7 +3,7 @@
 use crate::chat::content::HeldContent;
 use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
-use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
+use crate::chat::reading::{ChatRelay, ChatWatch, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
 use crate::run::{ReceiptSubject, Stops, nth_seed};
@@ -14,7 +14,7 @@ use llama_sampler::{
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
-use trie_core::{AnyConstraint, LogitBias, SamplerOptions, SpanRules};
+use trie_core::{AnyConstraint, LogitBias, SamplerOptions, SpanRules, TokenId};
 use trie_text::Vocab;
 
 /// How a reply is made and read.
@@ -44,6 +44,11 @@ pub struct ReplyOptions {
     pub receipt: bool,
     /// What is added to the logits of tokens.
     pub logit_bias: LogitBias,
+    /// Where no more tokens fit: whether a call that must come, and content that is held to something, end by few
+    /// tokens that the model did not choose, and so does a thought before them; else they are cut off.
+    pub complete: bool,
+    /// Whether each token is told of, with so many of the most probable beside it.
+    pub explain: Option<u32>,
 }
 
 impl ReplyOptions {
@@ -131,6 +136,8 @@ pub struct ChatReply {
     pub shares: Vec<CallShares>,
     /// Of each token of the content, where that was asked for.
     pub logprobs: Vec<TokenLogprob>,
+    /// Each token, where it was asked to explain them.
+    pub steps: Vec<ReplyStep>,
     /// What each token was chosen among, where that was asked for.
     pub trail: Vec<TrailStep>,
     /// Whether content that is held to something is whole; true of other content.
@@ -152,6 +159,8 @@ pub struct ReadyChat {
     pub(super) parser: Parser,
     /// Of content that is held to something.
     pub(super) content: Option<HeldContent>,
+    /// The tokens that end a thought; none where a thought has no end, or nothing must come after it.
+    pub(super) thought_end: Vec<TokenId>,
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
@@ -190,12 +199,17 @@ impl ReadyChat {
     ) -> Result<Vec<ChatReply>, RuntimeError> {
         let room = runtime.n_ctx().saturating_sub(self.prompt.tokens.len()).max(1);
         let most = self.options.max_tokens.map_or(room, |most| most as usize);
-        let (end, read) = self.split();
-        let (first, logprobs) = (end.options.sampling, end.options.logprobs);
+        let (thought_end, (end, read)) = (self.thought_end.clone(), self.split());
+        let (first, logprobs) = (end.options.sampling, end.options.logprobs.max(end.options.explain));
         let generate = GenerateOptions::default().with_max_tokens(most).with_logprobs(logprobs);
         let generate = generate.with_trail(end.options.receipt).with_logit_bias(end.options.logit_bias.clone());
         // Where the token that ends the turn has no room, a call is whole all the same.
-        let generate = generate.with_complete(if end.is_held { Completion::Closed } else { Completion::Whole });
+        let generate =
+            generate.with_thought_end(thought_end).with_complete(match (end.options.complete, end.is_held) {
+                (false, _) => Completion::Off,
+                (true, true) => Completion::Closed,
+                (true, false) => Completion::Whole,
+            });
         let each = (0..n).map(|nth| generate.clone().with_sampling(nth_seed(first, nth)));
         match runtime {
             Runtime::Alone(context) => {
@@ -255,7 +269,8 @@ struct Read {
 impl Read {
     fn by<W: ChatWatch>(self, watch: W, end: &End) -> Reading<W> {
         let (vocab, options) = (Arc::clone(&end.vocab), &end.options);
-        Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content)
+        let read = Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content);
+        if options.explain.is_some() { read.with_steps() } else { read }
     }
 }
 
@@ -271,14 +286,16 @@ struct End {
 }
 
 impl End {
-    fn of<W: ChatWatch>(&self, generated: Generated, reading: Reading<W>) -> ChatReply {
+    fn of<W: ChatWatch>(&self, generated: Generated, mut reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish == Finish::Stopped && !reading.is_over();
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         // Only the token that ends the turn did not fit.
         let is_whole = !stopped && (reading.content_is_over() || (!self.is_held && !reading.is_calling()));
         let content_is_whole = !self.is_held || generated.finish == Finish::Span || is_whole;
+        let steps = reading.take_steps();
         let (message, shares, reasoning_tokens) = reading.finish(cut, &self.options.tools);
-        let logprobs = of_content(&generated.logprobs, &message.content, &self.vocab);
+        let known = if self.options.logprobs.is_some() { &*generated.logprobs } else { &[] };
+        let logprobs = of_content(known, &message.content, &self.vocab);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
             (true, ..) => ChatFinish::Cancelled,
             (_, true, no_calls) if !is_whole || (no_calls && !self.is_held) => ChatFinish::Length,
@@ -300,6 +317,6 @@ impl End {
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
         let (trail, completed) = (generated.trail, generated.completed);
-        ChatReply { message, shares, logprobs, trail, content_is_whole, completed, finish, stats }
+        ChatReply { message, shares, logprobs, steps, trail, content_is_whole, completed, finish, stats }
     }
 }

@@ -47,7 +47,7 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "messages",
     "tools",
     "tool_choice",
@@ -69,6 +69,7 @@ const FIELDS: [&str; 21] = [
     "constraint",
     "response_format",
     "show_schema",
+    "complete",
 ];
 
 impl ChatRequest {
@@ -113,6 +114,8 @@ impl ChatRequest {
             logprobs: fields.count("logprobs")?,
             receipt: fields.flag("receipt", false)?,
             logit_bias: fields.read("logit_bias", logit_bias)?.unwrap_or_default(),
+            complete: fields.flag("complete", true)?,
+            explain: None,
         };
         let continued = fields.read("continue_final_message", |place, value| match text(place, value)? {
             "auto" => Ok(Continued::Auto),
@@ -250,6 +253,8 @@ impl ChatRequest {
             rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);
+        let needs_value = content.is_some() || matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
+        let thought_end = if needs_value { format.thought_end() } else { Vec::new() };
         let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
             let (template, definitions) = (format.format().template(), self.definitions.as_deref());
@@ -261,6 +266,7 @@ impl ChatRequest {
             rules,
             parser,
             content,
+            thought_end,
             options: self.reply,
             vocab: Arc::clone(vocab),
             warnings,

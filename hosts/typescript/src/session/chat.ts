@@ -69,6 +69,11 @@ export interface ChatOptions {
   readonly responseFormat?: object;
   /** Whether the system message shows the model the JSON Schema that its content obeys: yes, unless given. */
   readonly showSchema?: boolean;
+  /**
+   * Where no more tokens fit, content that obeys and a call that must come end by few legal tokens that the model did
+   * not choose, and a thought before them ends just in time: yes, unless given. `completed` says so.
+   */
+  readonly complete?: boolean;
   /** Tell of each call how probable its name was, and its enum and boolean arguments. */
   readonly probabilities?: boolean;
   /** How probable each token of the content was, and so many of the most probable beside it. */

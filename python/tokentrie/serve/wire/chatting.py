@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, Message, ToolCall, Tools
+from tokentrie import CancelToken, ChatEvent, ChatPrompt, Message, ToolCall, Tools
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
@@ -108,11 +108,21 @@ class Asked:
         return done
 
     def prompt(self) -> list[int]:
-        """The tokens of the prompt."""
-        messages, held = self.messages, self.options["constraint"]
-        if held is not None and self.options["show_schema"]:
-            messages = self.served.model.chat_format._with_schema(messages, held)
-        return prompt_of(self.served, messages, None if self.tools is None else self.tools.definitions, self.options)
+        """The tokens of the prompt that the model sees."""
+        messages, options, held = self.messages, self.options, self.options["constraint"]
+        written = self.served.model.chat_format
+        if self.tools is not None:
+            written = written.with_tools_in(options["tools_in"])
+        if held is not None and options["show_schema"]:
+            messages = written._with_schema(messages, held)
+        prompt = written.prompt(
+            messages,
+            None if self.tools is None else self.tools.definitions,
+            enable_thinking=options["enable_thinking"],
+            continue_final_message=options["continue_final_message"],
+            **variables_of(options),
+        )
+        return tokens_of(self.served, prompt)
 
 
 def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
@@ -165,12 +175,20 @@ def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> d
     return {"enable_thinking": thinks, "template_variables": variables or None}
 
 
-def prompt_of(
-    served: Served, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, options: dict[str, Any]
-) -> list[int]:
-    """The tokens of a conversation; `options` as `template_options` gives them."""
+def tokens_of(served: Served, prompt: ChatPrompt, length: int | None = None) -> list[int]:
+    """The tokens of a prompt, or of so many characters of its beginning, as a chat has them."""
+    length = len(prompt.text) if length is None else length
+    parts, bos = [], served.model.chat_format.template.bos
+    for text, is_own in prompt.parts:
+        parts.append((text[: max(length, 0)], is_own))
+        length -= len(text)
+    return [*served.model.vocab.tokenize_parts(parts, add_special=not (bos and prompt.text.startswith(bos)))]
+
+
+def prompt_of(served: Served, messages: list[dict[str, Any]], options: dict[str, Any]) -> list[int]:
+    """The tokens of a conversation without tools; `options` as `template_options` gives them."""
     variables = variables_of(options)
-    prompt = served.model.chat_prompt(messages, tools, enable_thinking=options["enable_thinking"], **variables)
+    prompt = served.model.chat_prompt(messages, enable_thinking=options["enable_thinking"], **variables)
     return [*map(int, prompt)]
 
 

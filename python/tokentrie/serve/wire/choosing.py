@@ -70,7 +70,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
 def _prompt(served: Served, said: ChooseRequest) -> Any:
     if said.messages is None:
         return said.prompt
-    return prompt_of(served, said.messages, None, template_options(said.chat_template_kwargs, thinks=False))
+    return prompt_of(served, said.messages, template_options(said.chat_template_kwargs, thinks=False))
 
 
 def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:

@@ -12,6 +12,7 @@ import tokentrie
 from tokentrie.serve.errors import NO_RETRY, WireError, in_http
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store.folder import NAME
+from tokentrie.serve.wire.chatting import tokens_of
 from tokentrie.serve.wire.generating import MOST
 from tokentrie.serve.wire.templating import TemplateRequest, prompt_of
 
@@ -118,9 +119,4 @@ def _tokens(served: Served, said: SlotRequest) -> list[int]:
         return said.prompt
     prompt = prompt_of(served, TemplateRequest.model_validate(said.model_dump(exclude={"filename", "prompt"})))
     # Conversations that go on have no reply where this one would.
-    length = len(prompt.text) - len(prompt.generation_prompt)
-    parts, bos = [], served.model.chat_format.template.bos
-    for text, is_own in prompt.parts:
-        parts.append((text[: max(length, 0)], is_own))
-        length -= len(text)
-    return [*vocab.tokenize_parts(parts, add_special=not (bos and prompt.text.startswith(bos)))]
+    return tokens_of(served, prompt, len(prompt.text) - len(prompt.generation_prompt))

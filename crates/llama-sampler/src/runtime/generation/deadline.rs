@@ -146,9 +146,11 @@ pub(super) struct SpanDeadline {
 }
 
 impl SpanDeadline {
-    /// In this room. `closes`: whether what closes a value must have room, too.
-    pub(super) fn new(room: usize, closes: bool) -> Self {
-        Self { of_value: Deadline::new(room, 0, 0), search: Search { work: None, closes }, completed: false }
+    /// In this room. `closes`: whether what closes a value must have room, too. `thought_end`: what ends a thought
+    /// before one.
+    pub(super) fn new(room: usize, closes: bool, thought_end: Vec<TokenId>) -> Self {
+        let search = Search { work: None, closes, thought_end, value_after: Vec::new() };
+        Self { of_value: Deadline::new(room, search.thought_end.len(), 0), search, completed: false }
     }
 
     /// Returns whether a value was ended in time.
@@ -158,7 +160,7 @@ impl SpanDeadline {
 
     /// [`Deadline::look`].
     pub(super) fn look(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>, left: usize) {
-        if left <= self.of_value.look_at && is_held(rules, at) {
+        if left <= self.of_value.look_at && self.search.is_held(rules, at) {
             let search = &mut self.search;
             self.of_value.look(left, || search.way_out(vocab, rules, at).map(|(need, _)| need));
         }
@@ -172,18 +174,26 @@ impl SpanDeadline {
         (at, token): (&SpanState<AnyState>, TokenId),
         (left, begun): (usize, bool),
     ) {
-        let Some(after) = rules.step(at, token).map(|step| step.state).filter(|after| is_held(rules, after)) else {
+        let search = &mut self.search;
+        let Some(after) = rules.step(at, token).map(|step| step.state).filter(|after| search.is_held(rules, after))
+        else {
             return;
         };
         // Free text goes on to a value: where that has no room, and none is written, the text is cut off.
-        if !begun && !is_held(rules, at) {
+        if !begun && !search.is_held(rules, at) {
             return;
         }
-        let search = &mut self.search;
         let need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
         let without = || search.way_out(vocab, rules, at);
         self.completed |= self.of_value.check(left, need_after, without);
     }
+}
+
+/// Returns the state after some tokens, all of which may come.
+fn walked(rules: &SpanRules, at: &SpanState<AnyState>, tokens: &[TokenId]) -> Option<SpanState<AnyState>> {
+    let mut end = at.clone();
+    tokens.iter().try_for_each(|&token| rules.advance(&mut end, token).map(drop))?;
+    Some(end)
 }
 
 /// Returns whether a value stands or begins here that is not over: not everything may come.
@@ -203,15 +213,53 @@ struct Search {
     /// The cost that is left, from the first search on.
     work: Option<Work>,
     closes: bool,
+    thought_end: Vec<TokenId>,
+    /// The value that was found after a thought: each token of the thought has the same.
+    value_after: Vec<TokenId>,
 }
 
 impl Search {
+    /// Returns whether a value stands or begins here that is not over, or must come after the thought that stands here.
+    fn is_held(&self, rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
+        is_held(rules, at) || self.after_thought(rules, at).is_some()
+    }
+
+    /// The state behind the thought that stands here, where a value must come then.
+    fn after_thought(&self, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<SpanState<AnyState>> {
+        let in_thought = !self.thought_end.is_empty()
+            && at.status() == Status::Active
+            && rules.constraint(at).ending(at.position()) == Ending::No
+            && !is_held(rules, at);
+        let after = || walked(rules, at, &self.thought_end);
+        in_thought.then(after).flatten().filter(|after| is_held(rules, after))
+    }
+
     /// The tokens that are needed, and few tokens that end the value and close it.
     fn way_out(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<(usize, Vec<TokenId>)> {
         let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
-        let mut way = work.run(|| completion(rules.constraint(at), at.position(), vocab))?;
-        let mut end = at.clone();
-        way.iter().try_for_each(|&token| rules.advance(&mut end, token).map(drop))?;
+        let work = work.clone();
+        let find = |from: &SpanState<AnyState>| work.run(|| completion(rules.constraint(from), from.position(), vocab));
+        let (mut way, end) = match self.after_thought(rules, at) {
+            None => {
+                let way = find(at)?;
+                let end = walked(rules, at, &way)?;
+                (way, end)
+            }
+            Some(from) => {
+                let is_value = |end: &SpanState<AnyState>| {
+                    end.status() != Status::Active || rules.constraint(end).ending(end.position()) != Ending::No
+                };
+                let known = walked(rules, &from, &self.value_after).filter(is_value);
+                let end = match known {
+                    Some(end) => end,
+                    None => {
+                        self.value_after = find(&from)?;
+                        walked(rules, &from, &self.value_after)?
+                    }
+                };
+                ([&*self.thought_end, &*self.value_after].concat(), end)
+            }
+        };
         let whole = way.len();
         if end.status() == Status::Active {
             match rules.allowed(&end, &mut Scratch::default()) {

@@ -48,6 +48,9 @@ pub struct GenerateOptions {
     /// context runs out, instead of being cut off. A form always does; not of
     /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
     pub complete: Completion,
+    /// With `complete`, the tokens that end a thought after which a value must come: where the room is just enough for
+    /// them and the shortest value, they come. Empty: a thought takes all the room that it likes.
+    pub thought_end: Vec<TokenId>,
     /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
     pub logit_bias: LogitBias,
 }
@@ -66,6 +69,7 @@ impl Default for GenerateOptions {
             logprobs: None,
             trail: false,
             complete: Completion::Off,
+            thought_end: Vec::new(),
             logit_bias: LogitBias::default(),
         }
     }
@@ -136,6 +140,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_complete(self, complete: Completion) -> Self {
         Self { complete, ..self }
+    }
+
+    /// With [`GenerateOptions::thought_end`].
+    #[must_use]
+    pub fn with_thought_end(self, thought_end: Vec<TokenId>) -> Self {
+        Self { thought_end, ..self }
     }
 
     /// With [`GenerateOptions::logit_bias`].

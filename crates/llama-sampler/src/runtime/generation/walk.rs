@@ -51,7 +51,8 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
     /// With values that end in time, where that is wanted.
     pub(super) fn completing(mut self, options: &GenerateOptions) -> Self {
         let wanted = options.complete != Completion::Off;
-        self.deadline = wanted.then(|| SpanDeadline::new(self.left(), options.complete == Completion::Closed));
+        let (closes, thought_end) = (options.complete == Completion::Closed, &options.thought_end);
+        self.deadline = wanted.then(|| SpanDeadline::new(self.left(), closes, thought_end.clone()));
         self
     }
 

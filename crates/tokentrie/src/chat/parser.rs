@@ -1,0 +1,127 @@
+//! A reply that is read in parts, of text or of tokens.
+
+use crate::chat::ModelFormat;
+use chat_format::{ChatFormat, Event, FormatError, Message, Parser, ParserOptions};
+use std::sync::Arc;
+use trie_core::TokenId;
+use trie_core::work::{Over, spend};
+
+/// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them
+/// from what spells them; tokens can.
+#[derive(Debug)]
+pub struct ReplyParser {
+    /// Reads text, and tokens from the first one on.
+    parser: Parser,
+    kind: Option<Kind>,
+    over: Option<Arc<ModelFormat>>,
+    options: ParserOptions,
+    /// Whether a token came that ends generation: what comes after is none of the reply.
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Tokens,
+}
+
+/// Why a part is not read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PartError {
+    /// Text and tokens in one reply.
+    #[error("a reply in {began} is not continued in {part}: give all of its parts as {began}, or make a new parser")]
+    Mixed {
+        /// What came before: `text` or `tokens`.
+        began: &'static str,
+        /// What came now.
+        part: &'static str,
+    },
+    /// Tokens of no vocabulary.
+    #[error("a reply in tokens is not supported: this format has no vocabulary: give ChatFormat one, or give the text")]
+    NoVocabulary,
+    /// A token that the vocabulary does not have.
+    #[error("position {at}: token id {token} is outside the vocabulary of {size} tokens")]
+    Outside {
+        /// Where it stands in the part.
+        at: usize,
+        /// Its id.
+        token: TokenId,
+        /// How many there are.
+        size: usize,
+    },
+    /// A tool whose schema nothing satisfies.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The work ended. Some of the part is read then: such a parser is of no more use.
+    #[error(transparent)]
+    Over(#[from] Over),
+}
+
+impl ReplyParser {
+    /// A parser of a reply in this format; `over`: the same format over a vocabulary, for tokens.
+    ///
+    /// # Errors
+    /// As [`ChatFormat::parser`].
+    pub fn new(
+        format: &ChatFormat,
+        over: Option<Arc<ModelFormat>>,
+        options: ParserOptions,
+    ) -> Result<Self, FormatError> {
+        Ok(Self { parser: format.parser(&options)?, kind: None, over, options, ended: false })
+    }
+
+    /// Reads text: the events that became certain with it.
+    ///
+    /// # Errors
+    /// Tokens came before; the work ended.
+    pub fn push_text(&mut self, text: &[u8]) -> Result<Vec<Event>, PartError> {
+        if self.kind == Some(Kind::Tokens) {
+            return Err(PartError::Mixed { began: "tokens", part: "text" });
+        }
+        self.kind = Some(Kind::Text);
+        Ok(self.parser.push_long(text)?)
+    }
+
+    /// Reads tokens: the events that became certain with them. A token that ends generation ends the reply.
+    ///
+    /// # Errors
+    /// Text came before; there is no vocabulary, or none with such a token; the work ended. Only after the last some of
+    /// the part is read.
+    pub fn push_tokens(&mut self, tokens: &[TokenId]) -> Result<Vec<Event>, PartError> {
+        if self.kind == Some(Kind::Text) {
+            return Err(PartError::Mixed { began: "text", part: "tokens" });
+        }
+        let over = self.over.as_ref().ok_or(PartError::NoVocabulary)?;
+        let vocab = over.vocab();
+        if let Some(at) = tokens.iter().position(|token| token.index() >= vocab.len()) {
+            return Err(PartError::Outside { at, token: tokens[at], size: vocab.len() });
+        }
+        if self.kind.is_none() {
+            self.parser = over.parser(&self.options)?;
+            self.kind = Some(Kind::Tokens);
+        }
+        let mut events = Vec::new();
+        for &token in tokens {
+            self.ended |= vocab.is_end_of_generation(token);
+            if self.ended {
+                break;
+            }
+            spend(1)?;
+            events.extend(over.push(&mut self.parser, token));
+        }
+        Ok(events)
+    }
+
+    /// The message so far.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        self.parser.message()
+    }
+
+    /// The reply is over: the last events, and the message. `partial`: it was cut off, and what may have become a
+    /// marker is left out.
+    #[must_use]
+    pub fn finish(self, partial: bool) -> (Vec<Event>, Message) {
+        self.parser.finish(partial)
+    }
+}
