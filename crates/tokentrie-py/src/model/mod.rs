@@ -9,6 +9,10 @@ pub(crate) mod choices;
 pub(crate) mod choose;
 #[cfg(feature = "llama")]
 pub(crate) mod decide;
+#[cfg(feature = "llama")]
+pub(crate) mod embed;
+#[cfg(feature = "llama")]
+pub(crate) mod embedding;
 pub(crate) mod engine;
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
