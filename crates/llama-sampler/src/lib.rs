@@ -73,8 +73,8 @@ mod runtime;
 pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
 #[cfg(feature = "llama")]
 pub use runtime::{
-    Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Field, Finish, GenerateOptions,
-    GenerateStats, GenerateTask, Generated, Inside, Model, ModelOptions, Placed, PlannedWave, Prefix, Progress,
-    Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch,
+    Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Embedder, Field, Finish, GenerateOptions,
+    GenerateStats, GenerateTask, Generated, Inside, Model, ModelOptions, Placed, PlannedWave, Pooling, Prefix,
+    Progress, Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch,
     chat_from_gguf, default_threads, form_of, model_digest, plan, supports_graphics_cards, vocab_from_gguf,
 };

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import tokentrie
-from tokentrie.serve.errors import NO_RETRY, REFUSALS, WireError, of_library, of_validation
+from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validation
 from tokentrie.serve.front import show_page
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.metrics import Metrics
@@ -28,6 +28,7 @@ from tokentrie.serve.wire import (
     choosing,
     completing,
     decisions,
+    embedding,
     reranking,
     responding,
     slots,
@@ -101,7 +102,8 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
         return told.response(request.url.path)
 
-    bodies = (chatting.ChatRequest, completing.CompletionRequest, responding.ResponsesRequest, choosing.ChooseRequest)
+    chats = (chatting.ChatRequest, responding.ResponsesRequest)
+    bodies = (*chats, completing.CompletionRequest, choosing.ChooseRequest, embedding.EmbeddingRequest)
     fields = frozenset(name for body in bodies for name in body.model_fields)
 
     async def failed(request: Request, error: Exception) -> Response:
@@ -145,14 +147,10 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         """Documents by the probability that they answer a query."""
         return await reranking.answer(request, models, said)
 
-    @app.post("/v1/embeddings", summary="Embeddings, refused")
-    async def embed() -> dict[str, Any]:
-        """Refuses: the models here are read for what comes next, and give no vectors of texts."""
-        told = (
-            "embeddings are not supported: this server reads models for what comes next, and has no pooled vectors of "
-            "texts: ask a server of embeddings, or POST /v1/rerank to put documents in order"
-        )
-        raise WireError(told, status=501, code="not_supported", headers=NO_RETRY)
+    @app.post("/v1/embeddings", summary="Embeddings")
+    async def embed(request: Request, said: embedding.EmbeddingRequest) -> dict[str, Any]:
+        """Vectors of texts, in OpenAI's format."""
+        return await embedding.answer(request, models, said)
 
     @app.post("/slots/{slot}", summary="Save or restore a beginning")
     async def slot(

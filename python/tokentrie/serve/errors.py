@@ -28,6 +28,7 @@ IN_HTTP = (
     (re.compile(r"or raise max_queue$"), "or start the server with a larger --max-queue"),
     (re.compile(r"give a larger n_ctx\b"), "start the server with a larger --ctx"),
     (re.compile(r"\bpenalty_last_n\b"), "repeat_last_n"),
+    (re.compile(r"^texts\["), "input["),
     (re.compile(r'\btools_in="(\w+)"'), r'"tools_in": "\1"'),
     (re.compile(r"\ba str\b"), "a string"),
     (re.compile(r"\ba dict\b"), "an object"),

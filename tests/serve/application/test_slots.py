@@ -128,9 +128,6 @@ def test_a_server_that_cannot_says_why() -> None:
         status, told = acted(app, "save", {"filename": "a", "prompt": "x"})
         assert (status, told["error"]["code"]) == (501, "not_supported")
         assert "--slot-save-path" in told["error"]["message"]
-        status, told = app.ask("POST", "/v1/embeddings", {"model": "m", "input": "a text"})
-        assert (status, told["error"]["code"]) == (501, "not_supported")
-        assert "/v1/rerank" in told["error"]["message"]
         app.close()
 
 

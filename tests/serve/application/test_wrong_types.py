@@ -84,6 +84,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("post", "/v1/choose"): {"messages": [USER], "values": ["red", "blue"], "top": 1},
     ("post", "/v1/rerank"): {"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True},
+    ("post", "/v1/embeddings"): {"input": ["a", "b"], "encoding_format": "float", "dimensions": 160},
     ("post", "/tokenize"): {"content": "Hi"},
     ("post", "/apply-template"): {"messages": [USER], "chat_template_kwargs": {"enable_thinking": False}},
     ("post", "/detokenize"): {"tokens": [5, 6]},

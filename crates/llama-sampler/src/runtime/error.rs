@@ -202,6 +202,12 @@ pub enum RuntimeError {
     /// Logits were asked for before the first forward pass.
     #[error("there are no logits yet: feed at least one token first")]
     NoLogits,
+    /// A model that gives no vectors of texts.
+    #[error("embeddings are not supported by this model: {reason}")]
+    NoVectors {
+        /// Why.
+        reason: String,
+    },
     /// The forward pass failed; the context is as before.
     #[error("the forward pass over {tokens} tokens at position {position} failed: {reason}")]
     Decode {

@@ -11,8 +11,8 @@ mod task;
 mod watch;
 
 pub use context::{
-    CacheType, Context, ContextOptions, Model, ModelOptions, Placed, Prefix, Progress, chat_from_gguf, default_threads,
-    model_digest, supports_graphics_cards, vocab_from_gguf,
+    CacheType, Context, ContextOptions, Embedder, Model, ModelOptions, Placed, Pooling, Prefix, Progress,
+    chat_from_gguf, default_threads, model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
 pub use generation::{

@@ -57,6 +57,7 @@ fn of_runtime(error: &RuntimeError) -> tokentrie_status {
         | RuntimeError::FixedPrefix
         | RuntimeError::ValueTooLong { .. }
         | RuntimeError::NoLogits
+        | RuntimeError::NoVectors { .. }
         | RuntimeError::Decode { .. }
         | RuntimeError::NoTemplate { .. }
         | RuntimeError::Template(_)

@@ -138,6 +138,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::FixedPrefix
         | RuntimeError::NoTemplate { .. }
         | RuntimeError::NoLogits
+        | RuntimeError::NoVectors { .. }
         | RuntimeError::Unscored { .. }
         | RuntimeError::SaysNothing(_)
         | RuntimeError::Decode { .. } => Class::Model,

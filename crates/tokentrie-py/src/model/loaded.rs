@@ -11,6 +11,7 @@ use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
 use crate::exit::module;
+use crate::model::embedding::Embedding;
 use crate::model::generated::generated_result;
 use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
 use crate::model::rivals;
@@ -47,6 +48,7 @@ pub(crate) struct Model {
     /// With several.
     engine: Mutex<Option<Arc<Engine>>>,
     turns: Turns,
+    pub(crate) embedding: Embedding,
     /// Worked out when it is first asked for.
     pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
     /// pathlib.Path: the file it came from.
@@ -156,6 +158,7 @@ impl Model {
             loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
             context: Mutex::new(context),
             turns: Turns::default(),
+            embedding: Embedding::new(options),
             chat_format: PyOnceLock::new(),
         })
     }
@@ -185,6 +188,7 @@ impl Model {
     ///     tokentrie.CancelledError: stopped on request ...
     fn cancel(&self, py: Python<'_>) -> Result<()> {
         self.turns.cancel();
+        self.embedding.turns.cancel();
         if let Some(engine) = &*locked(py, &self.engine)? {
             engine.cancel();
         }
@@ -209,6 +213,8 @@ impl Model {
         self.cancel(py)?;
         let busy = || Class::Model.error("the model is generating: on_step must not close it");
         let _turn = turn(py, &self.turns, "close", &Call::default(), busy)?;
+        let _embeds_nothing = turn(py, &self.embedding.turns, "close", &Call::default(), busy)?;
+        let embedder = self.embedding.take(py)?;
         let context = locked(py, &self.context)?.take();
         let engine = locked(py, &self.engine)?.take();
         let loaded = locked(py, &self.loaded)?.take();
@@ -216,7 +222,7 @@ impl Model {
             if let Some(engine) = engine {
                 engine.close();
             }
-            drop((context, loaded));
+            drop((context, embedder, loaded));
         });
         Ok(())
     }

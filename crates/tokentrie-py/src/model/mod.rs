@@ -10,6 +10,10 @@ pub(crate) mod choose;
 #[cfg(feature = "llama")]
 pub(crate) mod decide;
 #[cfg(feature = "llama")]
+pub(crate) mod embed;
+#[cfg(feature = "llama")]
+pub(crate) mod embedding;
+#[cfg(feature = "llama")]
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
 pub(crate) mod loaded;

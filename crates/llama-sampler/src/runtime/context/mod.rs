@@ -2,6 +2,7 @@
 
 mod backend;
 mod chat_template;
+mod embedder;
 mod gguf;
 mod load;
 mod model;
@@ -17,6 +18,7 @@ mod tokenizer;
 
 pub use backend::supports_graphics_cards;
 pub use chat_template::chat_from_gguf;
+pub use embedder::{Embedder, Pooling};
 pub use gguf::model_digest;
 pub use model::{Model, ModelOptions, Progress};
 pub use options::{CacheType, ContextOptions};
@@ -29,7 +31,7 @@ use super::error::RuntimeError;
 use backend::{backend, max_sequences, quoted};
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::context::params::{LlamaContextParams, LlamaPoolingType};
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -107,15 +109,24 @@ impl Model {
     /// # Errors
     /// An option out of range, or too little memory.
     pub fn context(&self, options: ContextOptions) -> Result<Context, RuntimeError> {
-        Context::new(self, options)
+        Context::open(self, options, Gives::Logits)
     }
+}
+
+/// What a context gives of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// Logits, of the tokens that are asked for.
+    Logits,
+    /// A vector, of every token, and no logits that anybody reads.
+    Vectors,
 }
 
 impl Context {
     /// Tokens that are computed at once: work memory grows with it, times the vocabulary.
     const MAX_COMPUTE_BATCH: u32 = 512;
 
-    fn new(model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
+    fn open(model: &Model, options: ContextOptions, gives: Gives) -> Result<Self, RuntimeError> {
         let trained = model.n_ctx_train();
         let n_ctx = options.n_ctx.unwrap_or(ContextOptions::N_CTX.min(trained));
         let wanted = options.n_threads.unwrap_or_else(default_threads);
@@ -137,7 +148,11 @@ impl Context {
         // sequence would cost a whole state.
         let llama = model.llama();
         let is_recurrent = llama.is_recurrent() || llama.is_hybrid();
-        let branches = if is_recurrent { 1 } else { BRANCHES.min(max_sequences() - options.slots) };
+        let branches = match gives {
+            Gives::Vectors => 0,
+            Gives::Logits if is_recurrent => 1,
+            Gives::Logits => BRANCHES.min(max_sequences() - options.slots),
+        };
         // llama.cpp wants a batch, which is no longer than the context, to have room for every sequence.
         let sequences = (branches + options.slots).min(cells as u32);
         let n_batch = options.n_batch.min(cells as u32).max(sequences);
@@ -149,6 +164,10 @@ impl Context {
             .with_kv_unified(true)
             .with_n_threads(n_threads as i32)
             .with_n_threads_batch(n_threads as i32);
+        if gives == Gives::Vectors {
+            // One for each token: llama.cpp pools only what is in one pass, which would have to hold the whole text.
+            params = params.with_embeddings(true).with_pooling_type(LlamaPoolingType::None);
+        }
         if let Some(numbers) = options.cache_type.or(options.precise.then_some(CacheType::F32)) {
             params = params.with_type_k(numbers.of_llama()).with_type_v(numbers.of_llama());
         }

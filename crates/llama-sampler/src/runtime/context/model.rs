@@ -52,6 +52,8 @@ pub struct Model {
     llama: Arc<LlamaModel>,
     vocab: Arc<Vocab>,
     path: Arc<PathBuf>,
+    /// Number of the way in which its file says that vectors of tokens become one of a text.
+    pub(super) pooling: Option<i128>,
     /// Once it was read.
     pub(super) template: Arc<OnceLock<ChatTemplate>>,
 }
@@ -64,7 +66,8 @@ impl Model {
     /// too large for the memory; or the progress callback stopped the loading.
     pub fn load(path: impl AsRef<Path>, options: ModelOptions) -> Result<Self, RuntimeError> {
         let path = path.as_ref();
-        Header::read(path)?.check_model()?;
+        let header = Header::read(path)?;
+        header.check_model()?;
         let stopped = Arc::new(AtomicBool::new(false));
         let mut params = LlamaModelParams::default().with_n_gpu_layers(options.n_gpu_layers);
         if let Some(mut progress) = options.progress {
@@ -84,7 +87,8 @@ impl Model {
             }
         })?;
         let vocab = Arc::new(vocab_of(&llama, path)?);
-        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), template: Arc::default() })
+        let pooling = header.pooling();
+        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), pooling, template: Arc::default() })
     }
 
     /// The vocabulary.

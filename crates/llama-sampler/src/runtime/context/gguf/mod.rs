@@ -124,6 +124,11 @@ impl Header {
         self.check_tensors()
     }
 
+    /// The number of the way in which vectors of tokens become one of a text, where the file says one.
+    pub(super) fn pooling(&self) -> Option<i128> {
+        self.whole(&format!("{}.pooling_type", self.text("general.architecture")?))
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
         match self.metadata.get(key)? {
             Value::Text(text) => std::str::from_utf8(text).ok(),

@@ -43,6 +43,11 @@ impl Header {
         in_range("context_length", 1, i32::MAX.into())?;
         in_range("embedding_length", 1, i32::MAX.into())?;
         in_range("block_count", 1, MAX_LAYERS)?;
+        let causal = key("attention.causal");
+        if self.metadata.get(&causal) == Some(&Value::Flag(false)) {
+            let what = "a model whose tokens see those behind them does not predict the next one";
+            return Err(self.refuse(causal, "false", what));
+        }
         in_range("nextn_predict_layers", 0, self.whole(&key("block_count")).unwrap_or(0))?;
         self.check_experts(architecture)?;
         self.check_needed(architecture)?;
