@@ -74,7 +74,7 @@ mod _native {
     #[pymodule_export]
     use crate::rule::regex::Regex;
     #[pymodule_export]
-    use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
+    use crate::rule::regular::{Concatenation, Integer, OneOf, Repeat, StringRule};
     #[pymodule_export]
     use crate::rule::samples::samples;
     #[pymodule_export]

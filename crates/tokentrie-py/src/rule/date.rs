@@ -7,7 +7,7 @@ use crate::rule::Rule;
 use crate::rule::regular::{hash_of, in_python, parsed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDate, PyDateTime, PyDict, PyString, PyType, PyTzInfo};
+use pyo3::types::{PyDate, PyDateTime, PyDict, PyString, PyTzInfo};
 use pyo3::{PyClass, PyTypeInfo};
 use tokentrie::spec::MomentSpec;
 use trie_core::work::Limits;
@@ -16,8 +16,8 @@ use trie_rules::{Moment, Timespec};
 pub(super) type Made<T> = Result<PyClassInitializer<T>>;
 /// A value of Python's, where there is one.
 pub(super) type Value<'py> = PyResult<Option<Bound<'py, PyAny>>>;
-/// Bounds as texts, `timespec` and `utc`.
-pub(super) type Parts = (Option<String>, Option<String>, String, bool);
+/// Bounds as texts, `timespec`, `format` and `utc`.
+pub(super) type Parts = (Option<String>, Option<String>, String, Option<String>, bool);
 
 /// A bound as it is written: a str, or what a value of Python's is.
 fn bound<'py>(
@@ -83,14 +83,26 @@ pub(super) fn timespec_of(name: &str) -> Result<Timespec> {
     })
 }
 
+/// How exactly a time is written, where no format says so.
+pub(super) fn timespec_beside(format: Option<&str>, timespec: Option<&str>) -> Result<Timespec> {
+    match (format, timespec) {
+        (Some(_), Some(timespec)) => Err(Class::Option.error(format!(
+            "timespec is {timespec:?} beside a format, which says how exactly a time is written: leave timespec out"
+        ))),
+        (_, timespec) => timespec.map_or(Ok(Timespec::default()), timespec_of),
+    }
+}
+
 pub(super) fn made<T: PyClass<BaseType = Rule>>(
     py: Python<'_>,
     kind: Moment,
+    format: Option<&str>,
     (lo, hi): (Option<String>, Option<String>),
     class: fn(MomentSpec) -> T,
 ) -> Made<T> {
     let (rule, spec) = asked(py, Limits::default(), || {
         let spec = MomentSpec::between(kind, lo.as_deref(), hi.as_deref())?;
+        let spec = if let Some(format) = format { spec.with_format(format)? } else { spec };
         Ok::<_, trie_rules::RegularError>((spec.rule()?, spec))
     })??;
     Ok(PyClassInitializer::from(Rule::of_regular(rule)).add_subclass(class(spec)))
@@ -109,6 +121,7 @@ pub(super) fn repr(class: &str, spec: &MomentSpec) -> String {
         parts.extend([shown(spec.min()), shown(spec.max())]);
     }
     let (timespec, utc) = written_as(spec);
+    parts.extend(spec.format().map(|format| format!("format={format:?}")));
     parts.extend((timespec != Timespec::default()).then(|| format!("timespec={:?}", timespec.name())));
     parts.extend(utc.then(|| "utc=True".to_owned()));
     format!("tokentrie.rules.{class}({})", parts.join(", "))
@@ -120,18 +133,27 @@ pub(super) fn written_as(spec: &MomentSpec) -> (Timespec, bool) {
 
 pub(super) fn parts(spec: &MomentSpec) -> Parts {
     let (timespec, utc) = written_as(spec);
-    (spec.min().map(Into::into), spec.max().map(Into::into), timespec.name().to_owned(), utc)
+    (
+        spec.min().map(Into::into),
+        spec.max().map(Into::into),
+        timespec.name().to_owned(),
+        spec.format().map(Into::into),
+        utc,
+    )
 }
 
 /// Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
 ///
-/// Compares by its bounds; can be pickled.
+/// Compares by its settings; can be pickled.
 ///
 /// Args:
-///     lo, hi: the first and the last day, both included: datetime.date or str. None: no bound.
+///     lo, hi: the first and the last day, both included: datetime.date, or str as "YYYY-MM-DD". None: no bound.
+///     format: how a day is written instead, in the directives of `datetime.date.strftime` with English names: %Y or %y
+///         (from 1969 to 2068); %m, %B or %b with %d, or %j; %A and %a. "%-d" has no zeros in front. All of a text must
+///         agree: of "Friday, 1 March 2024" the weekday, too.
 ///
 /// Raises:
-///     RuleError: a bound is no day, or no day is in the range.
+///     RuleError: a bound is no day, no day is in the range, or the format leaves open which day is meant.
 ///
 /// Example:
 ///     >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
@@ -139,6 +161,8 @@ pub(super) fn parts(spec: &MomentSpec) -> Parts {
 ///     >>> tokentrie.rules.Date("2024-01-01", "2024-12-31").matches("2025-01-01")
 ///     False
 ///     >>> tokentrie.rules.Date().parse("2024-02-29")
+///     datetime.date(2024, 2, 29)
+///     >>> tokentrie.rules.Date(format="%A, %-d %B %Y").parse("Thursday, 29 February 2024")
 ///     datetime.date(2024, 2, 29)
 #[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
 pub(crate) struct Date(MomentSpec);
@@ -152,8 +176,13 @@ impl Date {
 #[pymethods]
 impl Date {
     #[new]
-    #[pyo3(signature = (lo=None, hi=None))]
-    fn new(py: Python<'_>, lo: Option<&Bound<'_, PyAny>>, hi: Option<&Bound<'_, PyAny>>) -> Made<Self> {
+    #[pyo3(signature = (lo=None, hi=None, *, format=None))]
+    fn new(
+        py: Python<'_>,
+        lo: Option<&Bound<'_, PyAny>>,
+        hi: Option<&Bound<'_, PyAny>>,
+        format: Option<&str>,
+    ) -> Made<Self> {
         let day = |name: &str, given| {
             bound(name, "date", given, |given| {
                 // A datetime is a date to Python, and no day.
@@ -161,7 +190,7 @@ impl Date {
                 Ok(is_day.then(|| given.call_method0("isoformat")).transpose()?)
             })
         };
-        made(py, Moment::Date, (day("lo", lo)?, day("hi", hi)?), Self)
+        made(py, Moment::Date, format, (day("lo", lo)?, day("hi", hi)?), Self)
     }
 
     /// datetime.date | None: the first day.
@@ -174,6 +203,12 @@ impl Date {
     #[getter]
     fn hi<'py>(&self, py: Python<'py>) -> Value<'py> {
         value(py, &self.0, self.0.max())
+    }
+
+    /// str | None: how a day is written, where that is not as "YYYY-MM-DD".
+    #[getter]
+    fn format(&self) -> Option<&str> {
+        self.0.format()
     }
 
     /// The day that a text stands for.
@@ -206,8 +241,20 @@ impl Date {
         repr("Date", &self.0)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Option<String>, Option<String>)) {
-        let (lo, hi, ..) = parts(&slf.get().0);
-        (slf.get_type(), (lo, hi))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        Ok((slf.get_type().getattr("_restore")?, parts(&slf.get().0)))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(
+        py: Python<'_>,
+        lo: Option<String>,
+        hi: Option<String>,
+        _timespec: &str,
+        format: Option<&str>,
+        _utc: bool,
+    ) -> Result<Py<Self>> {
+        Ok(Py::new(py, made(py, Moment::Date, format, (lo, hi), Self)?)?)
     }
 }

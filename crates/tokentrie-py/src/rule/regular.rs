@@ -44,7 +44,13 @@ pub(crate) fn in_python<'py>(py: Python<'py>, value: Value, text: &str) -> PyRes
             let zone = zone(&time)?;
             PyDateTime::new(py, year.into(), month, day, hour, minute, second, microsecond, zone.as_ref())?.into_any()
         }
-        Value::String(said) => PyString::new(py, &said).into_any(),
+        Value::List(items) => {
+            let items: Vec<_> = items.into_iter().map(|item| in_python(py, item, "")).collect::<PyResult<_>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Text(said) | Value::Entry { text: said, .. } | Value::String(said) => {
+            PyString::new(py, &said).into_any()
+        }
         _ => PyString::new(py, text).into_any(),
     })
 }
@@ -280,7 +286,7 @@ fn regular_of(place: &str, rule: &Bound<'_, Rule>) -> Result<Regular> {
         let name = type_name(rule.as_any());
         let message = format!(
             "{place} is of type {name}, which is no finite automaton: only Regex, Integer, Number, Date, Time, \
-             DateTime, String, OneOf and what + makes of them can be put together"
+             DateTime, String, OneOf, Repeat and what + makes of them can be put together"
         );
         PyTypeError::new_err(message).into()
     })
@@ -366,6 +372,131 @@ impl OneOf {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {
         (slf.get_type(), slf.get().choices.clone_ref(slf.py()))
+    }
+}
+
+/// A text of a rule, several times, with a separator between: "1, 2, 3".
+///
+/// Every way to split a text counts. Its values are lists: of several ways to split a text, that whose first items are
+/// longest. Compares by its settings; can be pickled.
+///
+/// Args:
+///     rule: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+///     min, max: fewest and most times. None: no limit, so that items may come for ever.
+///     separator: stands between two of them.
+///
+/// Raises:
+///     RuleError: `min` is above `max`, or the automaton is too large.
+///     TypeError: the rule is something else.
+///
+/// Example:
+///     >>> codes = tokentrie.Repeat(tokentrie.Integer(0, 99), min=1, max=3, separator=", ")
+///     >>> (codes.parse("7, 42"), codes.matches("7, 42, 1, 2"), codes.matches(""))
+///     ([7, 42], False, False)
+///     >>> tokentrie.Repeat(["red", "blue"], separator="|").parse("blue|red|red")
+///     ['blue', 'red', 'red']
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct Repeat {
+    /// Rule | str | list[str]: what is repeated.
+    #[pyo3(get)]
+    rule: Py<PyAny>,
+    /// int: the fewest times.
+    #[pyo3(get)]
+    min: usize,
+    /// int | None: the most times.
+    #[pyo3(get)]
+    max: Option<usize>,
+    /// str: what stands between two of them.
+    #[pyo3(get)]
+    separator: String,
+}
+
+#[pymethods]
+impl Repeat {
+    #[new]
+    #[pyo3(signature = (rule, min=0, max=None, separator=""))]
+    fn new(rule: &Bound<'_, PyAny>, min: usize, max: Option<usize>, separator: &str) -> Made<Self> {
+        let py = rule.py();
+        let (item, rule) = if let Ok(given) = rule.cast::<Rule>() {
+            (regular_of("rule", given)?, rule.clone())
+        } else if let Ok(text) = rule.cast::<PyString>() {
+            (Regular::one_of([], &[text.to_str()?])?, rule.clone())
+        } else if strings::is_list(rule) {
+            let list = strings::list(rule)?;
+            (Regular::one_of([], &list)?, PyList::new(py, &list)?.into_any())
+        } else {
+            let (shown, name) = (shown(rule), type_name(rule));
+            let message = format!("rule must be a Rule, a str or a list of str, not {shown} of type {name}");
+            return Err(PyTypeError::new_err(message).into());
+        };
+        let regular = asked(py, Limits::default(), || item.repeat(min, max, separator))??;
+        let made = Self { rule: rule.unbind(), min, max, separator: separator.to_owned() };
+        Ok(PyClassInitializer::from(Rule::of_regular(regular)).add_subclass(made))
+    }
+
+    /// What each item of a text stands for.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     list: what the rule gives for each; of a str or a list str.
+    ///
+    /// Raises:
+    ///     RuleError: the text is none of the rule's.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Repeat(tokentrie.rules.Date(), separator="/").parse("2024-02-28/2024-02-29")[1]
+    ///     datetime.date(2024, 2, 29)
+    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        let whole = text.to_str()?;
+        let items = slf.as_super().get().regular().and_then(|regular| regular.items(whole.as_bytes()));
+        let Some(items) = items else {
+            // Says what is wrong.
+            return Ok(in_python(slf.py(), value_of(slf.as_super(), text)?, whole)?);
+        };
+        let rule = slf.get().rule.bind(slf.py());
+        let is_rule = rule.is_instance_of::<Rule>();
+        let each = items.into_iter().map(|item| {
+            let item = PyString::new(slf.py(), &String::from_utf8_lossy(&whole.as_bytes()[item]));
+            if is_rule { rule.call_method1("parse", (item,)) } else { Ok(item.into_any()) }
+        });
+        Ok(PyList::new(slf.py(), each.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let (this, that) = (self, other.get());
+        let same = (this.min, this.max, &this.separator) == (that.min, that.max, &that.separator);
+        Ok(same && this.rule.bind(other.py()).eq(&that.rule)?)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&(self.min, self.max, &self.separator))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let rule = match self.rule.bind(py).cast::<PyList>() {
+            Ok(list) => format!("<{} texts>", list.len()),
+            Err(_) => self.rule.bind(py).repr()?.to_string(),
+        };
+        let most = self.max.map_or_else(|| "None".to_owned(), |most| most.to_string());
+        let separator = PyString::new(py, &self.separator).repr()?;
+        Ok(format!("tokentrie.Repeat({rule}, {}, {most}, {separator})", self.min))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Repeated) {
+        let Self { rule, min, max, separator } = slf.get();
+        (slf.get_type(), (rule.clone_ref(slf.py()), *min, *max, separator.clone()))
+    }
+}
+
+/// What is repeated, how often, and what stands between.
+type Repeated = (Py<PyAny>, usize, Option<usize>, String);
+
+impl Repeat {
+    pub(crate) fn parts<'py>(&self, py: Python<'py>) -> (&Bound<'py, PyAny>, usize, Option<usize>, &str) {
+        (self.rule.bind(py), self.min, self.max, &self.separator)
     }
 }
 

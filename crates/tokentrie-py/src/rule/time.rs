@@ -2,7 +2,9 @@
 
 use crate::errors::Result;
 use crate::rule::Rule;
-use crate::rule::date::{Made, Parts, Value, made, parts, repr, time_bound, timespec_of, value, written_as};
+use crate::rule::date::{
+    Made, Parts, Value, made, parts, repr, time_bound, timespec_beside, timespec_of, value, written_as,
+};
 use crate::rule::regular::{hash_of, parsed};
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyString, PyTime};
@@ -15,19 +17,24 @@ use trie_rules::Moment;
 ///
 /// Args:
 ///     lo, hi: the first and the last time, both included: datetime.time, or a str such as "09:30". None: no bound.
-///     timespec: how exactly it is written: "minutes" is HH:MM, "seconds" HH:MM:SS, "milliseconds" and "microseconds"
-///         have 3 and 6 digits more. A bound may be more or less exact.
-///     utc: whether it is a time of UTC: then a "Z" follows, values have the zone, and bounds need it.
+///     timespec: how exactly it is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds" and
+///         "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
+///     format: how it is written instead, in the directives of `datetime.time.strftime`: %H, or %I with %p (AM, PM); %M,
+///         %S and %f. "%-I" has no zeros in front. What is left out is 0.
+///     utc: whether it is a time of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
+///         bounds need it.
 ///
 /// Raises:
-///     RuleError: a bound is no time, or no time is in the range.
-///     OptionError: `timespec` is none of these words.
+///     RuleError: a bound is no time, no time is in the range, or the format leaves open which time is meant.
+///     OptionError: `timespec` is none of these words, or stands beside a format.
 ///     TypeError: a bound has a time zone where none is written, or none where one is.
 ///
 /// Example:
 ///     >>> office = tokentrie.rules.Time("09:00", "17:30", timespec="minutes")
 ///     >>> (office.matches("17:30"), office.matches("17:31"), office.parse("09:15"))
 ///     (True, False, datetime.time(9, 15))
+///     >>> tokentrie.rules.Time(format="%-I:%M %p").parse("9:15 PM")
+///     datetime.time(21, 15)
 #[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
 pub(crate) struct Time(MomentSpec);
 
@@ -38,13 +45,15 @@ pub(crate) struct Time(MomentSpec);
 /// Args:
 ///     lo, hi: the first and the last moment, both included: datetime.datetime, or a str such as "2024-02-29T09:30".
 ///         None: no bound.
-///     timespec: how exactly the time is written: "minutes" is HH:MM, "seconds" HH:MM:SS, "milliseconds" and
-///         "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
-///     utc: whether it is a moment of UTC: then a "Z" follows, values have the zone, and bounds need one.
+///     timespec: how exactly the time is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds"
+///         and "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
+///     format: how it is written instead, in the directives of `datetime.datetime.strftime` that `Date` and `Time` have.
+///     utc: whether it is a moment of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
+///         bounds need one.
 ///
 /// Raises:
-///     RuleError: a bound is no such moment, or none is in the range.
-///     OptionError: `timespec` is none of these words.
+///     RuleError: a bound is no such moment, none is in the range, or the format leaves open which one is meant.
+///     OptionError: `timespec` is none of these words, or stands beside a format.
 ///     TypeError: a bound has a time zone where none is written, or none where one is.
 ///
 /// Example:
@@ -53,6 +62,8 @@ pub(crate) struct Time(MomentSpec);
 ///     (True, False)
 ///     >>> tokentrie.rules.DateTime(timespec="minutes", utc=True).parse("2024-02-29T07:30Z")
 ///     datetime.datetime(2024, 2, 29, 7, 30, tzinfo=datetime.timezone.utc)
+///     >>> tokentrie.rules.DateTime(format="%d.%m.%Y %H:%M").parse("29.02.2024 07:30")
+///     datetime.datetime(2024, 2, 29, 7, 30)
 #[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
 pub(crate) struct DateTime(MomentSpec);
 
@@ -71,17 +82,18 @@ impl DateTime {
 #[pymethods]
 impl Time {
     #[new]
-    #[pyo3(signature = (lo=None, hi=None, *, timespec="seconds", utc=false))]
+    #[pyo3(signature = (lo=None, hi=None, *, timespec=None, format=None, utc=false))]
     fn new(
         py: Python<'_>,
         lo: Option<&Bound<'_, PyAny>>,
         hi: Option<&Bound<'_, PyAny>>,
-        timespec: &str,
+        timespec: Option<&str>,
+        format: Option<&str>,
         utc: bool,
     ) -> Made<Self> {
         let time = |name: &str, given| time_bound::<PyTime>(name, "time", given, utc);
-        let kind = Moment::Time { timespec: timespec_of(timespec)?, utc };
-        made(py, kind, (time("lo", lo)?, time("hi", hi)?), Self)
+        let kind = Moment::Time { timespec: timespec_beside(format, timespec)?, utc };
+        made(py, kind, format, (time("lo", lo)?, time("hi", hi)?), Self)
     }
 
     /// datetime.time | None: the first time.
@@ -100,6 +112,12 @@ impl Time {
     #[getter]
     fn timespec(&self) -> &'static str {
         written_as(&self.0).0.name()
+    }
+
+    /// str | None: how it is written, where that is not as in ISO 8601.
+    #[getter]
+    fn format(&self) -> Option<&str> {
+        self.0.format()
     }
 
     /// bool: whether it is a time of UTC.
@@ -144,26 +162,34 @@ impl Time {
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(py: Python<'_>, lo: Option<String>, hi: Option<String>, timespec: &str, utc: bool) -> Result<Py<Self>> {
+    fn _restore(
+        py: Python<'_>,
+        lo: Option<String>,
+        hi: Option<String>,
+        timespec: &str,
+        format: Option<&str>,
+        utc: bool,
+    ) -> Result<Py<Self>> {
         let kind = Moment::Time { timespec: timespec_of(timespec)?, utc };
-        Ok(Py::new(py, made(py, kind, (lo, hi), Self)?)?)
+        Ok(Py::new(py, made(py, kind, format, (lo, hi), Self)?)?)
     }
 }
 
 #[pymethods]
 impl DateTime {
     #[new]
-    #[pyo3(signature = (lo=None, hi=None, *, timespec="seconds", utc=false))]
+    #[pyo3(signature = (lo=None, hi=None, *, timespec=None, format=None, utc=false))]
     fn new(
         py: Python<'_>,
         lo: Option<&Bound<'_, PyAny>>,
         hi: Option<&Bound<'_, PyAny>>,
-        timespec: &str,
+        timespec: Option<&str>,
+        format: Option<&str>,
         utc: bool,
     ) -> Made<Self> {
         let moment = |name: &str, given| time_bound::<PyDateTime>(name, "datetime", given, utc);
-        let kind = Moment::DateTime { timespec: timespec_of(timespec)?, utc };
-        made(py, kind, (moment("lo", lo)?, moment("hi", hi)?), Self)
+        let kind = Moment::DateTime { timespec: timespec_beside(format, timespec)?, utc };
+        made(py, kind, format, (moment("lo", lo)?, moment("hi", hi)?), Self)
     }
 
     /// datetime.datetime | None: the first moment.
@@ -182,6 +208,12 @@ impl DateTime {
     #[getter]
     fn timespec(&self) -> &'static str {
         written_as(&self.0).0.name()
+    }
+
+    /// str | None: how it is written, where that is not as in ISO 8601.
+    #[getter]
+    fn format(&self) -> Option<&str> {
+        self.0.format()
     }
 
     /// bool: whether it is a moment of UTC.
@@ -226,8 +258,15 @@ impl DateTime {
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(py: Python<'_>, lo: Option<String>, hi: Option<String>, timespec: &str, utc: bool) -> Result<Py<Self>> {
+    fn _restore(
+        py: Python<'_>,
+        lo: Option<String>,
+        hi: Option<String>,
+        timespec: &str,
+        format: Option<&str>,
+        utc: bool,
+    ) -> Result<Py<Self>> {
         let kind = Moment::DateTime { timespec: timespec_of(timespec)?, utc };
-        Ok(Py::new(py, made(py, kind, (lo, hi), Self)?)?)
+        Ok(Py::new(py, made(py, kind, format, (lo, hi), Self)?)?)
     }
 }

@@ -9,7 +9,7 @@ use crate::rule::gate::ThinkGate;
 use crate::rule::grammar::{Gbnf, Grammar, WasmRule};
 use crate::rule::number::Number;
 use crate::rule::regex::Regex;
-use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
+use crate::rule::regular::{Concatenation, Integer, OneOf, Repeat, StringRule};
 use crate::rule::schema::{JsonSchema, Lark};
 use crate::rule::sequence::Sequence;
 use crate::rule::time::{DateTime, Time};
@@ -20,7 +20,7 @@ use crate::spec::spec_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use std::sync::Arc;
-use tokentrie::spec::{Part, Piece, Spec, StringSpec};
+use tokentrie::spec::{Part, Piece, RepeatSpec, Spec, StringSpec};
 
 /// The spec of an object, as data as far as it is that: a Trie or a rule of a user's stays an object in it.
 ///
@@ -67,6 +67,10 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
     if let Ok(rule) = given.cast::<Concatenation>() {
         return pieces(rule.get().parts(py)).map(Spec::Then);
     }
+    if let Ok(rule) = given.cast::<Repeat>() {
+        let (rule, min, max, separator) = rule.get().parts(py);
+        return Ok(RepeatSpec { rule: piece(rule)?, min, max, separator: separator.into() }.into());
+    }
     if let Ok(rule) = given.cast::<Grammar>() {
         return Ok(rule.get().spec());
     }
@@ -102,12 +106,15 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
 
 /// Of a rule that is put together.
 fn pieces(parts: &Bound<'_, PyTuple>) -> Result<Vec<Piece>> {
-    let piece = |part: Bound<'_, PyAny>| match part.cast::<PyString>() {
+    parts.iter().map(|part| piece(&part)).collect()
+}
+
+fn piece(part: &Bound<'_, PyAny>) -> Result<Piece> {
+    match part.cast::<PyString>() {
         Ok(text) => Ok(Piece::Text(text.to_str()?.into())),
-        Err(_) if is_list(&part) => Ok(Piece::Spec(Spec::choice(list(&part)?))),
-        Err(_) => data_of("part", &part).map(Piece::Spec),
-    };
-    parts.iter().map(piece).collect()
+        Err(_) if is_list(part) => Ok(Piece::Spec(Spec::choice(list(part)?))),
+        Err(_) => data_of("part", part).map(Piece::Spec),
+    }
 }
 
 fn form_part(part: &Bound<'_, PyAny>) -> Result<Part> {

@@ -10,7 +10,7 @@ use super::parts::{Factor, Parts};
 use super::value::{Clock, Value};
 use super::{RegularError, date};
 use crate::automaton::table::{Classes, Table};
-use crate::automaton::{Automaton, AutomatonLimits};
+use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -116,6 +116,8 @@ const DIRECTIVES: [(char, Field); 15] = [
 
 /// Of a year with two digits, as Python and POSIX read it.
 const OF_CENTURY: RangeInclusive<u16> = 1969..=2068;
+
+const LIMITS: AutomatonLimits = AutomatonLimits { bytes: 32 << 20 };
 
 impl Field {
     fn letter(self) -> char {
@@ -396,6 +398,10 @@ struct Finder<'f> {
     /// Nodes by their keys; the last is where a text ends.
     known: HashMap<Key, usize>,
     nodes: Vec<(usize, Left)>,
+    /// Texts that lead somewhere, which often are those that led elsewhere.
+    texts: HashMap<Vec<String>, Automaton>,
+    /// Bytes of the automata of all edges.
+    bytes: usize,
 }
 
 /// The texts of a format that stand for moments of a range.
@@ -403,7 +409,14 @@ struct Finder<'f> {
 /// # Errors
 /// None is in the range; more than an automaton holds.
 pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automaton, RegularError> {
-    let mut finder = Finder { format, classes: Vec::new(), known: HashMap::new(), nodes: Vec::new() };
+    let mut finder = Finder {
+        format,
+        classes: Vec::new(),
+        known: HashMap::new(),
+        nodes: Vec::new(),
+        texts: HashMap::new(),
+        bytes: 0,
+    };
     let mut roots = Vec::new();
     for (days, hours, rest) in finder.pieces_of(range) {
         if let Some(left) = Left::new(days, hours, rest, format) {
@@ -416,6 +429,10 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     let mut edges: Vec<Vec<(Automaton, usize)>> = Vec::new();
     while let Some((at, left)) = finder.nodes.get(edges.len()).cloned() {
         spend(left.days.len() + left.hours.len() + 1)?;
+        // Little of it becomes one: what is too large now will be so later.
+        if finder.bytes > LIMITS.bytes {
+            return Err(AutomatonError::TooLarge { limit: LIMITS.bytes }.into());
+        }
         edges.push(if at == format.pieces.len() { Vec::new() } else { finder.edges(at, &left)? });
     }
     let mut parts = Parts::nothing();
@@ -439,7 +456,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     if roots.is_empty() {
         return Err(range.none());
     }
-    parts.determinised(AutomatonLimits::default())
+    parts.determinised(LIMITS)
 }
 
 impl Left {
@@ -567,11 +584,26 @@ impl Finder<'_> {
         })
     }
 
+    fn of_texts(&mut self, mut texts: Vec<String>) -> Result<Automaton, RegularError> {
+        texts.sort_unstable();
+        texts.dedup();
+        let made = match self.texts.get(&texts) {
+            Some(known) => known.clone(),
+            None => {
+                let made = of_texts(&texts)?;
+                self.texts.insert(texts, made.clone());
+                made
+            }
+        };
+        self.bytes += made.nbytes();
+        Ok(made)
+    }
+
     /// Texts of a piece, and where they lead.
     fn edges(&mut self, at: usize, left: &Left) -> Result<Vec<(Automaton, usize)>, RegularError> {
         let (field, is_padded) = match &self.format.pieces[at] {
             Piece::Text(text) => {
-                let texts = of_texts(vec![text.clone()])?;
+                let texts = self.of_texts(vec![text.clone()])?;
                 return Ok(vec![(texts, self.number(at + 1, left.clone()))]);
             }
             Piece::Field { field, is_padded } => (*field, *is_padded),
@@ -597,7 +629,7 @@ impl Finder<'_> {
                 return Ok(vec![(of_digits(range, field.digits())?, to)]);
             }
             let texts = (range.0..=range.1).map(|value| field.written(value, is_padded)).collect();
-            return Ok(vec![(of_texts(texts)?, to)]);
+            return Ok(vec![(self.of_texts(texts)?, to)]);
         }
         said.sort_unstable_by_key(|(value, _)| *value);
         let mut leading: Vec<(usize, Vec<String>)> = Vec::new();
@@ -616,7 +648,7 @@ impl Finder<'_> {
                 None => leading.push((to, texts)),
             }
         }
-        leading.into_iter().map(|(to, texts)| Ok((of_texts(texts)?, to))).collect()
+        leading.into_iter().map(|(to, texts)| Ok((self.of_texts(texts)?, to))).collect()
     }
 }
 
@@ -654,10 +686,8 @@ fn boxes(from: [u32; 4], to: [u32; 4]) -> Vec<[(u32, u32); 4]> {
     found
 }
 
-/// These texts.
-fn of_texts(mut texts: Vec<String>) -> Result<Automaton, RegularError> {
-    texts.sort_unstable();
-    texts.dedup();
+/// These texts, which are sorted.
+fn of_texts(texts: &[String]) -> Result<Automaton, RegularError> {
     let text = |at: u32| texts[at as usize].as_bytes();
     let mut own = [false; 256];
     texts.iter().for_each(|text| text.bytes().for_each(|byte| own[usize::from(byte)] = true));
@@ -672,7 +702,7 @@ fn of_texts(mut texts: Vec<String>) -> Result<Automaton, RegularError> {
     };
     let end = |&(from, _, depth): &(u32, u32, u32)| u32::from(text(from).len() == depth as usize);
     let start = (0, texts.len() as u32, 0);
-    let table = Table::explore(&classes, start, AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, start, LIMITS, |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }
 
@@ -687,6 +717,6 @@ fn of_digits((low, high): (u32, u32), width: usize) -> Result<Automaton, Regular
     };
     let classes = Classes::by(|byte| byte.is_ascii_digit().then_some(byte));
     let end = |&(at, _, _): &(usize, bool, bool)| u32::from(at == width);
-    let table = Table::explore(&classes, (0, true, true), AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, (0, true, true), LIMITS, |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

@@ -79,6 +79,7 @@ impl Spec {
                 | Self::String(_)
                 | Self::OneOf(_)
                 | Self::Then(_)
+                | Self::Repeat(_)
         )
     }
 
@@ -117,12 +118,7 @@ impl Spec {
             Self::Then(pieces) => {
                 let mut whole: Option<Regular> = None;
                 for (index, piece) in pieces.iter().enumerate() {
-                    let part = match piece {
-                        Piece::Text(text) => {
-                            Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(&at.item(index), error))?
-                        }
-                        Piece::Spec(spec) => spec.regular(&at.item(index), host, deeper)?,
-                    };
+                    let part = piece.regular(&at.item(index), host, deeper)?;
                     whole = Some(match whole {
                         None => part,
                         Some(before) => before.then(&part).map_err(|error| SpecError::new(&at, error))?,
@@ -133,14 +129,18 @@ impl Spec {
                     SpecError::new(&at, SpecProblem::Value(reason))
                 });
             }
+            Self::Repeat(repeat) => {
+                let rule = repeat.rule.regular(&at.field("rule"), host, deeper)?;
+                rule.repeat(repeat.min, repeat.max, &repeat.separator)
+            }
             Self::Choice(values) if values_are_plain(values) => Regular::one_of([], &values.values),
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
                 return spec.regular(place, host, deeper);
             }
             other => {
-                let reason = "only a text, choice, regex, integer, number, date, string, one_of and then can be put \
-                              together to a rule; constraints of other kinds follow each other in a sequence, or stand \
+                let reason = "only a text, choice, regex, integer, number, date, time, string, one_of, then and repeat \
+                              can be put together to a rule; constraints of other kinds follow each other in a sequence, or stand \
                               in a form";
                 let kind = other.kind().to_owned();
                 return Err(SpecError::new(place, SpecProblem::NotHere { kind, here: "here", reason }));
@@ -183,6 +183,16 @@ impl Spec {
                 .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is no UTF-8: {error}"))))
         };
         texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
+    }
+}
+
+impl Piece {
+    /// The finite automaton.
+    fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+        match self {
+            Self::Text(text) => Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(place, error)),
+            Self::Spec(spec) => spec.regular(place, host, deeper),
+        }
     }
 }
 
