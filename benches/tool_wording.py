@@ -1,16 +1,21 @@
-"""How probable the right call is under each wording by which a system message tells of tools (`tools_in="system"`).
+"""How probable the right tool is under each wording by which a system message tells of tools (`tools_in="system"`).
 
-python benches/tool_wording.py MODEL.gguf BFCL [CASES]
+python benches/tool_wording.py MODEL.gguf BFCL [CASES [FORMAT ...]]
 
 BFCL is a folder with the data of the Berkeley function calling leaderboard: `pip download bfcl-eval --no-deps`,
-unpacked, has it in `bfcl_eval/data`. For each case and wording: the log-probability that a reply begins a call, that
-the call names the right tool, and that it has the right arguments, each after what stands before it.
+unpacked, has it in `bfcl_eval/data`. For each case, way of writing calls and wording: the log-probability that a call
+which is begun names the right tool, and whether that is the most probable one; in every fifth case also whether a
+greedy reply goes on, with no constraint, to a call that fits one of the tools. Ctrl-C prints what was measured so far.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,9 +23,11 @@ from typing import Any
 import numpy as np
 from tokentrie import Model
 
-SETS = ("multiple", "live_multiple", "simple_python")
+SETS = ("multiple", "simple_python")
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string", "String": "string"}
-MOST_TOKENS = 700
+MOST_TOKENS = 420
+CALL_TOKENS = 48
+EACH_GREEDY = 5
 
 BEFORE = (
     "# Tools\n\nYou may call one or more tools to assist with the user query. Their signatures are within "
@@ -31,15 +38,77 @@ HERMES = (
     "</tools>\n\nFor each function call, return a json object with function name and arguments within "
     "<tool_call></tool_call> XML tags:\n"
 )
-CALL = '<tool_call>\n{"name": %s, "arguments": %s}\n</tool_call>'
-START, MIDDLE = '<tool_call>\n{"name": "', '", "arguments": '
 
-#: What stands behind the tools.
+
+def as_json(text: str) -> dict[str, Any]:
+    read = json.loads(text)
+    assert isinstance(read, dict)
+    return read
+
+
+def of_elements(text: str) -> dict[str, Any]:
+    return dict(re.findall(r"<parameter=([^>]*)>\n?(.*?)\n?</parameter>", text, re.DOTALL))
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of writing calls: what stands before the name, between it and the arguments, and behind these."""
+
+    start: str
+    middle: str
+    end: str
+    write: Callable[[dict[str, Any]], str]
+    read: Callable[[str], dict[str, Any]]
+
+    def call(self, name: str, arguments: str) -> str:
+        return f"{self.start}{name}{self.middle}{arguments}{self.end}"
+
+    def fits(self, call: str, tools: list[Any]) -> bool:
+        """Whether what stands between start and end is of a tool, with arguments that it has and all it requires."""
+        name, _, arguments = call.partition(self.middle)
+        named = [tool["function"] for tool in tools if tool["function"]["name"] == name.strip()]
+        if not named:
+            return False
+        try:
+            keys = set(self.read(arguments))
+        except (ValueError, SyntaxError, AssertionError):
+            return False
+        schema = named[0]["parameters"]
+        return set(schema.get("required", ())) <= keys <= set(schema["properties"])
+
+
+def in_elements(arguments: dict[str, Any]) -> str:
+    return "".join(f"<parameter={key}>\n{plain(value)}\n</parameter>\n" for key, value in arguments.items())
+
+
+def in_json(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+WAYS = {
+    "JSON": Way('<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>", in_json, as_json),
+    "elements": Way("<tool_call>\n<function=", ">\n", "</function>\n</tool_call>", in_elements, of_elements),
+}
+
+PLAIN = {
+    "capitals": ("NAME", {"ARGUMENT": "VALUE"}),
+    "angle brackets": ("<name>", {"<argument>": "<value>"}),
+    "snake case": ("tool_name", {"argument_name": "value"}),
+}
+
+#: What stands behind the tools, for each way of writing calls.
 WORDINGS = {
-    "capitals": EACH + CALL % ('"NAME"', '{"ARGUMENT": "VALUE"}'),
-    "angle brackets": EACH + CALL % ('"<name>"', '{"<argument>": "<value>"}'),
-    "snake case": EACH + CALL % ('"tool_name"', '{"argument_name": "value"}'),
-    "as Hermes": HERMES + CALL % ("<function-name>", "<args-json-object>"),
+    key: {name: EACH + way.call(tool, way.write(arguments)) for name, (tool, arguments) in PLAIN.items()}
+    for key, way in WAYS.items()
+}
+UNQUOTED = '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+WORDINGS["JSON"] |= {
+    "as Hermes": HERMES + UNQUOTED,
+    "only its placeholders": EACH + UNQUOTED,
 }
 
 
@@ -55,10 +124,10 @@ def known(parameters: Any) -> Any:
     return done
 
 
-def cases(folder: Path) -> Any:
+def cases(folder: Path) -> Iterator[Any]:
     """Tools, a question and its right call, from all sets in turns."""
 
-    def of(name: str) -> Any:
+    def of(name: str) -> Iterator[Any]:
         read = [(folder / sub / f"BFCL_v4_{name}.json").read_text(encoding="utf-8") for sub in (".", "possible_answer")]
         for asked, right in zip(*(map(json.loads, text.splitlines()) for text in read), strict=True):
             ((tool, arguments),) = right["ground_truth"][0].items()
@@ -73,47 +142,59 @@ def cases(folder: Path) -> Any:
 
 def told(wording: str, tools: list[Any], messages: list[Any]) -> list[Any]:
     """The messages, with tools in the system message."""
-    text = BEFORE + "".join(json.dumps(tool, ensure_ascii=False) + "\n" for tool in tools) + WORDINGS[wording]
+    text = BEFORE + "".join(json.dumps(tool, ensure_ascii=False) + "\n" for tool in tools) + wording
     if messages[0]["role"] == "system":
         return [{"role": "system", "content": f"{messages[0]['content']}\n\n{text}"}, *messages[1:]]
     return [{"role": "system", "content": text}, *messages]
 
 
 def main() -> None:
-    path, folder, *most = sys.argv[1:]
+    path, folder, *rest = sys.argv[1:]
     model = Model(path, n_ctx=2048, n_threads=1)
-    rows: dict[str, list[tuple[float, float, float, bool]]] = {wording: [] for wording in WORDINGS}
-    left = int(most[0]) if most else 60
-
-    def logprob(prompt: list[int], text: str) -> float:
-        return float(model.choose(prompt, [text]).logprobs[0])
-
+    left, ways = int(rest[0]) if rest else 60, rest[1:] or list(WAYS)
+    interrupted: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
+    keys = [(way, wording) for way in ways for wording in WORDINGS[way]]
+    rows: dict[tuple[str, str], list[tuple[float, bool]]] = {key: [] for key in keys}
+    fits: dict[tuple[str, str], list[bool]] = {key: [] for key in keys}
+    interrupted: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     for tools, messages, right, arguments in cases(Path(folder)):
+        if interrupted or left == 0:
+            break
         names = [tool["function"]["name"] for tool in tools]
-        prompts = {key: [*map(int, model.chat_prompt(told(key, tools, messages)))] for key in WORDINGS}
+        prompts = {
+            (way, key): [*map(int, model.chat_prompt(told(WORDINGS[way][key], tools, messages)))] for way, key in rows
+        }
         if max(map(len, prompts.values())) > MOST_TOKENS or not arguments:
             continue
         for key, prompt in prompts.items():
-            begun = prompt + model.vocab.tokenize(START)
+            way = WAYS[key[0]]
+            begun = prompt + model.vocab.tokenize(way.start)
             choice = model.choose(begun, names)
-            called = prompt + model.vocab.tokenize(START + right + MIDDLE)
-            given = logprob(called, json.dumps(arguments, ensure_ascii=False))
-            name = float(choice.logprobs[names.index(right)])
-            rows[key].append((logprob(prompt, START), name, given, choice.index == names.index(right)))
+            rows[key].append((float(choice.logprobs[names.index(right)]), choice.index == names.index(right)))
+            if left % EACH_GREEDY == 0:
+                free = model.generate(begun, max_tokens=CALL_TOKENS, stop=[way.end])
+                fits[key].append(free.finish == "stop" and way.fits(free.text, tools))
         left -= 1
         print(f"{left} left", file=sys.stderr, end="\r")
-        if left == 0:
-            break
-    print("| wording | begins a call | right tool: median | mean | above capitals | best tool is right | arguments |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    base = np.array([row[1] for row in rows["capitals"]])
-    for key, several in rows.items():
-        begins, name, given, best = np.array(several).T
-        above = f"{int((name > base).sum())} of {len(name)}, × {np.exp(np.median(name - base)):.2f}"
-        print(
-            f"| {key} | {np.median(begins):.2f} | {np.median(name):.2f} | {name.mean():.2f} | {above} "
-            f"| {int(best.sum())} of {len(name)} | {np.median(given):.2f} |"
-        )
+    report(rows, fits)
+
+
+def report(rows: dict[tuple[str, str], list[tuple[float, bool]]], fits: dict[tuple[str, str], list[bool]]) -> None:
+    """The table of a record."""
+    for name in dict.fromkeys(way for way, _ in rows):
+        print(f"\n| {name} | right tool: median | mean | above capitals | best tool is right | valid call, greedy |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: |")
+        base = np.array([row[0] for row in rows[name, "capitals"]])
+        for key in WORDINGS[name]:
+            names, best = np.array(rows[name, key]).T
+            count, valid = len(names), fits[name, key]
+            above = f"{int((names > base).sum())} of {count}, × {np.exp(np.median(names - base)):.2f}"
+            print(
+                f"| {key} | {np.median(names):.2f} | {names.mean():.2f} | {above} | {int(best.sum())} of {count} "
+                f"| {sum(valid)} of {len(valid)} |"
+            )
 
 
 if __name__ == "__main__":

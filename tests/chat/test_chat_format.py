@@ -550,7 +550,8 @@ class TestConstraint:
             prompt = form.render(said, TOOLS)
             for name in ("ring", "stop"):
                 assert f'"name": "{name}"' in prompt
-            assert '<tool_call>\n{"name": "<name>", "arguments": {"<argument>": "<value>"}}\n</tool_call>' in prompt
+            assert "within <tool_call></tool_call> XML tags:\n<tool_call>\n" in prompt
+            assert '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>' in prompt
             assert 'Ding.<tool_call>\n{"name": "ring", "arguments": {"times": 2}}\n</tool_call>' in prompt
             results = "<tool_response>\nrang\n</tool_response>\n<tool_response>\nagain\n</tool_response>"
             assert f"user: {results}\n" in prompt
@@ -565,7 +566,7 @@ class TestConstraint:
     def test_a_template_that_writes_calls_is_told_of_tools_in_its_own_format(self) -> None:
         form = ChatFormat(TEMPLATE, all_bytes(), tools_in="system")
         prompt = form.render([{"role": "user", "content": "Go."}], TOOLS)
-        assert '<call>{"name": "<name>", "arguments": {"<argument>": "<value>"}}</call>' in prompt
+        assert '<call>{"name": <function-name>, "arguments": <args-json-object>}</call>' in prompt
         assert prompt.count('"name": "stop"') == 1
 
     def test_keywords_that_are_not_held_are_warned_of_once(self) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tokentrie
 from budget import cases
@@ -146,3 +151,17 @@ def test_leaves_that_were_found_can_be_filtered_by() -> None:
     assert [1, 2] in near
     with pytest.raises(OptionError, match="entry 0"):
         trie.filtered(allow=[Leaf(0, "other", [9])])
+
+
+def test_ctrl_c_ends_a_long_look_up(vocab: Vocab) -> None:
+    tokens = np.random.default_rng(3).integers(97, 123, size=(300_000, 8), dtype=np.int32)
+    trie = Trie.from_sequences(tokens)
+    begun = time.process_time()
+    assert len(trie.complete("", None, vocab=vocab)) == len(trie)
+    whole = time.process_time() - begun
+    begun = time.process_time()
+    threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        trie.complete("", None, vocab=vocab)
+    assert time.process_time() - begun < whole / 2
+    assert len(trie.complete("a", 5, vocab=vocab)) == 5

@@ -4,7 +4,7 @@ use super::calls::{Example, spaced};
 use super::own_marks::OwnMarks;
 use super::prompt::with_usual_variables;
 use super::{Analysis, names, shaped};
-use crate::dialect::{Calls, Field, ObjectCall, Part, Pattern};
+use crate::dialect::{Arguments, Calls, Field, ObjectCall, Part, Pattern};
 use chat_template::{ChatTemplate, Data, RenderOptions};
 use serde_json::{Value, json};
 
@@ -38,15 +38,26 @@ impl ToolsIn {
 /// What a message to the model says of tools beside the tools.
 const BEFORE: &str = "# Tools\n\nYou may call one or more tools to assist with the user query. Their signatures are \
     within <tools></tools>:\n<tools>\n";
-const AFTER: &str = "</tools>\n\nFor each call write its name and its arguments in this format and in no other:\n";
+const AFTER: &str = "</tools>\n\n";
+/// Of calls in any format.
+const EACH: &str = "For each call write its name and its arguments in this format and in no other:\n";
 
-/// Texts that stand for the parts of a call while it is rendered, and what is shown for each: in quotes, and elsewhere.
-/// Small models take capitals for the values themselves: `benches/tool_wording.py` says how much less they do so here.
-const PLACEHOLDERS: [(&str, &str, &str); 3] = [
-    ("THE_NAME_OF_A_TOOL", "<name>", "NAME"),
-    ("THE_NAME_OF_AN_ARGUMENT", "<argument>", "ARGUMENT"),
-    ("THE_VALUE_OF_AN_ARGUMENT", "<value>", "VALUE"),
+/// Texts that stand for the parts of a call while it is rendered.
+const NAME: &str = "THE_NAME_OF_A_TOOL";
+const ARGUMENT: &str = "THE_NAME_OF_AN_ARGUMENT";
+const VALUE: &str = "THE_VALUE_OF_AN_ARGUMENT";
+
+/// How they are shown where the name stands in JSON. Small models take capitals for the values themselves:
+/// `benches/tool_wording.py` says how much less they do so with each wording.
+const IN_JSON: [(&str, &str); 5] = [
+    ("\"THE_NAME_OF_A_TOOL\"", "<function-name>"),
+    ("{\"THE_NAME_OF_AN_ARGUMENT\": \"THE_VALUE_OF_AN_ARGUMENT\"}", "<args-json-object>"),
+    (NAME, "<function-name>"),
+    (ARGUMENT, "<argument-name>"),
+    (VALUE, "<value>"),
 ];
+/// Elsewhere, where brackets would be read as tags.
+const ELSEWHERE: [(&str, &str); 3] = [(NAME, "tool_name"), (ARGUMENT, "argument_name"), (VALUE, "value")];
 
 impl Analysis {
     /// The same with tools told elsewhere. A template that renders no calls gets JSON in `<tool_call>` tags.
@@ -73,19 +84,55 @@ impl Analysis {
         analysis
     }
 
-    /// A call as the model is to write it, for people and models to read.
+    /// What is said of how a call is written, and a call as the model is to write it.
     fn shown_call(&self, template: &ChatTemplate) -> Option<String> {
-        let shown = |text: String, (needle, quoted, plain): &(&str, &str, &str)| {
-            text.replace(&format!("\"{needle}\""), &format!("\"{quoted}\"")).replace(needle, plain)
-        };
-        Some(PLACEHOLDERS.iter().fold(self.call_of_needles(template)?, shown))
+        let call = self.call_of_needles(template).or_else(|| self.call_of_dialect())?;
+        let pattern = self.dialect.calls.as_ref().and_then(|calls| calls.patterns.first());
+        let parts = pattern.map_or(&[][..], |pattern| &pattern.parts);
+        let in_json = parts.iter().any(|part| matches!(part, Part::Object(_)));
+        let placeholders = if in_json { &IN_JSON[..] } else { &ELSEWHERE[..] };
+        let shown = placeholders.iter().fold(call, |text, (needle, shown)| text.replace(needle, shown));
+        Some(format!("{}{shown}", tags_around(parts).unwrap_or_else(|| EACH.to_owned())))
     }
 
-    /// The same with the needles of [`PLACEHOLDERS`], which no template escapes.
+    /// A call with needles, as the dialect has it: for a template that renders none where it could be seen.
+    fn call_of_dialect(&self) -> Option<String> {
+        let calls = self.dialect.calls.as_ref()?;
+        let mut text = calls.section.start.clone();
+        text.push_str(if calls.list { "[" } else { "" });
+        for part in &calls.patterns.first()?.parts {
+            match part {
+                Part::Text(written) => text.push_str(written),
+                Part::Name => text.push_str(NAME),
+                Part::Id => text.push_str("call00001"),
+                Part::Index => text.push('0'),
+                Part::Anything | Part::WholeId => {}
+                Part::Arguments(Arguments::Json) => text.push_str(&spaced(&json!({ARGUMENT: VALUE}))),
+                Part::Arguments(Arguments::Keywords(style)) => {
+                    let quote = &style.quotes.first()?.mark;
+                    text.push_str(&format!("{ARGUMENT}={quote}{VALUE}{quote}"));
+                }
+                Part::Object(object) if object.beside.is_empty() && !object.text && !object.python => {
+                    let fields = object.fields.iter().map(|field| match field {
+                        Field::Name(key) => (key, json!(NAME)),
+                        Field::Arguments(key) => (key, json!({ARGUMENT: VALUE})),
+                        Field::Id(key) => (key, json!("call00001")),
+                        Field::Constant(key, value) => (key, json!(value)),
+                    });
+                    let fields = fields.map(|(key, value)| format!("{}: {}", json!(key), spaced(&value)));
+                    text.push_str(&format!("{{{}}}", fields.collect::<Vec<_>>().join(", ")));
+                }
+                Part::Arguments(_) | Part::Object(_) | Part::NameAsKey => return None,
+            }
+        }
+        text.push_str(if calls.list { "]" } else { "" });
+        Some(text + &calls.section.end)
+    }
+
+    /// A call as the template renders it, with needles, which no template escapes.
     fn call_of_needles(&self, template: &ChatTemplate) -> Option<String> {
-        let [(name, ..), (argument, ..), (value, ..)] = PLACEHOLDERS;
         let call = json!({"id": "call00001", "type": "function",
-            "function": {"name": name, "arguments": {argument: value}}});
+            "function": {"name": NAME, "arguments": {ARGUMENT: VALUE}}});
         if let Some(example) = &self.told {
             return Some(example.write(&[call], &OwnMarks::default()));
         }
@@ -93,13 +140,17 @@ impl Analysis {
         let rendered = |message: Value| {
             let messages = [asked.clone(), self.shaped(&message)];
             let options = with_usual_variables(RenderOptions::default(), None);
-            template.render(&Data::from(&Value::from(messages.to_vec())), None, &options).ok()
+            let messages = Data::from(&Value::from(messages.to_vec()));
+            Some(template.render_growing(&messages, None, &options).ok()?.text().to_owned())
         };
         let said = rendered(json!({"role": "assistant", "content": "SAID"}))?;
         let called = ["", "SAID"].into_iter().find_map(|content| {
             let text = rendered(json!({"role": "assistant", "content": content, "tool_calls": [call]}))?;
-            text.contains(argument).then_some(text)
+            text.contains(ARGUMENT).then_some(text)
         })?;
+        // A template may say what begins a call before any message.
+        let asked = called.rfind("ASKED")? + "ASKED".len();
+        let called = &called[asked..];
         let from = self.triggers.iter().filter_map(|trigger| called.find(trigger.trim())).min();
         let end = said.rsplit("SAID").next().unwrap_or_default().trim();
         let text = called[from?..].trim_end();
@@ -146,6 +197,19 @@ impl Analysis {
             _ => messages.insert(0, json!({"role": "system", "content": text})),
         }
     }
+}
+
+/// What is said of calls that are objects in JSON between two tags.
+fn tags_around(parts: &[Part]) -> Option<String> {
+    let [Part::Text(start), Part::Object(_), Part::Text(end)] = parts else { return None };
+    let (start, end) = (start.trim(), end.trim());
+    let name = start.strip_prefix('<')?.strip_suffix('>')?;
+    (end.strip_prefix("</")?.strip_suffix('>')? == name).then(|| {
+        format!(
+            "For each function call, return a json object with function name and arguments within {start}{end} XML \
+             tags:\n"
+        )
+    })
 }
 
 /// A text after the content of a message, or before it, with an empty line between.

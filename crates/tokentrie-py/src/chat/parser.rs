@@ -79,8 +79,8 @@ impl ChatParser {
     ///
     /// Args:
     ///     part: str or bytes, where a character may be cut in two; or token ids, where the format has a vocabulary.
-    ///         One reply is all text or all tokens. Where a marker of reasoning is a control token, text that spells it is
-    ///         text then, as it is for `ChatFormat.constraint`; a token that ends generation ends the reply.
+    ///         One reply is all text or all tokens. Where a marker of reasoning is a control token, text that spells it
+    ///         is text then, as it is for `ChatFormat.constraint`; a token that ends generation ends the reply.
     ///
     /// Returns:
     ///     list[ChatEvent]: what became certain with it.

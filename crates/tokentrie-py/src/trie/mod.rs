@@ -14,7 +14,7 @@ pub(crate) mod sets;
 pub(crate) mod shape;
 pub(crate) mod stream;
 
-use crate::convert::gil::{apart, interruptible, locked, released};
+use crate::convert::gil::{apart, asked, interruptible, locked, released};
 use crate::convert::ids::{Table, id_array, tokens};
 use crate::convert::strings;
 use crate::convert::words::unsigned;
@@ -33,6 +33,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
+use trie_core::work::{Limits, spend};
 use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, VocabularyId};
 use trie_text::{TextReport, Texts, Tokenization};
 
@@ -481,7 +482,7 @@ impl Trie {
         };
         let found = if let Some(vocab) = vocab {
             let vocab = vocab.get().core();
-            released(tokens.py(), || vocab.leaf_spelling(&self.0, &text))?
+            asked(tokens.py(), Limits::NONE, || vocab.leaf_spelling(&self.0, &text))??
         } else {
             self.check_names()?;
             let name = std::str::from_utf8(&text).ok();
@@ -534,13 +535,18 @@ impl Trie {
             self.check_names()?;
         }
         self.whole(text.py())?;
-        released(text.py(), || {
+        asked(text.py(), Limits::NONE, || {
             let found: Vec<LeafId> = match vocab {
                 Some(vocab) => vocab.leaves_starting_with(&self.0, &begins)?,
                 None => self.0.named_starting_with(&begins).take(most).collect(),
             };
-            Ok(found.into_iter().take(most).filter_map(|leaf| self.0.leaf(leaf)).map(Leaf::from).collect())
-        })
+            let mut leaves = Vec::with_capacity(found.len().min(most));
+            for leaf in found.into_iter().take(most) {
+                spend(8).map_err(|over| Class::Cancelled.error(over.to_string()))?;
+                leaves.extend(self.0.leaf(leaf).map(Leaf::from));
+            }
+            Ok(leaves)
+        })?
     }
 
     /// The leaf with this number. Cost: O(depth · log nodes).

@@ -2,6 +2,7 @@
 
 use crate::vocab::{Vocab, VocabError};
 use std::collections::HashSet;
+use trie_core::work::{over, spend};
 use trie_core::{Cursor, LeafId, Trie};
 
 impl Vocab {
@@ -14,10 +15,11 @@ impl Vocab {
     /// found.
     ///
     /// # Errors
-    /// A set for another vocabulary, or with tokens that this one does not have.
+    /// A set for another vocabulary, or with tokens that this one does not have; the work ended.
     pub fn leaves_starting_with(&self, trie: &Trie, text: &[u8]) -> Result<Vec<LeafId>, VocabError> {
         let mut found: Vec<u32> = Vec::new();
-        walk(self, trie, text, |at, _| found.extend(trie.leaves_below(at)))?;
+        walk(self, trie, text, |at, _| found.extend(trie.leaves_below(at).take_while(|_| spend(1).is_ok())))?;
+        over().map_or(Ok(()), Err)?;
         found.sort_unstable();
         found.dedup();
         let mut found: Vec<(Vec<u8>, u32)> =
@@ -59,6 +61,7 @@ fn walk(vocab: &Vocab, trie: &Trie, text: &[u8], mut each: impl FnMut(Cursor, us
             continue;
         }
         for &token in trie.children(at) {
+            spend(1)?;
             let Some(piece) = vocab.piece(token).filter(|_| vocab.is_text(token)) else {
                 continue;
             };
@@ -76,6 +79,7 @@ fn walk(vocab: &Vocab, trie: &Trie, text: &[u8], mut each: impl FnMut(Cursor, us
 }
 
 fn bytes_of(vocab: &Vocab, trie: &Trie, leaf: u32) -> Result<Vec<u8>, VocabError> {
+    spend(8)?;
     let mut bytes = bytes_of_whole(vocab, trie, leaf)?;
     bytes.drain(..trie.heal_bytes().min(bytes.len()));
     Ok(bytes)
