@@ -1192,6 +1192,8 @@ class _ChooseOptions(TypedDict, total=False):
     top: int | None
     max_rows: int | None
     beam: int | None
+    threshold: float | None
+    system: str | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -2041,6 +2043,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2059,6 +2063,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2077,6 +2083,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2095,6 +2103,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2115,6 +2125,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2135,6 +2147,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2155,6 +2169,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2175,6 +2191,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2195,6 +2213,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2503,6 +2523,12 @@ class Choice(Generic[_Name]):
     def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     @property
     def name(self) -> _Name: ...
+    @property
+    def value(self) -> _Name | int | None: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def threshold(self) -> float | None: ...
     @property
     def probability(self) -> float: ...
     @property
