@@ -1091,6 +1091,8 @@ class _ChooseOptions(TypedDict, total=False):
     top: int | None
     max_rows: int | None
     beam: int | None
+    threshold: float | None
+    system: str | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1226,6 +1228,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1244,6 +1248,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1262,6 +1268,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1280,6 +1288,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1300,6 +1310,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1320,6 +1332,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1340,6 +1354,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1360,6 +1376,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1380,6 +1398,8 @@ class NativeModel:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,

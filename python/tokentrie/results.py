@@ -386,6 +386,7 @@ class Choice(_ArrayResult, Generic[N]):
         probabilities: float64 [values], the same among the values: they add up to 1. Where not all were scored, lower
             bounds.
         ranking: int64 [k], numbers of the values, the most probable first: all of them, or `top`.
+        threshold: the least probability of a value that was asked for; None where none was.
         stats: what it took.
 
     Example:
@@ -405,6 +406,7 @@ class Choice(_ArrayResult, Generic[N]):
     logprobs_high: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     ranking: NDArray[np.int64]
+    threshold: float | None
     stats: ChoiceStats
     _names: Callable[[], list[str] | None] | list[str] | None = dataclasses.field(repr=False)
 
@@ -426,6 +428,26 @@ class Choice(_ArrayResult, Generic[N]):
         """float: the probability of the most probable value among the values."""
         return float(self.probabilities[self.index]) if len(self.probabilities) else float("nan")
 
+    @property
+    def _is_below(self) -> bool:
+        """Whether the probability is below the threshold. NaN is below any."""
+        return self.threshold is not None and not self.probability >= self.threshold
+
+    @property
+    def value(self) -> N | int | None:
+        """str | int | None: the name of the most probable value, or its number where the set has no names; None where
+        its probability is below the `threshold`."""
+        if self._is_below:
+            return None
+        return self.index if self.name is None else self.name
+
+    @property
+    def reason(self) -> str | None:
+        """str | None: why there is no value."""
+        if not self._is_below:
+            return None
+        return f"the probability {self.probability:.4f} is below the threshold {self.threshold:g}"
+
     def items(self) -> list[tuple[str | int, float]]:
         """Returns values and their probabilities, the most probable first: those that were ranked.
 
@@ -445,8 +467,8 @@ class Choice(_ArrayResult, Generic[N]):
         """Returns the choice as a dict, for JSON.
 
         Returns:
-            dict: "name", "index", "probability", "mass", "certain", "probabilities" (a dict by name, or by number where
-                the set has no names, the most probable first) and "stats".
+            dict: "name", "value", "reason", "index", "probability", "mass", "certain", "probabilities" (a dict by name,
+                or by number where the set has no names, the most probable first) and "stats".
 
         Example:
             >>> sorted(tokentrie.Model().choose("The sky is ", ["blue", "red"]).to_dict()["probabilities"])
@@ -454,6 +476,8 @@ class Choice(_ArrayResult, Generic[N]):
         """
         return {
             "name": self.name,
+            "value": self.value,
+            "reason": self.reason,
             "index": self.index,
             "probability": self.probability,
             "mass": self.mass,
@@ -494,6 +518,8 @@ class Choice(_ArrayResult, Generic[N]):
 
     def __repr__(self) -> str:
         name = f"value {self.index}" if self.name is None else _quoted(str(self.name))
+        if self._is_below:
+            name = f"none, {name} is below {self.threshold:g},"
         share, mass = f"{self.probability:.4f}", _exponent(self.mass)
         return f"<tokentrie.Choice: {name} of {len(self)}, probability {share}, mass {mass}>"
 

@@ -20,6 +20,7 @@ pub(crate) fn choice_result<'py>(
     py: Python<'py>,
     choice: &trie_core::Choice,
     set: &ValueSet,
+    threshold: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
     let by_value = |known: &[f64]| PyArray1::from_vec(py, set.by_value(known));
@@ -29,6 +30,7 @@ pub(crate) fn choice_result<'py>(
     all.set_item("mass", choice.mass_low)?;
     all.set_item("mass_bounds", (choice.mass_low, choice.mass_high))?;
     all.set_item("certain", choice.is_certain)?;
+    all.set_item("threshold", threshold)?;
     all.set_item("logprobs", by_value(&choice.logprobs))?;
     all.set_item("logprobs_high", by_value(choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)))?;
     all.set_item("probabilities", by_value(&choice.probabilities()))?;

@@ -121,7 +121,7 @@ pub(crate) fn choose(
     .with_rows_at_once(at_once);
     trie_core::run(&mut scoring, &mut host).map_err(|error| refused(error.into()))?;
     let choice = scoring.finish(0).pop().ok_or_else(|| Class::Base.error("a choice without a prompt"))?;
-    Ok(choice_result(py, &choice, &set)?.unbind())
+    Ok(choice_result(py, &choice, &set, None)?.unbind())
 }
 
 fn refused(error: ChooseError<PrefixRowsError<Error>>) -> Error {

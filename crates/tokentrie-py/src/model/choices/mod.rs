@@ -12,13 +12,24 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use tokentrie::run::{Call, Choose, Turn, Turns};
+use tokentrie::run::{self, Call, Choose, Turns};
 use trie_text::{ValueSet, Values};
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
     pub(crate) choose: Choose,
+    /// The least probability of a value.
+    pub(crate) threshold: Option<f64>,
+    /// Around each prompt.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// A turn of a chat in which a prompt is what the user says.
+pub(crate) struct Turn {
+    pub(crate) system: String,
+    /// What opens the answer.
+    pub(crate) prefix: String,
 }
 
 /// What becomes of a bad prompt.
@@ -119,7 +130,7 @@ impl Choices {
         for prompt in self.prompts.bind(py).clone().take(Question::GROUP) {
             let number = first + group.read;
             let question = match prompt {
-                Ok(prompt) => made_in(py, &self.call, || model.question(&prompt, &self.set.values)),
+                Ok(prompt) => made_in(py, &self.call, || model.question(&prompt, &self.set)),
                 Err(error) => {
                     group.failed = Some(error.into());
                     break;
@@ -143,7 +154,7 @@ impl Choices {
         let sets: Vec<ValueSet> = questions.iter().map(|question| question.set.clone()).collect();
         let options = self.set.choose.options();
         let result = |choice: &trie_core::Choice, set: &ValueSet| -> Result<Py<PyAny>> {
-            Ok(choice_result(py, choice, set)?.unbind())
+            Ok(choice_result(py, choice, set, self.set.threshold)?.unbind())
         };
         let named = |at: usize, error| {
             let number = numbers.get(at).copied().unwrap_or(first + at);
@@ -210,7 +221,7 @@ impl Choices {
         Ok(())
     }
 
-    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<Turn> {
+    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<run::Turn> {
         let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
         turn(py, &self.turns, "choose_many", &self.call, own)
     }
