@@ -167,6 +167,12 @@ impl ChatFormat {
         &self.0.template
     }
 
+    /// Forgets what was made for tools: whoever uses some of it keeps that.
+    pub fn forget(&self) {
+        lock(&self.0.machines).clear();
+        lock(&self.0.constraints).clear();
+    }
+
     /// What was found out.
     pub fn analysis(&self) -> &Analysis {
         &self.0.analysis

@@ -20,9 +20,10 @@ import tokentrie
 from tokentrie.serve.errors import REFUSALS, WireError, of_library, of_validation
 from tokentrie.serve.front import show_page
 from tokentrie.serve.guards import Guards
+from tokentrie.serve.memory import MEMORY_GROWTH, Keeper
 from tokentrie.serve.metrics import Metrics
 from tokentrie.serve.models import Models, Served
-from tokentrie.serve.store import Quota, Store, router
+from tokentrie.serve.store import Quota, Store, forget_specs, router
 from tokentrie.serve.wire import (
     chatting,
     choosing,
@@ -55,6 +56,8 @@ class Settings:
     """Whether each answer is told on standard error."""
     fixed_sets: bool = False
     """Whether several servers read that folder, and none writes."""
+    memory_growth: int = MEMORY_GROWTH
+    """The bytes that the process may grow by before it forgets what it has worked out for requests."""
     slot_files: pathlib.Path | None = None
     """The folder of beginnings of prompts that are saved and restored; None: none are."""
 
@@ -72,7 +75,11 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ThreadPoolExecutor(settings.threads, thread_name_prefix="tokentrie-call") as pool:
             asyncio.get_running_loop().set_default_executor(pool)
-            yield
+            keeper = Keeper(
+                [one.model for one in models.all()], [chatting.forget, forget_specs], settings.memory_growth
+            )
+            with keeper.watching():
+                yield
             models.close()
 
     app = FastAPI(

@@ -147,6 +147,16 @@ impl ChatFormat {
         Ok(made)
     }
 
+    /// Forgets what was made for tools, and what was warned of.
+    pub(crate) fn forget(&self, py: Python<'_>) -> Result<()> {
+        self.core.forget();
+        if let Some(known) = locked(py, &self.over_vocab)?.as_ref() {
+            known.forget();
+        }
+        locked(py, &self.told)?.clear();
+        Ok(())
+    }
+
     /// Warns of what in the tools' schemas is not held, once.
     pub(crate) fn warn_of(&self, py: Python<'_>, options: &ConstraintOptions) -> Result<Arc<[String]>> {
         let warnings = released(py, || self.core.warnings(options))?;

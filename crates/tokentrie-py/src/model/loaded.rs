@@ -19,7 +19,7 @@ use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::rule::of_user::UserRule;
-use crate::spec::payloads::Cache;
+use crate::spec::payloads::{self, Cache};
 use crate::spec::receipt::{self, Wanted};
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
@@ -499,6 +499,20 @@ impl Model {
     ///     >>> model.clear()
     fn clear(&self, py: Python<'_>) -> Result<()> {
         self.using(py, None, &Call::default(), |runtime, _| runtime.clear())
+    }
+
+    /// Forgets what was worked out for tools, sets and payloads, here and on other threads: the next calls do it again.
+    fn _forget(&self, py: Python<'_>) -> Result<()> {
+        let loaded = self.loaded(py)?;
+        if let Some(format) = self.chat_format.get(py) {
+            format.get().forget(py)?;
+        }
+        released(py, || {
+            loaded.sets.clear();
+            tokentrie::chat::forget_tools();
+            payloads::forget();
+        });
+        Ok(())
     }
 
     fn __repr__(&self) -> String {

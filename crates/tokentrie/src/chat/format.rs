@@ -86,6 +86,12 @@ impl ModelFormat {
             .get_or_init(|| Box::new(Self::new(self.format.with_tools_in(place), Arc::clone(&self.vocab))))
     }
 
+    /// Forgets what was made for tools, there too: whoever uses some of it keeps that.
+    pub fn forget(&self) {
+        self.format.forget();
+        self.elsewhere.iter().filter_map(OnceLock::get).for_each(|format| format.forget());
+    }
+
     /// The format.
     #[must_use]
     pub fn format(&self) -> &ChatFormat {

@@ -55,5 +55,5 @@ pub use request::{ChatError, ChatRequest, only_span};
 pub use shares::CallShares;
 #[cfg(feature = "llama")]
 pub use shown::{MOST_SHOWN, ShownSchema};
-pub use tools::{known_tools, tools_in, wrapped_tool};
+pub use tools::{forget_tools, known_tools, tools_in, wrapped_tool};
 pub use wire::{event_json, message_json, prompt_json};

@@ -28,6 +28,11 @@ pub fn known_tools(definitions: &Value) -> Result<Tools, ToolError> {
     Ok(tools)
 }
 
+/// Forgets the lists of tools that were known.
+pub fn forget_tools() {
+    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 /// A definition as templates expect it: a bare function in the object around it.
 #[must_use]
 pub fn wrapped_tool(definition: Value) -> Value {

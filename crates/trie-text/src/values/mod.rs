@@ -196,6 +196,11 @@ impl ValueSets {
         Self { vocab, kept: Mutex::new(LruCache::new(ENTRIES)) }
     }
 
+    /// Forgets the sets; whoever uses one keeps it.
+    pub fn clear(&self) {
+        self.kept().clear();
+    }
+
     /// The vocabulary that it was made for.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab

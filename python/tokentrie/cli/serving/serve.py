@@ -43,6 +43,7 @@ class Limits:
     max_upload: int
     max_sets: int
     max_sets_bytes: int
+    memory_growth: int
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,16 @@ def run(
     threads = calls.threads(len(served))
     quota = Quota(limits.max_sets, limits.max_sets_bytes)
     settings = Settings(
-        keys, limits.max_body, cors, threads, sets, limits.max_upload, quota, log, slot_files=slot_files
+        keys,
+        limits.max_body,
+        cors,
+        threads,
+        sets,
+        limits.max_upload,
+        quota,
+        log,
+        slot_files=slot_files,
+        memory_growth=limits.memory_growth,
     )
     app = create_app(served, settings)
 

@@ -88,6 +88,9 @@ def serve(
     max_sets_bytes: Annotated[
         int, typer.Option(min=0, metavar="BYTES", help="The size of all constraints that are kept.")
     ] = 4 << 30,
+    memory_growth: Annotated[
+        int, typer.Option(min=0, metavar="BYTES", help="Beyond it, what was worked out for requests is forgotten.")
+    ] = 256 << 20,
     timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
     drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="What running calls get after TERM.")] = 30,
     receipt_key: Annotated[
@@ -135,6 +138,7 @@ def serve(
         max_upload,
         max_sets,
         max_sets_bytes,
+        memory_growth,
     )
     secret = command.secret_of(receipt_key)
     if tls_key is not None and tls_cert is None:

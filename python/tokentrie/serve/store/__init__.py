@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from tokentrie.serve.store.contents import Constraint
-from tokentrie.serve.store.named import Quota, Store
+from tokentrie.serve.store.named import Quota, Store, forget_specs
 from tokentrie.serve.store.routes import router
 
-__all__ = ["Constraint", "Quota", "Store", "router"]
+__all__ = ["Constraint", "Quota", "Store", "forget_specs", "router"]

@@ -238,3 +238,8 @@ def _not_kept(error: OSError) -> WireError:
 def _kept(text: str) -> Spec:
     # What was worked out for it is found again by the next request.
     return tokentrie.constraint(text)
+
+
+def forget_specs() -> None:
+    """Forgets the constraints of requests that were kept for those that come again."""
+    _kept.cache_clear()

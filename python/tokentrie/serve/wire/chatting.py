@@ -146,6 +146,11 @@ def _kept_tools(text: str) -> Tools:
     return Tools(json.loads(text))
 
 
+def forget() -> None:
+    """Forgets the tools of requests that were kept for those that come again."""
+    _kept_tools.cache_clear()
+
+
 def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str:
     """Whether a tool may or must be called."""
     if given is None:
