@@ -446,7 +446,7 @@ class Choice(_ArrayResult, Generic[N]):
         """str | None: why there is no value."""
         if not self._is_below:
             return None
-        return f"the probability {self.probability:.4f} is below the threshold {self.threshold:g}"
+        return f"the probability {self.probability:.4f} is below the threshold {self.threshold}"
 
     def items(self) -> list[tuple[str | int, float]]:
         """Returns values and their probabilities, the most probable first: those that were ranked.
@@ -519,7 +519,7 @@ class Choice(_ArrayResult, Generic[N]):
     def __repr__(self) -> str:
         name = f"value {self.index}" if self.name is None else _quoted(str(self.name))
         if self._is_below:
-            name = f"none, {name} is below {self.threshold:g},"
+            name = f"none, {name} is below {self.threshold},"
         share, mass = f"{self.probability:.4f}", _exponent(self.mass)
         return f"<tokentrie.Choice: {name} of {len(self)}, probability {share}, mass {mass}>"
 
