@@ -4,8 +4,8 @@ use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
-use trie_core::Problem;
 use trie_core::work::over;
+use trie_core::{Problem, TokenId};
 
 /// A set of texts as a machine over bytes.
 ///
@@ -84,10 +84,16 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 }
 
 /// A rule's own way to the tokens that go on from a state. It must find exactly those all of whose bytes
-/// [`Rule::step`] takes.
+/// [`Rule::step`] takes, but for those that it leaves out; of a state that goes on it must leave some.
 pub trait Walker<S>: fmt::Debug + Send + Sync {
     /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
+
+    /// Whether it leaves out a token all of whose bytes may come: then the token is not accepted either.
+    fn leaves_out(&self, state: &S, token: TokenId) -> bool {
+        let _ = (state, token);
+        false
+    }
 
     /// Bytes that it keeps for later states.
     fn nbytes(&self) -> usize {

@@ -80,6 +80,54 @@ fn a_run_in_the_tokenizers_tokens() {
     assert_eq!(run(&quoted).0, ["{\"", "name", "\":"]);
 }
 
+/// Pairs of tokens that become one, the first of them first; a token is its number, those of letters come first.
+fn merged(pairs: &[(usize, usize)], letters: &[u8], text: &str) -> Vec<usize> {
+    let mut found: Vec<usize> =
+        text.bytes().map(|byte| letters.iter().position(|&letter| letter == byte).unwrap()).collect();
+    loop {
+        let rank = |at: usize| pairs.iter().position(|&pair| pair == (found[at], found[at + 1]));
+        let best = (0..found.len().saturating_sub(1)).filter_map(|at| Some((rank(at)?, at))).min();
+        let Some((rank, at)) = best else { return found };
+        found.splice(at..at + 2, [letters.len() + rank]);
+    }
+}
+
+proptest! {
+    /// What follows may change the first token: all that it may become are known.
+    #[test]
+    fn first_tokens_are_all_that_a_merging_tokenizer_may_begin_with(
+        drawn in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..14),
+        text in "[abc]{1,7}",
+        behind in prop::collection::vec("[abc]{0,4}", 8),
+    ) {
+        let letters = b"abc";
+        let mut pieces: Vec<Vec<u8>> = letters.iter().map(|&letter| vec![letter]).collect();
+        let mut pairs = Vec::new();
+        for (one, other) in drawn {
+            let pair = (one.index(pieces.len()), other.index(pieces.len()));
+            let piece = [&pieces[pair.0][..], &pieces[pair.1]].concat();
+            if !pieces.contains(&piece) {
+                pieces.push(piece);
+                pairs.push(pair);
+            }
+        }
+        let known = pairs.clone();
+        let spelling = Spelling::with_tokenizer(tokens(&pieces, &[]), move |text| {
+            Some(merged(&known, letters, text).into_iter().map(id).collect())
+        });
+        let firsts = spelling.first_tokens(text.as_bytes(), |_| true).unwrap();
+        let certain = spelling.certain_token(text.as_bytes(), true, |_| false);
+        for behind in behind {
+            let first = id(merged(&pairs, letters, &format!("{text}{behind}"))[0]);
+            let goes_on = pieces[first.index()].len() > text.len();
+            prop_assert!(goes_on || firsts.contains(&first), "{text}|{behind}: {first:?} is none of {firsts:?}");
+            prop_assert!(certain.is_none_or(|certain| certain == first), "{text}|{behind}: {first:?}, {certain:?}");
+        }
+        let own = id(merged(&pairs, letters, &text)[0]);
+        prop_assert_eq!(firsts[0], own);
+    }
+}
+
 /// Without a tokenizer only what has no other way.
 #[test]
 fn without_a_tokenizer() {

@@ -274,7 +274,11 @@ impl<R: Rule> Constraint for ByRule<R> {
             }
             return None;
         }
-        at.0 = next?;
+        let next = next?;
+        if self.0.walker.as_ref().is_some_and(|walker| walker.leaves_out(&at.0, token)) {
+            return None;
+        }
+        at.0 = next;
         Some(Role::Value)
     }
 

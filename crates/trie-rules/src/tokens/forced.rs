@@ -1,8 +1,8 @@
 //! Text that must come, in the tokenizer's own tokens.
 //!
 //! Where the bytes of a text are forced, several tokenisations of it are legal, and the tokenizer's own is what a model
-//! was trained on. What is written of it ends where another token could begin that goes on into what is not forced:
-//! the tokenizer might have taken that one.
+//! was trained on. What is written of it ends where the tokenizer might have taken another one, since a token could
+//! begin there or later that goes on into what is not forced.
 
 use crate::rule::Rule;
 use crate::tokens::spelling::Spelling;
@@ -29,20 +29,64 @@ impl Spelling {
         self.tokenizer().is_some()
     }
 
-    /// The first of the tokenizer's tokens of bytes that must come, where no token can come that goes on from them into
-    /// what follows. `cut`: whether more bytes must come that are not known. `goes_on`: whether bytes may come
-    /// after those that must.
-    pub fn certain_token(&self, bytes: &[u8], cut: bool, goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
+    /// The first of the tokenizer's tokens of bytes that must come, where it is the same whatever follows them. `cut`:
+    /// whether more bytes must come that are not known. `goes_on`: whether bytes may come after those that must.
+    pub fn certain_token(&self, bytes: &[u8], cut: bool, mut goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
+        let mut goes_on = |rest: &[u8]| cut || goes_on(rest);
+        if straddles(self.tokens(), bytes, 0, &mut goes_on) {
+            return None;
+        }
+        match self.first_tokens(bytes, goes_on)?[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns the tokens with which the tokenizer may begin a text that begins with these bytes, but for those that
+    /// go on behind all of them: that of the bytes alone first, then others that what follows may bring about.
+    /// `goes_on`: whether bytes may follow. `None` where that is not known: without a tokenizer, and of a character
+    /// that is begun.
+    pub fn first_tokens(&self, bytes: &[u8], mut goes_on: impl FnMut(&[u8]) -> bool) -> Option<Vec<TokenId>> {
         let tokenizer = self.tokenizer()?;
         // A character that is only begun is in no text.
         let whole = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
-        let first = *tokenizer(whole).filter(|_| !whole.is_empty())?.first()?;
-        let length = self.tokens().bytes(first).len();
-        (length > 0 && length <= certain(self.tokens(), bytes, cut, goes_on)).then_some(first)
+        let first = |text: &str| {
+            let tokens = tokenizer(text).filter(|_| !text.is_empty())?;
+            tokens.first().is_some_and(|&first| !self.tokens().bytes(first).is_empty()).then_some(tokens)
+        };
+        let own = first(whole)?;
+        let mut firsts = vec![own[0]];
+        let mut ends = own.iter().scan(0, |end, &token| {
+            *end += self.tokens().bytes(token).len();
+            Some(*end)
+        });
+        let mut end = ends.next();
+        // Where a token begins that goes on behind, what is before it is tokenised alone. Between the tokenizer's own
+        // tokens that changes nothing.
+        for place in 1..whole.len() {
+            while end.is_some_and(|end| end < place) {
+                end = ends.next();
+            }
+            let is_near = bytes.len() - place < self.tokens().longest();
+            if end == Some(place) || !is_near || !straddles(self.tokens(), bytes, place, &mut goes_on) {
+                continue;
+            }
+            let before = first(whole.get(..place)?)?[0];
+            if !firsts.contains(&before) {
+                firsts.push(before);
+            }
+        }
+        Some(firsts)
     }
+}
+
+/// Whether a token that begins at this place may go on behind the bytes.
+fn straddles(tokens: &TokenBytes, bytes: &[u8], place: usize, mut goes_on: impl FnMut(&[u8]) -> bool) -> bool {
+    let begun = &bytes[place..];
+    tokens.longer_than(begun).any(|token| goes_on(&tokens.bytes(token)[begun.len()..]))
 }
 
 /// The bytes that must come, the state after them, and whether there are more than were asked for.
@@ -57,17 +101,4 @@ fn forced_bytes<R: Rule>(rule: &R, from: &R::State) -> (Vec<u8>, R::State, bool)
     }
     let cut = bytes.len() == MOST_BYTES;
     (bytes, state, cut)
-}
-
-/// How many of the bytes come before any place where a token begins that goes on behind them.
-fn certain(tokens: &TokenBytes, bytes: &[u8], cut: bool, mut goes_on: impl FnMut(&[u8]) -> bool) -> usize {
-    let from = bytes.len().saturating_sub(tokens.longest());
-    if cut {
-        return from;
-    }
-    let mut straddles = |&place: &usize| {
-        let begun = &bytes[place..];
-        tokens.longer_than(begun).any(|token| goes_on(&tokens.bytes(token)[begun.len()..]))
-    };
-    (from..bytes.len()).find(&mut straddles).unwrap_or(bytes.len())
 }
