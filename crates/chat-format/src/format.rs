@@ -3,7 +3,7 @@
 use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions, ToolsIn};
 use crate::check::Seen;
-use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
+use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint};
 use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::error::FormatError;
 use crate::lock::lock;
@@ -35,8 +35,9 @@ struct Inner {
     constraints: Mutex<LruCache<Wanted, (Tools, ReplyConstraint)>>,
 }
 
-/// What a constraint was made for, after which prompt, over which vocabulary, whether it ends where content begins.
-type Wanted = (Key, String, usize, bool);
+/// What a constraint was made for, after which prompt, over which vocabulary, whether it ends where content begins, how
+/// names are spelled, and whether a tokenizer says how.
+type Wanted = (Key, String, usize, bool, CallSpelling, bool);
 /// What a machine was made for: tools are compared by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -67,6 +68,8 @@ pub struct ConstraintOptions {
     pub parallel: bool,
     /// The prompt from where the assistant's turn begins; `None` is what the template writes there.
     pub prompt: Option<String>,
+    /// In which tokens names, keys and values of enums may be spelled.
+    pub spelling: CallSpelling,
 }
 
 /// Bytes that a template may write around one short message: those in use write some thousand.
@@ -283,12 +286,14 @@ impl ChatFormat {
         let made = self.machine_by(tools, &options.choice, options.parallel, true, by_token)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
         let key = Key::new(tools, &options.choice, options.parallel, true, by_token);
-        let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize, before.is_some());
+        let vocab = Arc::as_ptr(spelling.tokens()) as usize;
+        let key = (key, prompt.to_owned(), vocab, before.is_some(), options.spelling, spelling.has_tokenizer());
         if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
             return Ok(kept.clone());
         }
         let start = after(&made.machine, prompt, self.known(prompt));
-        let made = ReplyConstraint::new(made.machine, start, before, spelling.clone(), control.clone())?;
+        let (tokens, control) = (spelling.clone(), control.clone());
+        let made = ReplyConstraint::new(made.machine, start, before, tokens, control, options.spelling)?;
         lock(&self.0.constraints).put(key, (options.tools.clone(), made.clone()));
         Ok(made)
     }

@@ -14,6 +14,7 @@ mod mutated;
 mod names;
 mod noise;
 mod spans;
+mod spelling;
 mod streaming;
 mod support;
 mod unseen;

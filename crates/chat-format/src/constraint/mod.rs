@@ -1,6 +1,7 @@
 //! The machine of a format as a constraint over tokens.
 
 mod budget;
+mod canonical;
 mod control;
 mod rule;
 
@@ -10,6 +11,7 @@ pub use control::ControlTokens;
 use crate::lock::lock;
 use crate::machine::{Machine, State};
 use crate::values::CONTROL;
+use canonical::Canonical;
 use lru::LruCache;
 pub(crate) use rule::BeforeContent;
 use rule::{At, ReplyRule};
@@ -24,6 +26,17 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Text that must come is looked at so far ahead.
 const MOST_FORCED: usize = 512;
+
+/// In which tokens the names of tools, named keys of arguments and values of enums may be spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CallSpelling {
+    /// In the tokenizer's own, as a model has learned them. Any where there is no tokenizer, where its tokens are not
+    /// certain, and where an object takes keys that it does not name.
+    #[default]
+    Canonical,
+    /// In any that have the bytes.
+    Any,
+}
 
 /// What a reply may be: free text, in which a call that begins must become a right one.
 ///
@@ -60,8 +73,13 @@ impl ReplyConstraint {
         before: Option<BeforeContent>,
         spelling: Spelling,
         control: ControlTokens,
+        calls: CallSpelling,
     ) -> Result<Self, ByRuleError> {
-        let rule = ReplyRule { machine: Arc::clone(&machine), start: start.into(), before };
+        let rule = ReplyRule { machine: Arc::clone(&machine), start: start.into(), before, canonical: None };
+        // Without a tokenizer no spelling is known, and before content no call comes.
+        let is_canonical = calls == CallSpelling::Canonical && before.is_none() && spelling.has_tokenizer();
+        let canonical = is_canonical.then(|| Canonical::new(rule.clone(), spelling.clone(), control.clone()));
+        let rule = ReplyRule { canonical: canonical.map(Arc::new), ..rule };
         let tokens = ByRule::new(rule.clone(), spelling.clone())?;
         let (denied, forced) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
@@ -168,7 +186,7 @@ impl Constraint for ReplyConstraint {
         if let Some(&known) = lock(&self.0.forced).get(state) {
             return known;
         }
-        let forced = self.find_forced(state);
+        let forced = self.find_forced(state).filter(|&token| !self.0.rule.leaves_out(state, token));
         lock(&self.0.forced).put(state.clone(), forced);
         forced
     }

@@ -1,5 +1,6 @@
 //! The machine as a rule over bytes.
 
+use super::canonical::Canonical;
 use crate::machine::{Called, Listener, Machine, Nobody, Outcome, Region, Seq, State};
 use crate::values::{CONTROL, Out, ShapeId, Types};
 use std::collections::HashSet;
@@ -19,6 +20,8 @@ pub(crate) struct ReplyRule {
     pub start: At,
     /// Whether it ends where content begins: only what may stand before content comes.
     pub before: Option<BeforeContent>,
+    /// Names, keys and values of lists come in the tokenizer's own tokens.
+    pub canonical: Option<Arc<Canonical>>,
 }
 
 /// Where content begins.
@@ -71,6 +74,16 @@ impl ReplyRule {
             Some(_) => self.machine.is_reasoning(&at.state) && at.state.is_text(),
             None => self.machine.is_open(&at.state),
         }
+    }
+
+    /// The state after all of these bytes.
+    pub(super) fn walk(&self, from: &At, bytes: &[u8]) -> Option<At> {
+        bytes.iter().try_fold(from.clone(), |at, &byte| self.step(&at, byte))
+    }
+
+    /// Whether a token whose bytes may come does not come, because the tokenizer would write another.
+    pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+        self.canonical.as_ref().is_some_and(|canonical| canonical.leaves_out(at, token))
     }
 
     /// A byte before content, unless it is text of it, or a marker that leads elsewhere.
@@ -207,10 +220,17 @@ impl Walker<At> for ForgetfulWalk {
         self.forgetful.tokens(&forgetful, words);
         for &token in self.closing.iter().filter(|_| forgetful != *at) {
             let bytes = self.tokens.bytes(token);
-            let legal = bytes.iter().try_fold(at.clone(), |at, &byte| self.rule.step(&at, byte)).is_some();
+            let legal = self.rule.walk(at, bytes).is_some();
             let (word, bit) = (&mut words[token.index() / 32], 1 << (token.index() % 32));
             *word = if legal { *word | bit } else { *word & !bit };
         }
+        if let Some(canonical) = &self.rule.canonical {
+            canonical.narrow(at, words);
+        }
+    }
+
+    fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+        self.rule.leaves_out(at, token)
     }
 
     fn nbytes(&self) -> usize {
@@ -290,7 +310,8 @@ mod tests {
             let marked = !begin.is_empty();
             let machine = format.machine(Some(&Tools::default()), &ToolChoice::None, true, true).unwrap().machine;
             let before = Some(BeforeContent { marked });
-            let rule = ReplyRule { machine, start: crate::machine::State::start().into(), before };
+            let start = crate::machine::State::start().into();
+            let rule = ReplyRule { machine, start, before, canonical: None };
             let (mut seen, mut open, mut dead) = (HashSet::new(), vec![rule.start()], 0);
             while let Some(at) = open.pop() {
                 for next in (0..CONTROL).filter_map(|byte| rule.step_before(&at, byte)) {

@@ -16,6 +16,7 @@ mod begun;
 mod captured;
 mod compile;
 mod forms;
+mod listed;
 mod listener;
 mod markers;
 mod members;

@@ -45,6 +45,14 @@ impl Names {
         self.names.iter().any(|(name, other)| *other == tool && name.len() == usize::from(at.bytes))
     }
 
+    /// The names that begin with what was written, each with how much of it that is; or the name of this tool alone.
+    pub(crate) fn left(&self, tool: Option<u32>, at: Written) -> impl Iterator<Item = (&[u8], usize)> {
+        let range =
+            if at.bytes == 0 || tool.is_some() { 0..self.names.len() } else { at.from as usize..at.to as usize };
+        let named = move |(_, other): &&(Box<[u8]>, u32)| tool.is_none_or(|tool| *other == tool);
+        self.names[range].iter().filter(named).map(move |(name, _)| (&**name, usize::from(at.bytes).min(name.len())))
+    }
+
     /// The tools.
     pub(crate) fn tools(&self) -> impl Iterator<Item = u32> + '_ {
         self.names.iter().map(|(_, tool)| *tool)

@@ -380,11 +380,16 @@ impl Seq {
 
 impl Atom {
     /// The text, where it is one.
-    pub(crate) fn literal(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<&[u8]> {
         match self {
-            Self::Text(text) | Self::Exactly(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            Self::Text(text) | Self::Exactly(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// The same as characters.
+    pub(crate) fn literal(&self) -> Option<String> {
+        self.text().map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
     fn takes(&self, byte: u8, strict: bool) -> bool {

@@ -24,6 +24,7 @@ mod types;
 mod utf8;
 mod watch;
 
+pub(crate) use hold::Rest;
 pub(crate) use json_out::JsonOut;
 pub(crate) use out::{Nobody, Out};
 pub(crate) use reader::{ArgsState, Reader, Step};

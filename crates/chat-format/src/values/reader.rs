@@ -11,7 +11,7 @@ use crate::values::styles::pairs::{Pairs, PairsAt};
 use crate::values::styles::tagged::{Tagged, TaggedAt};
 use crate::values::syntax::Syntax;
 use crate::values::watch::{Event, Lenient, Watch};
-use crate::values::{CONTROL, Nobody, Out, ShapeId, Shapes};
+use crate::values::{CONTROL, Nobody, Out, Rest, ShapeId, Shapes};
 
 /// Reads arguments of one style.
 #[derive(Debug)]
@@ -225,6 +225,29 @@ impl Reader {
         match &self.kind {
             Kind::Elements(elements) => Some(elements.closing()),
             _ => None,
+        }
+    }
+}
+
+impl ArgsState {
+    /// Whether a text of a list must be written here, or the rest of one; only in strict use.
+    pub(crate) fn is_listed(&self) -> bool {
+        let Some(strict) = &self.strict else { return false };
+        strict.raw.as_ref().map_or_else(|| strict.hold.is_listed(), |raw| raw.is_listed())
+    }
+
+    /// Whether nothing but listed texts may be written next, and what stands around them.
+    pub(crate) fn leads_to_listed(&self, shapes: &Shapes) -> bool {
+        let Some(strict) = &self.strict else { return false };
+        strict.raw.as_ref().map_or_else(|| strict.hold.leads_to_listed(shapes), |raw| raw.is_listed())
+    }
+
+    /// Adds what is left of each text; `false` where none is listed, or they are more than so many.
+    pub(crate) fn listed(&self, shapes: &Shapes, most: usize, to: &mut Vec<Rest>) -> bool {
+        let Some(strict) = &self.strict else { return false };
+        match &strict.raw {
+            Some(raw) => raw.listed(shapes, most, to),
+            None => strict.hold.listed(shapes, most, to),
         }
     }
 }

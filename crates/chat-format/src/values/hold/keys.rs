@@ -129,6 +129,21 @@ impl ObjectAt {
         (low..high).any(|key| fits(key) && (spare || object.required.contains(&key)))
     }
 
+    /// Whether keys may come that are not named.
+    pub(super) fn is_open(&self, shapes: &Shapes) -> bool {
+        shapes.objects.get(self.id).others.is_some()
+    }
+
+    /// Whether this named key may still come.
+    pub(super) fn may_name(&self, shapes: &Shapes, key: u32, depth: u8) -> bool {
+        self.may_come(shapes, shapes.objects.get(self.id), (key, key + 1), depth)
+    }
+
+    /// The name of a named key.
+    pub(super) fn name<'s>(&self, shapes: &'s Shapes, key: u32) -> &'s [u8] {
+        text_of(shapes.objects.get(self.id), key)
+    }
+
     /// How many keys must come besides those that are required by name.
     #[cfg(test)]
     pub(super) fn lacks(&self, object: &ObjectShape) -> u32 {

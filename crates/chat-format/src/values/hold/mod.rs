@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod distance;
 mod keys;
+mod listed;
 mod thread;
+
+pub(crate) use listed::Rest;
 
 use super::shapes::strings::TextAt;
 use super::shapes::{ShapeId, Shapes};

@@ -50,7 +50,7 @@ pub(super) enum Top {
 }
 
 impl Thread {
-    fn depth(&self) -> u8 {
+    pub(super) fn depth(&self) -> u8 {
         self.below.as_ref().map_or(0, |frame| frame.depth)
     }
 

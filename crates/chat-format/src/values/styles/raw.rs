@@ -9,7 +9,7 @@ use crate::values::syntax::Syntax;
 use crate::values::types::Types;
 use crate::values::utf8::Utf8;
 use crate::values::watch::{Event, Lenient, Watch};
-use crate::values::{Nobody, Out, ShapeId, Shapes};
+use crate::values::{Nobody, Out, Rest, ShapeId, Shapes};
 
 /// A value between tags, in strict use: all that it may be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,6 +72,16 @@ impl Raw {
     /// Whether it may be a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         self.text.as_ref().is_some_and(|(hold, _)| hold.is_unlisted_text())
+    }
+
+    /// Whether it must be a string of a list.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.literal.is_none() && self.text.as_ref().is_some_and(|(hold, _)| hold.is_listed())
+    }
+
+    /// See [`Hold::listed`].
+    pub(crate) fn listed(&self, shapes: &Shapes, most: usize, to: &mut Vec<Rest>) -> bool {
+        self.literal.is_none() && self.text.as_ref().is_some_and(|(hold, _)| hold.listed(shapes, most, to))
     }
 
     /// Whether the value may go on with these bytes.

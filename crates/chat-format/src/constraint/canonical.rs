@@ -1,0 +1,191 @@
+//! Names of tools, named keys and values of enums in the tokenizer's own tokens.
+//!
+//! A text of a list can be written in many tokens, and a model has learned one way: the tokenizer's. Where only texts
+//! of a list may come, tokens that end inside of one and are not the tokenizer's next are left out. Tokens that go
+//! beyond its end stay, and so does every token of a text of which the tokenizer's are not known.
+
+use super::ControlTokens;
+use super::rule::{At, ReplyRule};
+use crate::lock::lock;
+use crate::values::Rest;
+use lru::LruCache;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock};
+use trie_core::TokenId;
+use trie_rules::{Rule, Spelling};
+
+/// For how many states texts are kept.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// Lists of more texts, and texts of more bytes together, may be spelled in any tokens.
+const MOST_TEXTS: usize = 128;
+const MOST_BYTES: usize = 1 << 14;
+
+/// Of what follows a text so much is looked at.
+const MOST_BEHIND: usize = 4;
+
+/// Tells which tokens are not the tokenizer's own.
+pub(crate) struct Canonical {
+    rule: ReplyRule,
+    spelling: Spelling,
+    control: ControlTokens,
+    texts: Mutex<LruCache<At, Option<Arc<[Text]>>>>,
+}
+
+/// A text that may be written from a state on.
+struct Text {
+    /// What is left of it, and what follows.
+    bytes: Box<[u8]>,
+    /// How much of that is the text.
+    length: usize,
+    /// With which bytes it may go on behind all of these.
+    goes_on: Arc<[bool; 256]>,
+    /// Whether what was written last may be read as one with punctuation at the front.
+    may_join: bool,
+    /// The tokens that may begin it.
+    firsts: OnceLock<Firsts>,
+}
+
+/// The tokens that may begin a text, and end in it; `None` where the tokenizer's are not known: all may.
+type Firsts = Option<Box<[TokenId]>>;
+
+impl fmt::Debug for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canonical").field("spelling", &self.spelling).finish_non_exhaustive()
+    }
+}
+
+impl Canonical {
+    pub(super) fn new(rule: ReplyRule, spelling: Spelling, control: ControlTokens) -> Self {
+        Self { rule, spelling, control, texts: Mutex::new(LruCache::new(KEPT)) }
+    }
+
+    /// Takes what is left out of the tokens that are legal at a state.
+    pub(super) fn narrow(&self, at: &At, words: &mut [u32]) {
+        if !self.may_leave_out(at) {
+            return;
+        }
+        for (place, word) in words.iter_mut().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                let token = TokenId::new(place as u32 * 32 + bit);
+                if token.is_some_and(|token| self.is_left_out(at, token)) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
+    /// Whether a token that is legal by its bytes is left out.
+    pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+        self.may_leave_out(at) && self.is_left_out(at, token)
+    }
+
+    fn may_leave_out(&self, at: &At) -> bool {
+        let machine = &self.rule.machine;
+        machine.is_listed(&at.state) || machine.leads_to_listed(&at.state)
+    }
+
+    fn is_left_out(&self, at: &At, token: TokenId) -> bool {
+        let bytes = self.spelling.tokens().bytes(token);
+        let is_listed = |at: &At| self.rule.machine.is_listed(&at.state);
+        if is_listed(at) {
+            return self.texts(at).is_some_and(|texts| self.ends_badly(&texts, token, &[], bytes));
+        }
+        // A token may begin before the text.
+        let mut state = at.clone();
+        for (place, &byte) in bytes.iter().enumerate() {
+            let Some(next) = self.rule.step(&state, byte) else { return false };
+            if is_listed(&next) {
+                let (before, inside) = bytes.split_at(place + 1);
+                let texts = if inside.is_empty() { None } else { self.texts(&next) };
+                return texts.is_some_and(|texts| self.ends_badly(&texts, token, before, inside));
+            }
+            state = next;
+        }
+        false
+    }
+
+    /// Whether a token ends inside texts, and begins none of them in the tokenizer's way. `before`: its bytes before
+    /// them.
+    fn ends_badly(&self, texts: &[Text], token: TokenId, before: &[u8], inside: &[u8]) -> bool {
+        let allows = |firsts: &Firsts| firsts.as_ref().is_none_or(|firsts| firsts.contains(&token));
+        let mut held = texts.iter().filter(|text| text.bytes[..text.length].starts_with(inside)).peekable();
+        held.peek().is_some()
+            && !held.any(|text| {
+                if before.is_empty() {
+                    allows(text.firsts.get_or_init(|| self.firsts(text, before)))
+                } else {
+                    allows(&self.firsts(text, before))
+                }
+            })
+    }
+
+    fn firsts(&self, text: &Text, before: &[u8]) -> Firsts {
+        let bytes = [before, &text.bytes].concat();
+        let goes_on = |rest: &[u8]| rest.first().is_some_and(|&byte| text.goes_on[usize::from(byte)]);
+        let mut firsts = self.spelling.first_tokens(&bytes, goes_on)?;
+        // Tokenizers read runs of punctuation as one, and the first sign otherwise where a letter follows it.
+        let run = bytes.iter().take_while(|byte| byte.is_ascii_punctuation()).count();
+        if (text.may_join || !before.is_empty()) && run > 0 && run < bytes.len() {
+            firsts.extend(self.spelling.first_tokens(&bytes[..run], |_| false)?);
+        }
+        // A tokenizer that normalises writes another text.
+        let is_spelled = firsts.iter().all(|&token| bytes.starts_with(self.spelling.tokens().bytes(token)));
+        is_spelled.then(|| firsts.into())
+    }
+
+    /// The texts that may be written from a state on; `None` where they are too many, or are not written as they are.
+    fn texts(&self, at: &At) -> Option<Arc<[Text]>> {
+        if let Some(kept) = lock(&self.texts).get(at) {
+            return kept.clone();
+        }
+        let found = self.find(at);
+        lock(&self.texts).put(at.clone(), found.clone());
+        found
+    }
+
+    fn find(&self, at: &At) -> Option<Arc<[Text]>> {
+        let rests = self.rule.machine.listed(&at.state, MOST_TEXTS)?;
+        if rests.iter().map(|rest| rest.text.len()).sum::<usize>() > MOST_BYTES {
+            return None;
+        }
+        // Names, and what follows them, are the machine's own. Arguments may be written otherwise than they are read.
+        let is_own = |rest: &Rest| !rest.behind.is_empty();
+        let mut end = None;
+        for rest in rests.iter().filter(|rest| !is_own(rest)) {
+            let after = self.rule.walk(at, &rest.text)?;
+            if !rest.is_cut {
+                end = Some(after);
+            }
+        }
+        // What closes a string closes every one of the list. No text is longer than the last of those that begin alike.
+        let closing = end.map(|end| std::array::from_fn(|byte| self.rule.step(&end, byte as u8).is_some()));
+        let closing: Arc<[bool; 256]> = Arc::new(closing.unwrap_or([false; 256]));
+        let mut closers = (0..=u8::MAX).filter(|&byte| closing[usize::from(byte)]);
+        let closer = closers.next().filter(|_| closers.next().is_none());
+        let (any, none) = (Arc::new([true; 256]), Arc::new([false; 256]));
+        let text = |rest: Rest| {
+            let control = self.control.first_in(&rest.behind).map(|(place, _)| place);
+            let (behind, goes_on) = match (control, closer) {
+                _ if rest.is_cut => (Vec::new(), &any),
+                // No token goes on into a control token.
+                (Some(place), _) if place <= MOST_BEHIND => (rest.behind[..place].to_vec(), &none),
+                (_, Some(closer)) if rest.behind.is_empty() => (vec![closer], &any),
+                _ if rest.behind.is_empty() => (Vec::new(), &closing),
+                _ => (rest.behind[..rest.behind.len().min(MOST_BEHIND)].to_vec(), &any),
+            };
+            Text {
+                bytes: [&rest.text[..], &behind].concat().into(),
+                length: rest.text.len(),
+                goes_on: Arc::clone(goes_on),
+                may_join: rest.before.is_none_or(|byte| byte.is_ascii_punctuation()),
+                firsts: OnceLock::new(),
+            }
+        };
+        Some(rests.into_iter().map(text).collect())
+    }
+}
