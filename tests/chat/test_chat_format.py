@@ -19,6 +19,7 @@ from models import copy_tiny
 from support import vocabulary_files
 from tokentrie import (
     Batch,
+    ChatConstraint,
     ChatFormat,
     ChatTemplate,
     Form,
@@ -597,6 +598,33 @@ class TestConstraint:
         assert constraint.tools.names == ["ring", "stop"]
         assert constraint == form.constraint(Tools(TOOLS), None, "ring", True, "<|assistant|>", thinking_budget=9)
         assert constraint != form.constraint(TOOLS)
+
+    def test_names_in_the_tokenizers_own_tokens(self) -> None:
+        """By default; whoever reads takes any spelling."""
+        model = tokentrie.Model()
+        form, begun = model.chat_format, '<tool_call>\n{"name": "'
+        tools = [{"name": name} for name in ("get_weather", "weather_forecast")]
+        of = {spelling: form.constraint(tools, spelling=spelling) for spelling in ("canonical", "any")}
+        assert [one.spelling for one in of.values()] == list(of)
+        assert of["canonical"] == form.constraint(tools) != of["any"]
+        assert pickle.loads(pickle.dumps(of["any"])) == of["any"]
+        specs = {spelling: json.loads(tokentrie.constraint(one).to_json()) for spelling, one in of.items()}
+        assert [spec["reply"].get("spelling") for spec in specs.values()] == [None, "any"]
+        assert tokentrie.constraint(specs["any"]) == tokentrie.constraint(of["any"])
+        before = model.vocab.tokenize(begun, parse_special=True)
+
+        def first(constraint: ChatConstraint) -> set[int]:
+            sampler = Sampler(model.vocab, constraint)
+            sampler.accept(before)
+            return {int(token) for token in sampler.allowed()}
+
+        whole = [model.vocab.tokenize(begun + tool["name"], parse_special=True) for tool in tools]
+        assert first(of["canonical"]) == {tokens[len(before)] for tokens in whole} < first(of["any"])
+        letters = [*b'<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>']
+        spelled = [token for letter in letters for token in model.vocab.prefix_tokens(bytes([letter]))[:1]]
+        assert form.parse(spelled, tools).tool_calls[0].name == "get_weather"
+        with pytest.raises(OptionError, match='invalid spelling: expected "canonical" or "any", got "all"'):
+            form.constraint(tools, spelling="all")
 
 
 def timed(work: Any) -> float:

@@ -343,3 +343,26 @@ def test_what_is_allowed_can_be_written_and_is_valid(name: str, template: str, w
         for seed in range(WALKS):
             if wrong := walk(form, vocab, Draw(f"{SEED} {template} {name} {seed}")):
                 pytest.fail(f"seed {SEED} {template} {name} {seed}: {wrong}")
+
+
+TOKENIZED = [(name, template) for name in FAMILIES for template in TEMPLATES]
+"""Those of which the tokenizer is known: names, keys and values of enums come in its own tokens."""
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("name", "template"), TOKENIZED[:: 2 * every()])
+def test_the_same_where_names_come_in_the_tokenizers_own_tokens(name: str, template: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TokenTrieWarning)
+        vocab = tokenized(name)
+        form = ChatFormat(TEMPLATES[template].read_text("utf-8"), vocab)
+        if not form.analysis.calls:
+            form = form.with_tools_in("system")
+        for seed in range(WALKS):
+            if wrong := walk(form, vocab, Draw(f"{SEED} {template} {name} {seed}")):
+                pytest.fail(f"seed {SEED} {template} {name} {seed}: {wrong}")
+
+
+@functools.lru_cache(2)
+def tokenized(name: str) -> Vocab:
+    return Vocab.from_gguf(FAMILIES[name])

@@ -19,11 +19,11 @@ use trie_rules::{Rule, Spelling};
 const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Lists of more texts, and texts of more bytes together, may be spelled in any tokens.
-const MOST_TEXTS: usize = 256;
+const MOST_TEXTS: usize = 128;
 const MOST_BYTES: usize = 1 << 14;
 
 /// Of what follows a text so much is looked at.
-const MOST_BEHIND: usize = 16;
+const MOST_BEHIND: usize = 4;
 
 /// Tells which tokens are not the tokenizer's own.
 pub(crate) struct Canonical {
@@ -153,7 +153,7 @@ impl Canonical {
         if rests.iter().map(|rest| rest.text.len()).sum::<usize>() > MOST_BYTES {
             return None;
         }
-        // Names, and what follows them, are the machine's own. Arguments may be written in another way than they are read.
+        // Names, and what follows them, are the machine's own. Arguments may be written otherwise than they are read.
         let is_own = |rest: &Rest| !rest.behind.is_empty();
         let mut end = None;
         for rest in rests.iter().filter(|rest| !is_own(rest)) {

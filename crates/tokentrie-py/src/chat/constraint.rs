@@ -6,7 +6,7 @@ use crate::chat::tools::Tools;
 use crate::convert::ids::type_name;
 use crate::errors::Result;
 use crate::vocab::Vocab;
-use chat_format::{ConstraintOptions, ParserOptions, ToolChoice};
+use chat_format::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -51,6 +51,7 @@ pub(crate) struct ChatConstraint {
 impl ChatConstraint {
     /// # Errors
     /// As `ChatFormat.constraint`.
+    #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     pub(crate) fn new(
         format: &Bound<'_, ChatFormat>,
         tools: Py<Tools>,
@@ -59,11 +60,13 @@ impl ChatConstraint {
         parallel: bool,
         prompt: Option<String>,
         thinking_budget: Option<u32>,
+        spelling: CallSpelling,
     ) -> Result<Self> {
         let py = format.py();
         let mut options = ConstraintOptions::default();
         options.tools = tools.get().core().clone();
         (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
+        options.spelling = spelling;
         let warnings = format.get().warn_of(py, &options)?.to_vec();
         let over = |vocab: &Bound<'_, Vocab>| {
             let vocab = vocab.get().core();
@@ -127,6 +130,7 @@ impl ChatConstraint {
             parallel_tool_calls: self.options.parallel,
             generation_prompt: self.options.prompt.as_deref().map(text),
             thinking_budget: self.thinking_budget,
+            any_spelling: self.options.spelling == CallSpelling::Any,
             template: Some((text(template.text()), text(template.bos()), text(template.eos()))),
         }))
     }
@@ -157,6 +161,15 @@ impl ChatConstraint {
         self.options.prompt.as_deref()
     }
 
+    /// str: "canonical": names of tools, named keys and values of enums in the tokenizer's own tokens; or "any".
+    #[getter]
+    fn spelling(&self) -> &'static str {
+        match self.options.spelling {
+            CallSpelling::Canonical => "canonical",
+            CallSpelling::Any => "any",
+        }
+    }
+
     /// Reads a reply that was written under this constraint.
     ///
     /// Args:
@@ -184,7 +197,7 @@ impl ChatConstraint {
         let (py, other) = (other.py(), other.get());
         let key = |one: &Self| {
             let options = &one.options;
-            (options.choice.clone(), options.parallel, options.prompt.clone(), one.thinking_budget)
+            (options.choice.clone(), options.parallel, options.prompt.clone(), options.spelling, one.thinking_budget)
         };
         let vocab = |one: &Self| one.vocab.as_ref().map(|vocab| vocab.bind(py).get().core().fingerprint().to_owned());
         Ok(key(self) == key(other)
@@ -208,7 +221,8 @@ impl ChatConstraint {
         let (format, tools) = (this.format.clone_ref(py), this.tools.clone_ref(py));
         let vocab = this.vocab.as_ref().map(|vocab| vocab.clone_ref(py));
         let (choice, prompt) = (this.tool_choice(), this.generation_prompt());
-        let fields = (format, tools, vocab, choice, this.options.parallel, prompt, this.thinking_budget);
+        let (parallel, spelling) = (this.options.parallel, this.spelling());
+        let fields = (format, tools, vocab, choice, parallel, prompt, this.thinking_budget, spelling);
         Ok((slf.get_type().getattr("_restore")?, fields.into_pyobject(py)?))
     }
 
@@ -224,9 +238,11 @@ impl ChatConstraint {
         parallel: bool,
         prompt: Option<String>,
         thinking_budget: Option<u32>,
+        spelling: &str,
     ) -> Result<Py<Self>> {
+        let spelling = crate::chat::format::spelling(spelling)?;
         let choice = crate::chat::format::tool_choice(Some(&choice), Some(&tools.get().names()))?;
-        Ok(Py::new(py, Self::new(format, tools, vocab, choice, parallel, prompt, thinking_budget)?)?)
+        Ok(Py::new(py, Self::new(format, tools, vocab, choice, parallel, prompt, thinking_budget, spelling)?)?)
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

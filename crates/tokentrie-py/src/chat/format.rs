@@ -12,7 +12,7 @@ use crate::errors::{Class, Error, Result, warn};
 use crate::exit::module;
 use crate::vocab::Vocab;
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice};
+use chat_format::{CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -182,6 +182,21 @@ impl ChatFormat {
             }
         }
         Ok(())
+    }
+}
+
+/// In which tokens names may be spelled.
+///
+/// # Errors
+/// `OptionError` for a word that is none of the two.
+pub(crate) fn spelling(word: &str) -> Result<CallSpelling> {
+    match word {
+        "canonical" => Ok(CallSpelling::Canonical),
+        "any" => Ok(CallSpelling::Any),
+        _ => {
+            let message = format!("invalid spelling: expected \"canonical\" or \"any\", got {word:?}");
+            Err(Class::Option.error(message))
+        }
     }
 }
 
@@ -596,13 +611,16 @@ impl ChatFormat {
     ///     generation_prompt: what of the prompt begins the reply's turn (`ChatPrompt.generation_prompt`); None is
     ///         what the template writes there with thinking on.
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
+    ///     spelling: "canonical": names of tools, named keys of arguments and values of enums come in the tokenizer's
+    ///         own tokens, as a model has learned them; "any": in any that have the bytes. Keys of an object that takes
+    ///         others than those it names come in any tokens, and so does all where a vocabulary cannot tokenise.
     ///
     /// Returns:
     ///     ChatConstraint.
     ///
     /// Raises:
-    ///     OptionError: there is no such tool, two have one name, a name cannot be written in this format, or a call
-    ///         is required where the template has none.
+    ///     OptionError: there is no such tool, two have one name, a name cannot be written in this format, a call is
+    ///         required where the template has none, or the spelling is another.
     ///     RuleError: nothing satisfies a tool's schema.
     ///     VocabularyError: the vocabulary cannot spell it.
     ///
@@ -615,9 +633,11 @@ impl ChatFormat {
     ///     >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
     ///     True
     #[pyo3(signature = (
-        tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None
+        tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None,
+        spelling="canonical"
     ), text_signature = "($self, tools, vocab=None, tool_choice=\"auto\", parallel_tool_calls=False, \
-        generation_prompt=None, *, thinking_budget=None)")]
+        generation_prompt=None, *, thinking_budget=None, spelling=\"canonical\")")]
+    #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     fn constraint(
         slf: &Bound<'_, Self>,
         tools: Option<&Bound<'_, PyAny>>,
@@ -626,13 +646,15 @@ impl ChatFormat {
         parallel_tool_calls: bool,
         generation_prompt: Option<String>,
         thinking_budget: Option<i64>,
+        spelling: &str,
     ) -> Result<ChatConstraint> {
         let tools = Tools::of_optional(slf.py(), tools)?;
         let choice = self::tool_choice(tool_choice, Some(&tools.get().names()))?;
         let budget =
             thinking_budget.map(|budget| crate::convert::words::unsigned("thinking_budget", budget)).transpose()?;
         let vocab = vocab.or_else(|| slf.get().vocab(slf.py()));
-        ChatConstraint::new(slf, tools, vocab, choice, parallel_tool_calls, generation_prompt, budget)
+        let spelling = self::spelling(spelling)?;
+        ChatConstraint::new(slf, tools, vocab, choice, parallel_tool_calls, generation_prompt, budget, spelling)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

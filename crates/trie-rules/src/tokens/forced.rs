@@ -42,9 +42,10 @@ impl Spelling {
         }
     }
 
-    /// Returns the tokens with which the tokenizer may begin a text that begins with these bytes, but for tokens that go
-    /// on behind all of them: that of the bytes alone first, then others that what follows may bring about. `goes_on`:
-    /// whether bytes may follow. `None` where that is not known: without a tokenizer, and of a character that is begun.
+    /// Returns the tokens with which the tokenizer may begin a text that begins with these bytes, but for those that
+    /// go on behind all of them: that of the bytes alone first, then others that what follows may bring about.
+    /// `goes_on`: whether bytes may follow. `None` where that is not known: without a tokenizer, and of a character
+    /// that is begun.
     pub fn first_tokens(&self, bytes: &[u8], mut goes_on: impl FnMut(&[u8]) -> bool) -> Option<Vec<TokenId>> {
         let tokenizer = self.tokenizer()?;
         // A character that is only begun is in no text.

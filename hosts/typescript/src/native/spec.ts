@@ -125,6 +125,7 @@ export type Spec = { readonly version?: 1 } & (
         readonly parallel_tool_calls?: boolean;
         readonly generation_prompt?: string;
         readonly thinking_budget?: number;
+        readonly spelling?: "canonical" | "any";
         readonly template: string;
         readonly bos?: string;
         readonly eos?: string;

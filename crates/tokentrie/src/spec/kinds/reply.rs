@@ -22,6 +22,8 @@ pub struct Reply {
     pub generation_prompt: Option<Arc<str>>,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
+    /// Whether names of tools, named keys and values of enums may come in any tokens, not only in the tokenizer's.
+    pub any_spelling: bool,
     /// Text of the chat template and what it finds as `bos_token` and `eos_token`; `None` is the host's.
     pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
 }
@@ -40,8 +42,17 @@ pub enum ToolUse {
     Tool(Arc<str>),
 }
 
-const FIELDS: [&str; 8] =
-    ["tools", "tool_choice", "parallel_tool_calls", "generation_prompt", "thinking_budget", "template", "bos", "eos"];
+const FIELDS: [&str; 9] = [
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "generation_prompt",
+    "thinking_budget",
+    "spelling",
+    "template",
+    "bos",
+    "eos",
+];
 
 impl ToolUse {
     pub(crate) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
@@ -117,6 +128,11 @@ impl Reply {
             array(place, value)?;
             Ok(value.to_string().into())
         })?;
+        let spelling = fields.read("spelling", |place, value| match text(place, value)? {
+            "canonical" => Ok(false),
+            "any" => Ok(true),
+            _ => Err(wrong_type(place, "\"canonical\" or \"any\"", value)),
+        })?;
         let template = fields.text("template")?;
         let markers = (fields.text("bos")?, fields.text("eos")?);
         if template.is_none() && (markers.0.is_some() || markers.1.is_some()) {
@@ -131,6 +147,7 @@ impl Reply {
             parallel_tool_calls: fields.flag("parallel_tool_calls", false)?,
             generation_prompt: fields.read("generation_prompt", |place, value| Ok(text(place, value)?.into()))?,
             thinking_budget: fields.count("thinking_budget")?,
+            any_spelling: spelling.unwrap_or(false),
             template: template.map(|template| (template, bos, eos)),
         })
     }
@@ -149,6 +166,9 @@ impl Reply {
         }
         if let Some(budget) = self.thinking_budget {
             fields.insert("thinking_budget".to_owned(), budget.into());
+        }
+        if self.any_spelling {
+            fields.insert("spelling".to_owned(), "any".into());
         }
         if let Some((template, bos, eos)) = &self.template {
             for (name, text) in [("template", template), ("bos", bos), ("eos", eos)] {
@@ -179,7 +199,7 @@ impl Reply {
         host: &dyn Host,
     ) -> Result<AnyConstraint, SpecError> {
         use crate::chat::format::{ConstraintError, ModelFormat, control_texts};
-        use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, Tools};
+        use chat_format::{CallSpelling, ChatFormat, ChatTemplate, ConstraintOptions, Tools};
 
         let at = |problem: SpecProblem| SpecError::new(place, problem);
         let vocab = over.need("reply", "the bytes of each token").map_err(at)?;
@@ -200,6 +220,7 @@ impl Reply {
         options.tools = tools;
         options.parallel = self.parallel_tool_calls;
         options.prompt = self.generation_prompt.as_deref().map(str::to_owned);
+        options.spelling = if self.any_spelling { CallSpelling::Any } else { CallSpelling::Canonical };
         for warning in format.warnings(&options).map_err(|error| at(error.into()))?.iter() {
             host.warn(warning);
         }
