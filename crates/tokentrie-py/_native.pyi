@@ -1130,13 +1130,12 @@ class _GenerateOptions(_AllSettings, total=False):
     priority: int
 
 @type_check_only
-class _ChatOptions(_AllSettings, total=False):
+class _ReplyOptions(_AllSettings, total=False):
     parallel_tool_calls: bool
     tools_in: _ToolsIn
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None
-    constraint: _Constraint | None
     response_format: dict[str, _Any] | _Type | None
     show_schema: bool
     on_invalid: _OnInvalid
@@ -1154,6 +1153,10 @@ class _ChatOptions(_AllSettings, total=False):
     complete: bool
     continue_final_message: _Continued | None
     template_variables: _Mapping[str, _Any] | None
+
+@type_check_only
+class _ChatOptions(_ReplyOptions, total=False):
+    constraint: _Constraint | None
 
 @type_check_only
 class _ChooseOptions(TypedDict, total=False):
@@ -1671,7 +1674,7 @@ class Model:
         top: int = 5,
         tools: _Tools | None = None,
         tool_choice: _ToolChoice = "auto",
-        **options: Unpack[_ChatOptions],
+        **options: Unpack[_ReplyOptions],
     ) -> ChatExplanation: ...
     @property
     def chat_format(self) -> ChatFormat: ...
