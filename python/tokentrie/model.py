@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         CheckedOptions,
         DecideOptions,
         GenerateOptions,
+        ReplyOptions,
         UncheckedOptions,
     )
     from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
@@ -406,7 +407,7 @@ class Model(NativeModel):
         top: int = 5,
         tools: _Tools | None = None,
         tool_choice: _ToolChoice = "auto",
-        **options: Unpack[ChatOptions],
+        **options: Unpack[ReplyOptions],
     ) -> ChatExplanation: ...
     def explain(
         self, prompt: Any, constraint: _Constraint | None = None, *, top: int = 5, **options: Any

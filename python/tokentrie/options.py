@@ -73,15 +73,14 @@ class CheckedOptions(GenerateOptions, total=False):
     on_invalid: Literal["raise"]
 
 
-class ChatOptions(SamplingOptions, total=False):
-    """Options of a chat, but for stream and n, which say what is returned."""
+class ReplyOptions(SamplingOptions, total=False):
+    """Options of a reply, but for the constraint of its content."""
 
     parallel_tool_calls: bool
     tools_in: _ToolsIn
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None
-    constraint: _Constraint | None
     response_format: dict[str, Any] | _Type | None
     show_schema: bool
     on_invalid: Literal["raise", "none"]
@@ -99,6 +98,12 @@ class ChatOptions(SamplingOptions, total=False):
     complete: bool
     continue_final_message: Literal["auto", "reasoning", "content"] | None
     template_variables: Mapping[str, Any] | None
+
+
+class ChatOptions(ReplyOptions, total=False):
+    """Options of a chat, but for stream and n, which say what is returned."""
+
+    constraint: _Constraint | None
 
 
 class DecideOptions(TypedDict, total=False):

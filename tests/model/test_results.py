@@ -179,6 +179,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     explanation = model.explain("The sky is ", COLOURS)
     made += [
         explanation,
+        model.explain([{"role": "user", "content": "Is it blue?"}], COLOURS, thinking_budget=0),
         *explanation.tokens[:1],
         model.chat_format.parser(),
         tokentrie.run_tools(model, CHAT, [], max_tokens=4),
