@@ -34,7 +34,7 @@ def run(
     """Asks about all rows, fits, writes and shows."""
     if questions == "-" == str(rows):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
-    if not output.parent.is_dir() or output.is_dir():
+    if not console.is_standard(output) and (not output.parent.is_dir() or output.is_dir()):
         raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--calibrate")
     request = read_request(questions)
     if "calibration" in request:
@@ -59,7 +59,10 @@ def run(
                 show(done)
     text = json.dumps({"state": "", **request}, ensure_ascii=False)
     found = tokentrie.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
-    found.save(output)
+    if console.is_standard(output):
+        console.standard_output().write((json.dumps(found.to_dict()) + "\n").encode())
+    else:
+        found.save(output)
     if as_json:
         console.print_json(found.to_dict() | {"output": str(output)})
         return

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from tokentrie.cli import console
 from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, THREADS, examples
 
 app = typer.Typer(rich_markup_mode=None)
@@ -60,7 +61,12 @@ def decide(
     rows: Annotated[Path | None, ROWS] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.csv|.jsonl|.parquet", help="The rows with their answers."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT.csv|.jsonl|.parquet",
+            help="The rows with their answers; - is standard output, as JSONL.",
+        ),
     ] = None,
     field: Annotated[str | None, FIELD] = None,
     template: Annotated[str | None, TEMPLATE] = None,
@@ -112,14 +118,16 @@ def decide(
 
         assert rows is not None
         prompts = None if field is None and template is None else Prompts(field, template)
-        command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
+        with console.beside(calibrate):
+            command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
     elif rows is None:
         decide.run(model, questions, state, state_file, json_state, calibration, hardware, as_json)
     else:
         if json_state:
             raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
         job = dataset.Job(rows, output, field, template, on_error, restart)
-        dataset.run(model, questions, calibration, job, hardware, as_json)
+        with console.beside(output):
+            dataset.run(model, questions, calibration, job, hardware, as_json)
 
 
 def _fields(gold: list[str]) -> dict[str, str]:
