@@ -109,6 +109,7 @@ def test_writing(view: Show, server: Server, tmp_path: Path, language: str, exam
 @pytest.mark.parametrize("language", ["curl", "Python"])
 def test_chats_with_their_turns(view: Show, server: Server, tmp_path: Path, language: str) -> None:
     chat = view(server, "chat")
+    chat.button("A pizza").click()
     assert "order_pizza" in texts(run(chat.program(language), language, tmp_path), language, "chat")
     chat.button("Send").click()
     chat.told("1 call in")

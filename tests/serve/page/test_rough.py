@@ -87,6 +87,7 @@ def test_other_fields_are_named_too(view: Show, server: Server) -> None:
     assert "it is no JSON" in decide.alert()
     assert decide.root.get_by_role("radio", name="JSON").is_checked(), "what was typed is still there"
     chat = view(server, "chat")
+    chat.button("A pizza").click()
     chat.field("Tools").fill('[{"type": "function", "function": {"name": "two words"}}]')
     chat.button("Send").click()
     assert "two words" in chat.alert()

@@ -232,8 +232,22 @@ def test_every_body_to_begin_with_is_taken(view: Show, server: Server) -> None:
     routes.complaints.clear()
 
 
+def test_chat_answers_its_first_example_when_it_is_opened(view: Show, server: Server) -> None:
+    chat = view(server, "chat")
+    chat.told("1 call in")
+    assert chat.texts(".call header code") == ["order_pizza"]
+    assert chat.texts(".turn.user p") == ["I want to buy a pizza with size large and count 2"]
+    assert chat.field("Message").input_value() == ""
+    # Once: it is not said again when the view comes back.
+    chat.page.get_by_role("tab", name="Sets").click()
+    chat.page.get_by_role("tab", name="Chat").click()
+    chat.settle()
+    assert chat.root.locator(".turn.user").count() == 1
+
+
 def test_chat_shows_calls_while_they_are_written_and_takes_results(view: Show, server: Server) -> None:
     chat = view(server, "chat")
+    chat.button("A pizza").click()
     # What the card of the call says, each time that it changes.
     chat.page.evaluate(
         """() => {

@@ -178,6 +178,8 @@ export function chat(root) {
     code.element,
   );
   take(EXAMPLES["A pizza"]);
+  // What was typed before the server answered stays.
+  return { begin: () => text.value === EXAMPLES["A pizza"].text && send(typed()) };
 }
 
 function said(message) {
