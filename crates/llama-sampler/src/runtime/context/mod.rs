@@ -3,7 +3,6 @@
 mod backend;
 mod chat_template;
 mod gguf;
-mod load;
 mod model;
 mod options;
 mod preconditions;
