@@ -195,9 +195,9 @@ def choose(
     """
     from tokentrie.cli.choosing import choose as command
     from tokentrie.cli.choosing.turn import Turn
-    from tokentrie.cli.source import Hardware, Source, prompt_text
+    from tokentrie.cli.source import Hardware, Source, check_usage, prompt_text
 
-    command.check_usage(
+    check_usage(
         {"--prompt": prompt, "--prompt-file": prompt_file, "--input": rows},
         {"--output": output, "--field": field, "--template": template, "--gold": gold}
         | {"--on-error": None if on_error == "raise" else on_error}
@@ -216,7 +216,7 @@ def choose(
         from tokentrie.cli.choosing import dataset
 
         passing = "return" if skip_errors else on_error
-        job = dataset.Job(rows, output, field, template, turn, top, passing, restart, gold, plot)
+        job = dataset.Job(rows, output, field, template, passing, restart, turn, top, gold, plot)
         if ray is None:
             dataset.run(model, source, job, hardware, as_json)
         else:

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, NoReturn
 import typer
 
 import tokentrie
-from tokentrie.cli.choosing import formats
-from tokentrie.cli.choosing.rows import JSON_LINES, Row
+from tokentrie.cli.rows import formats
+from tokentrie.cli.rows.input import JSON_LINES, Row
 from tokentrie.files import replacing
 
 ERROR = {formats.ERROR}
@@ -41,7 +41,7 @@ class Output:
         restart: bool,
         leave_out_errors: bool,
         source: str | None,
-        results: formats.Columns = formats.CHOICE,
+        results: formats.Columns,
     ) -> None:
         """Opens it.
 
