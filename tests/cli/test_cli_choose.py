@@ -16,9 +16,9 @@ import pytest
 from support import payload
 from test_cli import Result, Terminal, process
 from tokentrie import Model, Trie
-from tokentrie.cli.choosing import dataset
-from tokentrie.cli.choosing.rows import Prompts, Row
 from tokentrie.cli.loading import packaged_model
+from tokentrie.cli.rows import loop
+from tokentrie.cli.rows.input import Prompts, Row
 
 pytestmark = pytest.mark.model
 
@@ -543,4 +543,4 @@ def test_a_group_is_what_the_model_decodes_together(model: Model) -> None:
     trie = Trie.from_strings(model.vocab, ["yes", "no"])
     prompts = iter(["Hi"] * 100)
     next(model.choose_many(prompts, trie))
-    assert len(list(prompts)) == 100 - dataset.GROUP
+    assert len(list(prompts)) == 100 - loop.GROUP

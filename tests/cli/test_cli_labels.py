@@ -16,8 +16,9 @@ import pytest
 from test_cli import Result, Terminal, process
 from test_cli_choose import CHOICES, LABELS, ONCE, TEMPLATE, TINY, read, reviews, rows_of, run, write
 from tokentrie import Model, Trie, Vocab
-from tokentrie.cli.choosing import dataset, loop, summary
+from tokentrie.cli.choosing import dataset, summary
 from tokentrie.cli.choosing.summary import Tally
+from tokentrie.cli.rows import loop
 
 __all__ = ["reviews", "run"]
 

@@ -16,8 +16,8 @@ from rich.text import Text
 from test_cli import Terminal, run
 from tokentrie.cli import fitting
 from tokentrie.cli.app import app
-from tokentrie.cli.choosing.loop import GROUP, GROUP_TEXT, groups
-from tokentrie.cli.choosing.rows import Row
+from tokentrie.cli.rows.input import Row
+from tokentrie.cli.rows.loop import GROUP, GROUP_TEXT, groups
 
 __all__ = ["run"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz_ 漢é"

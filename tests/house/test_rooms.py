@@ -27,11 +27,9 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     "trie-rules": {
         "grammar": (5, "the tokens of a grammar are found on its own tables"),
         "regular": (5, "a value is made of values"),
-        "automaton": (2, "an automaton and the walk through it are one thing of two files' length"),
-        "placed": (2, "the rule and the walk through it are one thing of two files' length"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),
     },
-    "trie-text": {"forms": (5, "the cache of a form keeps its slots, which ask it and how a value goes on")},
+    "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it and how a value goes on")},
     "chat-template": {
         "{builtins,eval,syntax,value}": (21, "values hold macros, which hold the tree of a template: an interpreter"),
         "syntax": (2, "numbers are tokens"),
@@ -68,7 +66,7 @@ they are at most, and their reason."""
 UNSAFE: dict[str, list[str]] = {
     "trie-core": ["set/storage/map.rs"],
     "llama-sampler": [
-        "callbacks/abi.rs", "callbacks/init.rs", "callbacks/linked.rs", "callbacks/status.rs",
+        "callbacks/abi.rs", "callbacks/linked.rs", "callbacks/status.rs",
         "callbacks/table.rs", "callbacks/tests.rs", "exit.rs", "runtime/context/backend.rs",
         "runtime/context/prefix.rs", "runtime/context/set_threads.rs",
     ],

@@ -11,7 +11,6 @@
 
 pub mod abi;
 mod candidates;
-mod init;
 #[cfg(feature = "llama")]
 mod linked;
 mod status;
@@ -19,8 +18,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use init::SamplerInit;
 pub use status::{SamplerCounts, SamplerHandle, SamplerStatus};
+pub use table::SamplerInit;
 
 use abi::RawSampler;
 use status::{Inner, Shared};

@@ -45,11 +45,11 @@ pub use machine::payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use machine::span::{
     After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
 };
+pub use rows::adjustments::LogitBias;
 pub use rows::batch::{
     Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
     RowsError, RowsMut, ScoreMode,
 };
-pub use rows::bias::LogitBias;
 pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};

@@ -43,10 +43,10 @@ pub use forms::{
     Continuation, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
     Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
 };
-pub use healing::HealingError;
+pub use healing::{HealingError, Prompt};
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
-pub use values::{Prompt, TextValues, ValueSet, ValueSets, Values, ValuesError};
+pub use values::{TextValues, ValueSet, ValueSets, Values, ValuesError};
 pub use vocab::{
     Detokenizer, LossyText, TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name,
     hexadecimal,

@@ -205,9 +205,9 @@ def choose(
     """
     from tokentrie.cli.choosing import choose as command
     from tokentrie.cli.choosing.turn import Turn
-    from tokentrie.cli.source import Hardware, Source, prompt_text
+    from tokentrie.cli.source import Hardware, Source, check_usage, prompt_text
 
-    command.check_usage(
+    check_usage(
         {"--prompt": prompt, "--prompt-file": prompt_file, "--input": rows},
         {"--output": output, "--field": field, "--template": template, "--gold": gold}
         | {"--on-error": None if on_error == "raise" else on_error}
@@ -226,9 +226,9 @@ def choose(
         from tokentrie.cli.choosing import dataset
 
         passing = "return" if skip_errors else on_error
-        job = dataset.Job(rows, output, field, template, turn, top, passing, restart, gold, plot, threshold)
         if ray is not None and threshold is not None:
             raise typer.BadParameter("it does not go with --ray", param_hint="--threshold")
+        job = dataset.Job(rows, output, field, template, passing, restart, turn, top, gold, plot, threshold)
         if ray is None:
             with console.beside(output):
                 dataset.run(model, source, job, hardware, as_json)

@@ -185,3 +185,11 @@ def exactly_one(options: dict[str, object]) -> None:
         *names, last = options
         problem = f"give only one of {' and '.join(given)}" if given else f"give {', '.join(names)} or {last}"
         raise typer.BadParameter(problem, param_hint=given or list(options))
+
+
+def check_usage(where: dict[str, object], of_rows: dict[str, object]) -> None:
+    """One of the options that say where prompts come from; those about rows only with `--input`."""
+    exactly_one(where)
+    astray = [name for name, value in of_rows.items() if value is not None]
+    if where["--input"] is None and astray:
+        raise typer.BadParameter("it goes with --input", param_hint=astray)

@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 import tokentrie
-from tokentrie.cli.choosing.rows import DELIMITERS, JSON_LINES, Input, RowError, plain_text
 from tokentrie.cli.lines import Lines
+from tokentrie.cli.rows.input import DELIMITERS, JSON_LINES, Input, RowError, plain_text
 from tokentrie.files import only_files
 
 ARRAY = ".npy"

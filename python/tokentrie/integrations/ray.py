@@ -149,8 +149,8 @@ class Chooser:
                 yield result
 
     def _tokens(self, fields: dict[str, Any]) -> list[int] | Exception:
-        from tokentrie.cli.choosing.parquet import as_json
-        from tokentrie.cli.choosing.rows import Row, RowError
+        from tokentrie.cli.rows.input import Row, RowError
+        from tokentrie.cli.rows.parquet import as_json
 
         try:
             row = Row(0, {name: as_json(value) for name, value in fields.items()})
@@ -170,7 +170,7 @@ def _cell(result: dict[str, Any] | Exception, name: str) -> Any:
 def _prompts(field: str | None, template: str | None) -> Any:
     import typer
 
-    from tokentrie.cli.choosing.rows import Prompts
+    from tokentrie.cli.rows.input import Prompts
 
     if field is None and template is None:
         raise tokentrie.OptionError("give field= or template=: what the prompt of a row is")
@@ -215,7 +215,7 @@ def _turn(chat: bool, system: str | None, answer_prefix: str) -> Any:
 
 def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
     """What prompts begin with whatever their rows are: decoded once by an actor. Rows that differ are decoded alone."""
-    from tokentrie.cli.choosing.rows import Row, RowError
+    from tokentrie.cli.rows.input import Row, RowError
 
     made = []
     for text in SAMPLES:

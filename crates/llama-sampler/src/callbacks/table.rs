@@ -9,13 +9,12 @@
 //! - **Array**: llama.cpp hands over an array whose `data` points to `size` initialised candidates that nothing else
 //!   touches during the call (`llama_sampler_apply` in `llama.cpp/src/llama-sampler.cpp`).
 
-use super::abi::{Callbacks, LATER, RawSampler, Token, TokenData, TokenDataArray};
+use super::abi::{Callbacks, InitFn, LATER, RawSampler, Token, TokenData, TokenDataArray};
 use super::candidates::Candidates;
-use super::init::SamplerInit;
 use super::status::{Inner, Shared};
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 pub(super) static TABLE: Callbacks = Callbacks {
@@ -172,4 +171,38 @@ unsafe extern "C" fn free(sampler: *mut RawSampler) {
     let context = unsafe { Box::from_raw(ctx.cast::<Context>()) };
     // Dropping the last owner frees tries; a panic there must not reach C either.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
+}
+
+/// `llama_sampler_init` of one loaded llama.cpp. Samplers made through it belong to that library.
+#[derive(Debug, Clone, Copy)]
+pub struct SamplerInit(InitFn);
+
+impl SamplerInit {
+    /// That function.
+    ///
+    /// # Safety
+    /// - It is `llama_sampler_init` of a llama.cpp, or behaves like it: it returns a new [`RawSampler`] with this table
+    ///   and this `ctx`, or null, and never throws.
+    /// - That library is laid out as the module [`abi`](super::abi) says, and calls the table as its own header says:
+    ///   with samplers that are alive, `free` once and last, an array of candidates that nobody else touches during the
+    ///   call.
+    /// - It stays loaded for as long as any sampler made through it, or a clone of one, is alive.
+    pub const unsafe fn new(init: InitFn) -> Self {
+        Self(init)
+    }
+
+    /// The function at this address, as `dlsym` or Python's `ctypes` give it.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
+    pub const unsafe fn from_address(address: NonNull<c_void>) -> Self {
+        // SAFETY: the caller says that a function of this type lies there.
+        Self(unsafe { std::mem::transmute::<*mut c_void, InitFn>(address.as_ptr()) })
+    }
+
+    pub(super) fn call(self, table: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler {
+        // SAFETY: whoever made `self` has promised that this is `llama_sampler_init`, which takes any table and
+        // context.
+        unsafe { (self.0)(table, ctx) }
+    }
 }

@@ -5,6 +5,7 @@
 //! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never
 //!   another token. Where even no other could be chosen, whoever knows the whole row refuses it.
 
+use crate::machine::span::Allowed;
 use crate::rows::element::Logit;
 use crate::set::ids::TokenId;
 
@@ -109,6 +110,18 @@ pub fn shares(logits: &[f32]) -> Vec<f32> {
     let sum: f32 = weights.iter().sum();
     let first = |index: usize| f32::from(u8::from(index == 0));
     weights.iter().enumerate().map(|(index, weight)| if sum > 0.0 { weight / sum } else { first(index) }).collect()
+}
+
+impl<'a> Allowed<'a> {
+    /// What a choice is made from: each token that may come, ascending and once, with its logit in this row and its
+    /// weight together. `row` is as long as the vocabulary.
+    pub fn logits<'r, L: Logit>(&self, row: &'r [L]) -> impl Iterator<Item = (TokenId, f32)> + use<'a, 'r, L> {
+        let everything = matches!(self, Self::All | Self::Open { .. });
+        let all = TokenId::all(if everything { row.len() } else { 0 });
+        let some = (!everything).then(|| self.iter());
+        let weighed = self.weigh(all.chain(some.into_iter().flatten()));
+        weighed.map(|(token, weight)| (token, with_weight(row[token.index()].to_f32(), weight)))
+    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@
 
 use crate::machine::constraint::{Tokens, WeightedTokens};
 use crate::machine::span::Allowed;
+use crate::rows::adjustments::Penalties;
 use crate::rows::draw::Draw;
 use crate::rows::element::Logit;
 use crate::rows::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
 use crate::rows::logits::{clean, is_usable, with_weight};
-use crate::rows::penalties::Penalties;
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 

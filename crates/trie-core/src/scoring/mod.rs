@@ -15,7 +15,6 @@ mod error;
 mod frontier;
 mod job;
 mod prefixes;
-mod rows;
 mod scores;
 #[allow(clippy::module_inception, reason = "the work that this storey is for")]
 mod scoring;

@@ -1,18 +1,17 @@
 //! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
 
-pub(crate) mod automaton_walk;
 pub(crate) mod dense;
-mod limits;
 pub(crate) mod regex;
 pub(crate) mod subsets;
 pub(crate) mod table;
 
-use crate::automaton::automaton_walk::AutomatonWalk;
-pub use crate::automaton::limits::{AutomatonError, AutomatonLimits};
+use crate::automaton::dense::{Alphabet, Dense};
 use crate::automaton::subsets::Subsets;
 use crate::automaton::table::Classes;
+pub use crate::automaton::table::{AutomatonError, AutomatonLimits};
 pub(crate) use crate::automaton::table::{DEAD, Table};
 use crate::rule::{Rule, Walker};
+use crate::tokens::slices::add;
 use crate::tokens::token_bytes::TokenBytes;
 use regex_automata::dfa::{Automaton as _, StartKind, dense as dfa};
 use regex_automata::nfa::thompson;
@@ -21,7 +20,7 @@ use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A finite automaton: states are numbers, a step is one look-up. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq)]
@@ -177,4 +176,51 @@ fn looking_around(dfa: &dfa::DFA<Vec<u32>>) -> Result<Subsets, AutomatonError> {
         }
     }
     Ok(Subsets { table: Table { classes: classes.of, width: classes.bytes.len(), next, ends, start: 0 }, matched })
+}
+
+#[derive(Debug)]
+pub(crate) struct AutomatonWalk {
+    automaton: Automaton,
+    alphabet: Alphabet,
+    tokens: Arc<TokenBytes>,
+    /// Memory of walks that are over.
+    spare: Mutex<Vec<Vec<u32>>>,
+}
+
+impl Table {
+    pub(crate) fn dense(&self) -> Dense<'_> {
+        Dense { classes: &self.classes, width: self.width, next: &self.next }
+    }
+}
+
+impl AutomatonWalk {
+    pub(crate) fn new(automaton: Automaton, tokens: Arc<TokenBytes>) -> Self {
+        let alphabet = Alphabet::new(&automaton.0.classes);
+        Self { automaton, alphabet, tokens, spare: Mutex::default() }
+    }
+}
+
+impl Walker<u32> for AutomatonWalk {
+    fn tokens(&self, &state: &u32, words: &mut [u32]) {
+        let dense = self.automaton.0.dense();
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut path = spare().pop().unwrap_or_else(|| vec![0; self.tokens.longest() + 1]);
+        for blank in [false, true] {
+            let after = if blank { dense.step(state, b' ') } else { Some(state) };
+            let Some(after) = after else { continue };
+            let whole = dense.whole(&self.alphabet, after, true, |_| true);
+            let kinds = self.tokens.slices().best(blank, whole.kinds);
+            if kinds != 0 {
+                add(words, self.tokens.slice_mask(blank, kinds, whole.chars));
+            }
+            for others in self.tokens.others(blank, kinds) {
+                dense.scan(others, state, &mut path, words);
+            }
+        }
+        spare().push(path);
+    }
+
+    fn nbytes(&self) -> usize {
+        self.alphabet.nbytes()
+    }
 }

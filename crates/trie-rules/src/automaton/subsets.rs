@@ -1,8 +1,7 @@
 //! Sets of states of a nondeterministic automaton as states of a deterministic one. Most sets have one member, whose
 //! steps are ranges of bytes: those are copied range by range, instead of asked class by class.
 
-use crate::automaton::limits::{AutomatonError, AutomatonLimits};
-use crate::automaton::table::{DEAD, Table};
+use crate::automaton::table::{AutomatonError, AutomatonLimits, DEAD, Table};
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 use std::collections::HashMap;

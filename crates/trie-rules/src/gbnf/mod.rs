@@ -4,18 +4,15 @@ mod compile;
 mod machine;
 mod order;
 mod text;
-mod walk;
 
-use crate::automaton::Automaton;
-use crate::automaton::automaton_walk::AutomatonWalk;
+use crate::automaton::{Automaton, AutomatonWalk};
 use crate::grammar::GrammarError;
 use crate::rule::{Rule, Walker};
 use crate::tokens::token_bytes::TokenBytes;
-use machine::{Machine, Places};
+use machine::{Machine, MachineWalk, Places};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
-use walk::MachineWalk;
 
 /// A grammar in GBNF as a rule: the language of llama.cpp's `--grammar`, and of `grammar` in requests to its server.
 ///

@@ -7,9 +7,6 @@ mod each;
 mod enums;
 mod error;
 mod listed;
-mod nullable;
-mod patterns;
-mod unheld;
 
 pub use error::SchemaError;
 
@@ -171,12 +168,12 @@ impl JsonSchema {
                     Ok(mut compiled) => {
                         unheld.append(&mut dropped);
                         for one in &mut unheld {
-                            one.at = unheld::place_in(given, &one.at);
+                            one.at = blame::place_in(given, &one.at);
                         }
                         let dead = contradictions(given)
                             .into_iter()
                             .map(|one| format!("{}no value comes here: {}", error::place(&one.at), one.reason));
-                        let unheld_notes = unheld.iter().map(unheld::said);
+                        let unheld_notes = unheld.iter().map(blame::said);
                         compiled.warnings.extend(notes.into_iter().chain(unheld_notes).chain(dead));
                         return Ok(Self { made: Made::Compiled(Arc::new(compiled)), unheld: unheld.into() });
                     }
@@ -206,7 +203,8 @@ impl JsonSchema {
                 error = first.clone();
             }
             // Without what is not supported, as far as there is something.
-            let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);
+            let left_out =
+                options.lenient && dropped.len() < blame::MOST_LEFT_OUT && blame::leave_out(&mut schema, &error);
             let SchemaError::Unsupported { at, keywords } = &error else { return Err(error) };
             if !left_out {
                 return Err(error);
@@ -255,8 +253,8 @@ impl JsonSchema {
 
 /// The schema in the words that llguidance knows.
 fn spelled(schema: &mut Value) -> Result<SpelledOut<'_>, SchemaError> {
-    nullable::spell_out(schema);
-    patterns::spell_out(schema);
+    each::spell_out_nullable(schema);
+    each::spell_out_patterns(schema);
     spelled_out(schema, Own::default()).map_err(|large| SchemaError::TooLarge { reason: large.to_string() })
 }
 

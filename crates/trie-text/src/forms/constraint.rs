@@ -1,8 +1,7 @@
 //! A form as a constraint: what may come in it, token by token.
 
-use super::options::{FormOptions, Listing, Overshoot};
 use super::state::{At, FormState, LastToken};
-use super::{Form, FormError, Part};
+use super::{Form, FormError, FormOptions, Listing, Overshoot, Part};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
@@ -273,8 +272,7 @@ impl Constraint for FormConstraint {
             Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(Listing::Always));
         let listed = listed.map_err(|_| NotListed::Endless)?;
         let healed = self.form.begins_with().map_or(0, Trie::heal_bytes);
-        let set =
-            super::listed::listed(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
+        let set = list_values(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
         Ok(set.with_heal_bytes(healed as u32))
     }
 }
@@ -367,4 +365,40 @@ impl FormConstraint {
         }
         Next { tokens: Tokens::Ids(ids), ending: Ending::No }
     }
+}
+
+/// Tokens that are looked at for each value that may be listed.
+const TOKENS_A_VALUE: usize = 256;
+
+/// One value for each way through a constraint, with a name of the state at its end. `O(tokens)`.
+///
+/// # Errors
+/// More than `limit`, or so many ways that it may never end; a way that leads nowhere.
+fn list_values<C: Constraint>(
+    constraint: &C,
+    name: impl Fn(&C::State) -> Option<String>,
+    limit: usize,
+) -> Result<Trie, NotListed> {
+    let (mut builder, mut count, mut looked_at) = (Trie::builder(), 0usize, 0usize);
+    let mut begun: Vec<(C::State, Vec<TokenId>)> = vec![(constraint.start(), Vec::new())];
+    let mut scratch = Scratch::default();
+    while let Some((state, tokens)) = begun.pop() {
+        looked_at += 1;
+        if constraint.ending(&state) != Ending::No {
+            count += 1;
+            builder.push(name(&state).as_deref(), &tokens);
+        }
+        if count > limit || looked_at > limit.saturating_mul(TOKENS_A_VALUE) {
+            return Err(NotListed::TooMany { limit });
+        }
+        if constraint.problem(&state).is_some() {
+            return Err(NotListed::Damaged);
+        }
+        let next: Vec<TokenId> = constraint.next(&state, &mut scratch).tokens.iter().collect();
+        for token in next {
+            let step = constraint.step(&state, token).ok_or(NotListed::Damaged)?;
+            begun.push((step.state, [tokens.as_slice(), &[token]].concat()));
+        }
+    }
+    builder.build().map_err(|_| NotListed::Damaged)
 }

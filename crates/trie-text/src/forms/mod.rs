@@ -1,14 +1,11 @@
 //! A form: literal text, slots with finite sets, and free text, filled in order.
 
-mod cache;
 mod constraint;
 mod continuation;
 mod crossing;
 mod error;
 mod filling;
 mod free_text;
-mod listed;
-mod options;
 mod slot_rule;
 mod slot_set;
 mod state;
@@ -17,16 +14,17 @@ mod way_out;
 pub use constraint::FormConstraint;
 pub use continuation::Continuation;
 pub use error::FormError;
-
-pub use options::{FormOptions, Listing, Overshoot};
 pub use slot_set::{SlotSet, Written};
 pub use state::{FilledField, FormState, KeptTokens, LastToken};
 pub use way_out::{RestOfForm, WayOut};
 
-use cache::Cache;
+use lru::LruCache;
+use slot_rule::SlotRule;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use trie_core::{AnyConstraint, Constraint, Ending, Special, Trie};
+use std::hash::Hash;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::{AnyConstraint, Constraint, Ending, Special, TokenId, Trie};
 use trie_rules::{AnyRule, fit_behind};
 
 /// The most slots side by side that may be empty.
@@ -263,6 +261,92 @@ fn check(part: &Part) -> Result<(), FormError> {
         }
         Part::Held { name, max_tokens: 0, .. } => Err(FormError::NoTokensLeft { name: name.clone() }),
         _ => Ok(()),
+    }
+}
+
+/// What becomes of tokens that say more than a part of a form holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Overshoot {
+    /// They never come, so every token stays: for whoever cannot take a token back.
+    #[default]
+    Refused,
+    /// They end the part, and [`FormState::written`](super::FormState::written) says how many tokens stay. So free
+    /// text is as the model would write it, and its stop need not stand in the text.
+    TakenBack,
+}
+
+/// Which slots with rules are listed by their texts, so that they can be scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Listing {
+    /// None: they are walked.
+    #[default]
+    Never,
+    /// Those with few texts.
+    WhereFew,
+    /// All: one with too many texts is an error.
+    Always,
+}
+
+/// How a form is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct FormOptions {
+    /// What becomes of tokens that say more than a part holds.
+    pub overshoot: Overshoot,
+    /// Which slots with rules are listed.
+    pub listed: Listing,
+}
+
+impl FormOptions {
+    /// With [`FormOptions::overshoot`].
+    #[must_use]
+    pub fn with_overshoot(self, overshoot: Overshoot) -> Self {
+        Self { overshoot, ..self }
+    }
+
+    /// With [`FormOptions::listed`].
+    #[must_use]
+    pub fn with_listed(self, listed: Listing) -> Self {
+        Self { listed, ..self }
+    }
+}
+
+/// What was worked out for a vocabulary and a part of the form: sets and rules by what stands before, and tokens of
+/// free text.
+#[derive(Debug, Default)]
+struct Cache {
+    sets: Kept<(String, usize, Written), SlotSet>,
+    /// By what stands before and is not written yet.
+    rules: Kept<(String, usize, Vec<u8>, FormOptions), SlotRule>,
+    texts: Kept<(String, usize), [TokenId]>,
+}
+
+/// The entries used last.
+#[derive(Debug)]
+struct Kept<K: Hash + Eq, V: ?Sized>(Mutex<LruCache<K, Arc<V>>>);
+
+impl<K: Hash + Eq, V: ?Sized> Default for Kept<K, V> {
+    fn default() -> Self {
+        const ENTRIES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+        Self(Mutex::new(LruCache::new(ENTRIES)))
+    }
+}
+
+impl<K: Hash + Eq, V: ?Sized> Kept<K, V> {
+    /// What is kept, or what is made now. Nothing is locked meanwhile, because making may wait for other threads: two
+    /// of them may make the same, once.
+    fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<Arc<V>, E>) -> Result<Arc<V>, E> {
+        if let Some(kept) = self.entries().get(&key) {
+            return Ok(Arc::clone(kept));
+        }
+        let value = make(&key)?;
+        self.entries().put(key, Arc::clone(&value));
+        Ok(value)
+    }
+
+    /// Only whole entries are behind this lock, which no panic can leave half changed.
+    fn entries(&self) -> MutexGuard<'_, LruCache<K, Arc<V>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

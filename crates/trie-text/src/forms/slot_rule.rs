@@ -3,9 +3,8 @@
 //! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
 //! go on, or with the first token of what stands behind.
 
-use super::options::{FormOptions, Overshoot};
 use super::slot_set::{SlotHere, Written};
-use super::{Form, FormError, Part, SlotValues};
+use super::{Form, FormError, FormOptions, Overshoot, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, AnyState, Constraint, Ending, SpanRules, TokenId};

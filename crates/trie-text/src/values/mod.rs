@@ -4,12 +4,10 @@
 //! them. [`ValueSets`] keeps what was made, so that a loop over prompts tokenises its values once.
 
 mod error;
-mod prompt;
 
 pub use error::ValuesError;
-pub use prompt::Prompt;
 
-use crate::healing::HealingError;
+use crate::healing::{HealingError, Prompt};
 use crate::texts::{Texts, Tokenization};
 use crate::vocab::{Vocab, VocabError};
 use lru::LruCache;

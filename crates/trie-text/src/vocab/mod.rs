@@ -5,7 +5,6 @@ mod ask;
 mod detokenizer;
 mod end_of_generation;
 mod error;
-mod kind;
 mod tokenize;
 mod tokenize_all;
 mod tokenizer_json;
@@ -13,7 +12,6 @@ mod tokenizer_json;
 pub use detokenizer::{Detokenizer, LossyText};
 pub use end_of_generation::end_of_generation_by_name;
 pub use error::VocabError;
-pub use kind::TokenKind;
 pub use tokenize_all::TokenizedTexts;
 pub use tokenizer_json::TokenizerJson;
 
@@ -310,5 +308,33 @@ impl Vocab {
             }
             hexadecimal(&hash.finalize())
         })
+    }
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A piece of text.
+    Text,
+    /// One byte of a character that has no token of its own.
+    Byte,
+    /// No text: it tells the model something.
+    Control,
+    /// Stands for text that the vocabulary cannot spell.
+    Unknown,
+    /// Never produced.
+    Unused,
+}
+
+impl TokenKind {
+    /// In lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Byte => "byte",
+            Self::Control => "control",
+            Self::Unknown => "unknown",
+            Self::Unused => "unused",
+        }
     }
 }

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import typer
 from rich.text import Text
 
 import tokentrie
@@ -14,7 +13,7 @@ from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
-from tokentrie.cli.source import Hardware, Names, Source, exactly_one
+from tokentrie.cli.source import Hardware, Names, Source
 
 SHOWN = 20
 
@@ -25,14 +24,6 @@ class Scored(NamedTuple):
     top: int | None
     beam: int | None
     threshold: float | None = None
-
-
-def check_usage(where: dict[str, object], of_rows: dict[str, object]) -> None:
-    """One of the options that say where prompts come from; those about rows only with `--input`."""
-    exactly_one(where)
-    astray = [name for name, value in of_rows.items() if value is not None]
-    if where["--input"] is None and astray:
-        raise typer.BadParameter("it goes with --input", param_hint=astray)
 
 
 def run(

@@ -16,14 +16,14 @@ from rich.console import Console
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.dataset import TOY, Job, few_labels
-from tokentrie.cli.choosing.loop import GROUP
-from tokentrie.cli.choosing.parquet import SUFFIX
-from tokentrie.cli.choosing.rows import Prompts
-from tokentrie.cli.choosing.summary import Tally
+from tokentrie.cli.choosing.summary import CHOICE, Tally
 from tokentrie.cli.loading import open_vocab, packaged_model
+from tokentrie.cli.rows import formats
+from tokentrie.cli.rows.input import Prompts
+from tokentrie.cli.rows.loop import GROUP
+from tokentrie.cli.rows.parquet import SUFFIX
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.integrations._shared.require import required
 
@@ -85,7 +85,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         os.replace(partial, job.output)
     seconds = time.perf_counter() - started
     for part in sorted(job.output.glob(f"*{SUFFIX}")):
-        for row in formats.read(part):
+        for row in formats.read(part, CHOICE):
             tally.add({name: value for name, value in row.items() if name != formats.ERROR or value is not None})
     if job.picture:
         pictures.of_rows(job.picture, tally, job.output.name)

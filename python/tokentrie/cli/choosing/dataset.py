@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
 
@@ -18,12 +18,12 @@ from tokentrie._native import _levels
 from tokentrie.cli import console
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.choose import shares
-from tokentrie.cli.choosing.loop import GROUP, work
-from tokentrie.cli.choosing.results import Output, Streamed, check_output, digest, rounded
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
-from tokentrie.cli.choosing.summary import LISTED, Tally
+from tokentrie.cli.choosing.summary import CHOICE, LISTED, Tally
 from tokentrie.cli.choosing.turn import Turn
-from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.loading import open_model
+from tokentrie.cli.rows import loop
+from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
+from tokentrie.cli.rows.output import digest, rounded
 from tokentrie.cli.source import Hardware, Names, Source
 
 # A choice holds figures for every leaf: of large sets fewer are made at a time.
@@ -34,17 +34,11 @@ TOY = "the labels come from {}, the toy model inside the package, which knows ne
 
 
 @dataclass(frozen=True)
-class Job:
-    """What to read, what to make of it and where to write it."""
+class Job(loop.Job):
+    """The same, with how a row is asked about and what is made of its results."""
 
-    input: Path
-    output: Path | None
-    field: str | None
-    template: str | None
     turn: Turn
     top: int | None
-    on_error: Literal["raise", "skip", "return"]
-    restart: bool
     gold: str | None
     picture: Path | None
     threshold: float | None = None
@@ -52,7 +46,7 @@ class Job:
     def __post_init__(self) -> None:
         if self.field is None and self.template is None:
             raise typer.BadParameter("give --field or --template: what the prompt is", param_hint="--input")
-        check_output(self.output, self.input, self.restart)
+        super().__post_init__()
         if self.picture:
             pictures.check(self.picture)
 
@@ -108,7 +102,7 @@ class Chooser:
         """What was chosen for each prompt of a group, or what is wrong with the prompt."""
         self.learn(prompts)
         self._settle(prompts)
-        at_once = max(1, min(GROUP, LEAVES_AT_ONCE // len(self._trie)))
+        at_once = max(1, min(loop.GROUP, LEAVES_AT_ONCE // len(self._trie)))
         for start in range(0, len(prompts), at_once):
             yield from self._chosen(prompts[start : start + at_once])
 
@@ -170,39 +164,16 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
                 console.say(f"warning: {warning}")
         chooser = Chooser(opened.model, trie, job.top, job.turn, prompts, threshold=job.threshold)
         tally = Tally(few_labels(trie, opened.model.vocab), job.gold)
-        assert job.output is not None
-        leave_out = job.on_error == "skip"
-        with _output(job, job.output, leave_out, opened, trie, source) as output:
-            summary = work(rows, chooser, output, tally, job.on_error)
+        settings = _settings(job, opened.model.path, trie, source)
+        summary = loop.work(job, rows, chooser, tally, CHOICE, settings)
     if job.picture:
+        assert job.output is not None
         pictures.of_rows(job.picture, tally, f"{job.output.name}, labelled by {opened.model.path.name}")
     if as_json:
         console.print_json(summary | tally.document() | {"model": opened.describe(), "warnings": warnings})
         return
-    _show(job, summary, tally, opened)
-
-
-def _output(
-    job: Job, path: Path, leave_out: bool, opened: Opened, trie: tokentrie.Trie, source: Source
-) -> Output | Streamed:
-    if console.is_standard(path):
-        return Streamed(leave_out)
-    settings = _settings(job, opened.model.path, trie, source)
-    identity = digest(job.input) if job.input.is_file() else None
-    return Output(path, settings, job.restart, leave_out, identity)
-
-
-def _show(job: Job, summary: dict[str, Any], tally: Tally, opened: Opened) -> None:
-    fresh = f", {summary['new']:,} of them new" if summary["new"] < summary["rows"] else ""
-    what = "left out for an error" if job.on_error == "skip" else "with an error"
-    wrong = f", {summary['errors']:,} {what}" if summary["errors"] else ""
     screen = console.screen()
-    screen.print(
-        f"{console.printable(str(job.output))}: {console.count(summary['rows'], 'row', 'rows')}{fresh}{wrong}; "
-        f"{console.milliseconds(summary['seconds'])}, {summary['rows_per_second']:,.1f} rows/s, "
-        f"{console.count(summary['forward_passes'], 'forward pass', 'forward passes')}, "
-        f"by {console.printable(opened.model.path.name)}"
-    )
+    screen.print(loop.said(job, summary, opened.model.path))
     for part in tally.shown(screen.width):
         screen.print(part)
 
@@ -214,7 +185,7 @@ def few_labels(trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> list[str]:
 
 
 def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> dict[str, object]:
-    """What results depend on; a continued run must have the same. Threads and context may change."""
+    """What results depend on."""
     if source.set_file:
         values = digest(source.set_file)
     else:
@@ -222,14 +193,10 @@ def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> di
         values = hashlib.sha256(leaves.encode()).hexdigest()
     return {
         "layout of results": LAYOUT,
-        "model": digest(model),
         "set of choices": values,
-        "--template": job.template,
-        "--field": job.field if job.template is None else None,
         "--chat": job.turn.is_chat or None,
         "--system": job.turn.system,
         "--prefix": job.turn.prefix if job.turn.is_chat else None,
         "--top": job.top,
         "--threshold": job.threshold,
-        "--on-error": "skip" if job.on_error == "skip" else "return",
-    }
+    } | job.settings(model)

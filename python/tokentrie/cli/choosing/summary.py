@@ -12,7 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tokentrie.cli import console, fitting
-from tokentrie.cli.choosing.formats import CHOICE
+from tokentrie.cli.rows.formats import Columns
+
+CHOICE = Columns(
+    ("choice", "probability", "mass", "probabilities"), numbers=("probability", "mass"), shares=("probabilities",)
+)
+"""What a row has beside its fields when it is done."""
 
 # A row is doubtful if its best value is less than this many times as probable as the next one.
 CLEAR = 2.0

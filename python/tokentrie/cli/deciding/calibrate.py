@@ -13,11 +13,11 @@ from rich.text import Text
 import tokentrie
 from tokentrie.calibration import Fitted
 from tokentrie.cli import console, fitting
-from tokentrie.cli.choosing.loop import groups, progress
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.dataset import Decider
 from tokentrie.cli.deciding.decide import read_request
 from tokentrie.cli.loading import open_model
+from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
+from tokentrie.cli.rows.loop import groups, progress
 from tokentrie.cli.source import Hardware
 
 

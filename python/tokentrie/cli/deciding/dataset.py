@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
 from rich.table import Table
@@ -16,33 +15,17 @@ from rich.text import Text
 
 import tokentrie
 from tokentrie.cli import console, fitting
-from tokentrie.cli.choosing import formats
-from tokentrie.cli.choosing.loop import work
-from tokentrie.cli.choosing.results import Output, Streamed, check_output, digest, rounded
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.decide import read_request, said
-from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.loading import open_model
+from tokentrie.cli.rows import formats, loop
+from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
+from tokentrie.cli.rows.output import rounded
 from tokentrie.cli.source import Hardware
 
 # What a continued run must have in common beside its options.
 LAYOUT = 2
 # Answers of a question that are listed for people.
 LISTED = 8
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to read, what the state of a row is, and where to write."""
-
-    input: Path
-    output: Path | None
-    field: str | None
-    template: str | None
-    on_error: Literal["raise", "skip", "return"]
-    restart: bool
-
-    def __post_init__(self) -> None:
-        check_output(self.output, self.input, self.restart)
 
 
 class Decider:
@@ -156,7 +139,7 @@ def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(
-    path: Path | None, questions: str, calibration: Path | None, job: Job, hardware: Hardware, as_json: bool
+    path: Path | None, questions: str, calibration: Path | None, job: loop.Job, hardware: Hardware, as_json: bool
 ) -> None:
     """Asks about every row that has no result yet, and prints a summary."""
     if questions == "-" == str(job.input):
@@ -175,40 +158,14 @@ def run(
         decider.check()
         results = columns(request["questions"])
         tally = Tally(request["questions"], results)
-        assert job.output is not None
-        with _output(job, job.output, opened, request, results) as output:
-            summary = work(rows, decider, output, tally, job.on_error)
+        asked = hashlib.sha256(json.dumps(request).encode()).hexdigest()
+        settings = {"layout of decisions": LAYOUT, "--questions": asked} | job.settings(opened.model.path)
+        summary = loop.work(job, rows, decider, tally, results, settings)
     if as_json:
         counts = {name: dict(of) for name, of in tally.counts.items()}
         console.print_json(summary | {"answers": counts, "model": opened.describe()})
         return
-    console.screen().print(
-        f"{console.printable(str(job.output))}: {console.count(summary['rows'], 'row', 'rows')}, "
-        f"{summary['new']:,} new, {summary['errors']:,} with an error; {console.milliseconds(summary['seconds'])}, "
-        f"{summary['rows_per_second']:,.1f} rows/s, by {console.printable(opened.model.path.name)}"
-    )
     screen = console.screen()
+    screen.print(loop.said(job, summary, opened.model.path))
     for table in tally.shown(screen.width):
         screen.print(table)
-
-
-def _output(
-    job: Job, path: Path, opened: Opened, request: dict[str, Any], results: formats.Columns
-) -> Output | Streamed:
-    leave_out = job.on_error == "skip"
-    if console.is_standard(path):
-        return Streamed(leave_out, results)
-    identity = digest(job.input) if job.input.is_file() else None
-    return Output(path, _settings(job, opened, request), job.restart, leave_out, identity, results)
-
-
-def _settings(job: Job, opened: Opened, request: dict[str, Any]) -> dict[str, object]:
-    """What results depend on; a continued run must have the same."""
-    return {
-        "layout of decisions": LAYOUT,
-        "model": digest(opened.model.path),
-        "--questions": hashlib.sha256(json.dumps(request).encode()).hexdigest(),
-        "--template": job.template,
-        "--field": job.field if job.template is None else None,
-        "--on-error": "skip" if job.on_error == "skip" else "return",
-    }

@@ -92,19 +92,19 @@ def decide(
     of --input, measured on rows that the fit has not seen, and written with fingerprints of the model and the
     questions. A row whose right answer is empty is left out. A few hundred rows are good, ten the least.
     """
-    from tokentrie.cli.choosing.choose import check_usage
     from tokentrie.cli.deciding import dataset, decide
-    from tokentrie.cli.source import Hardware
+    from tokentrie.cli.rows.loop import Job
+    from tokentrie.cli.source import Hardware, check_usage
 
     if calibrate is None:
-        about = {"--state": state, "--state-file": state_file, "--input": rows}
-        of_rows = {"--output": output, "--field": field, "--template": template}
+        about: dict[str, object] = {"--state": state, "--state-file": state_file, "--input": rows}
+        of_rows: dict[str, object] = {"--output": output, "--field": field, "--template": template}
         of_rows |= {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None}
         check_usage(about, of_rows)
         if gold:
             raise typer.BadParameter("it goes with --calibrate", param_hint="--gold")
     else:
-        answers = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
+        answers: dict[str, object] = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
         answers |= {"--output": output, "--on-error": None if on_error == "raise" else on_error}
         answers |= {"--restart": restart or None, "--calibration": calibration}
         if astray := [name for name, value in answers.items() if value is not None]:
@@ -113,8 +113,8 @@ def decide(
             raise typer.BadParameter("--calibrate needs rows whose answers are known", param_hint="--input")
     hardware = Hardware(ctx, threads, gpu_layers)
     if calibrate is not None:
-        from tokentrie.cli.choosing.rows import Prompts
         from tokentrie.cli.deciding import calibrate as command
+        from tokentrie.cli.rows.input import Prompts
 
         assert rows is not None
         prompts = None if field is None and template is None else Prompts(field, template)
@@ -125,7 +125,7 @@ def decide(
     else:
         if json_state:
             raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
-        job = dataset.Job(rows, output, field, template, on_error, restart)
+        job = Job(rows, output, field, template, on_error, restart)
         with console.beside(output):
             dataset.run(model, questions, calibration, job, hardware, as_json)
 

@@ -236,7 +236,7 @@ def inspect(
         "--json-schema": json_schema,
         "--constraint": spec,
     }
-    of_chats = {
+    of_chats: dict[str, object] = {
         "--messages": messages,
         "--tool-choice": tool_choice != "auto",
         "--tools-in": tools_in != "template",
@@ -244,7 +244,7 @@ def inspect(
         "--thinking-budget": thinking_budget is not None,
     }
     others = {"--vocab": vocab, "--find": find, "--svg": svg, "--parse": parse, "--tools": tools, "--key": key}
-    given = {name: value is not None for name, value in (sources | numbers | others).items()}
+    given: dict[str, object] = {name: value is not None for name, value in (sources | numbers | others).items()}
     check_options(kind, given | of_chats)
     if svg and as_json:
         raise typer.BadParameter("--svg draws, --json does not: choose one")

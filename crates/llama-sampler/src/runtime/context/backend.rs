@@ -5,10 +5,13 @@
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::LlamaCppError;
 use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_sys_2::{GGML_LOG_LEVEL_ERROR, ggml_log_level, llama_log_set};
 use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -121,4 +124,12 @@ unsafe extern "C" fn hear(level: ggml_log_level, text: *const c_char, echo: *mut
             said.push_str(&text);
         }
     });
+}
+
+/// Loads a file whose header was checked.
+pub(super) fn load(path: &Path, params: &LlamaModelParams) -> Result<Arc<LlamaModel>, RuntimeError> {
+    let backend = backend()?;
+    let text = path.to_str().ok_or(RuntimeError::Path { path: path.to_owned(), what: "its name is not UTF-8" })?;
+    let loaded = quoted(|| LlamaModel::load_from_file(backend, text, params));
+    loaded.map(Arc::new).map_err(|reason| RuntimeError::Load { path: path.to_owned(), reason })
 }

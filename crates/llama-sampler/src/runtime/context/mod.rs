@@ -4,7 +4,6 @@ mod backend;
 mod chat_template;
 mod embedder;
 mod gguf;
-mod load;
 mod model;
 mod options;
 mod preconditions;

@@ -1,7 +1,7 @@
 //! A model from a GGUF file, checked before llama.cpp sees it.
 
+use super::backend::load;
 use super::gguf::Header;
-use super::load::load;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
 use chat_format::ChatTemplate;

@@ -1,7 +1,7 @@
 //! llama.cpp's tokenizer, and the vocabularies of GGUF files.
 
+use super::backend::load;
 use super::gguf::Header;
-use super::load::load;
 use super::special_tokens::{SpecialTokens, Strips};
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::model::LlamaModel;

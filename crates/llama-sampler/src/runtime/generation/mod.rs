@@ -1,6 +1,5 @@
 //! A generation on its way: what is written, how much of it is decoded, and what it took.
 
-mod bias;
 mod chain;
 mod chooser;
 mod deadline;
@@ -22,7 +21,6 @@ pub use task::{GenerateTask, Inside};
 use super::context::{fits, in_range, not_empty};
 use super::error::RuntimeError;
 use super::watch::{Step, TokenLogprob, Watch};
-use bias::BiasedRow;
 use likely::Likely;
 use report::Report;
 use std::sync::Arc;
@@ -284,6 +282,30 @@ fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f3
         _ => logits::shares(&into.iter().map(|&(_, logit)| logit).collect::<Vec<_>>()),
     };
     into.iter_mut().zip(shares).for_each(|((_, logit), share)| *logit = share);
+}
+
+/// A row of logits that was changed. Its memory is used again.
+#[derive(Default)]
+struct BiasedRow {
+    bias: LogitBias,
+    row: Vec<f32>,
+}
+
+impl BiasedRow {
+    fn new(bias: LogitBias) -> Self {
+        Self { bias, row: Vec::new() }
+    }
+
+    /// The row after what is added. `O(vocabulary)`; without anything to add it is the row itself.
+    fn of<'r>(&'r mut self, row: &'r [f32]) -> &'r [f32] {
+        if self.bias.is_empty() {
+            return row;
+        }
+        self.row.clear();
+        self.row.extend_from_slice(row);
+        self.bias.add_to(&mut self.row);
+        &self.row
+    }
 }
 
 #[cfg(test)]

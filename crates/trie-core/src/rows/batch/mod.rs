@@ -13,7 +13,6 @@ mod moves;
 mod rows;
 mod threads;
 mod top;
-mod values;
 
 pub use beam::{BeamOptions, BeamSearch, Hypothesis};
 pub use children::Children;
@@ -24,12 +23,13 @@ pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
 pub use top::Child;
 
-use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Scratch, Unconstrained};
-use crate::machine::span::{After, Allowed, SpanRules, SpanState, Trail};
+use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch, Thought, Unconstrained};
+use crate::machine::span::{After, Allowed, SpanRules, SpanState, Status, Trail};
 use crate::rows::chooser::{Mode, SamplerOptions};
 use crate::rows::draw::Draw;
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
+use crate::set::trie::Leaf;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -386,4 +386,57 @@ fn seed_of(seed: u32, row: usize) -> u32 {
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     (mixed ^ mixed >> 31) as u32
+}
+
+impl Batch {
+    /// Whether each row has its value. What follows it is up to its rules: anything, or only what stops.
+    pub fn finished(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
+        self.rows.iter().map(|row| row.walked.state().status() == Status::Complete)
+    }
+
+    /// The value of a row, once complete. It is kept, whatever follows.
+    ///
+    /// # Errors
+    /// No such row.
+    pub fn leaf(&self, row: usize) -> Result<Option<Leaf>, BatchError> {
+        let row = self.row(row)?;
+        Ok(row.walked.leaf(self.rules_of(row).constraint(row.walked.state())))
+    }
+
+    /// The values of a row known so far: more than one where constraints follow each other.
+    ///
+    /// # Errors
+    /// No such row.
+    pub fn leaves(&self, row: usize) -> Result<Vec<Leaf>, BatchError> {
+        let row = self.row(row)?;
+        Ok(row.walked.leaves(self.rules_of(row).constraint(row.walked.state())))
+    }
+
+    /// The tokens of the value of a row, once complete, that follows a rule: what its text is made of. `None` for other
+    /// rows, whose values are leaves.
+    ///
+    /// # Errors
+    /// No such row.
+    pub fn value_tokens(&self, row: usize) -> Result<Option<Vec<TokenId>>, BatchError> {
+        let row = self.row(row)?;
+        let (rules, state) = (self.rules_of(row), row.walked.state());
+        let constraint = rules.constraint(state);
+        let is_text = constraint.sets().is_empty() && !is_free(constraint);
+        let Some(written) = row.written.as_ref().filter(|_| is_text && state.status() == Status::Complete) else {
+            return Ok(None);
+        };
+        let mut at = rules.start();
+        let since_begun = &written[written.len() - state.accepted()..];
+        let of_value = |token: &&TokenId| rules.advance(&mut at, **token) == Some(Role::Value);
+        Ok(Some(since_begun.iter().filter(of_value).copied().collect()))
+    }
+
+    /// What a row has thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    ///
+    /// # Errors
+    /// No such row.
+    pub fn thought(&self, row: usize) -> Result<Thought, BatchError> {
+        let row = self.row(row)?;
+        Ok(row.walked.thought(self.rules_of(row).constraint(row.walked.state())))
+    }
 }

@@ -1,8 +1,7 @@
 //! Makes leaves of rows that come in order.
 
-use super::key::Packing;
+use super::key::{MOST_ROUNDS, Packing, sort_from};
 use super::sequences::{NameList, Source};
-use super::ties::{MOST_ROUNDS, sort_from};
 use crate::set::ids::TokenId;
 use std::hint::black_box;
 

@@ -13,7 +13,6 @@ mod sequences;
 mod tests;
 #[cfg_attr(target_family = "wasm", path = "alone.rs")]
 mod threads;
-mod ties;
 
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;

@@ -5,10 +5,9 @@
 //! themselves are only compared where keys are equal. Few rows are sorted by comparing them.
 
 use super::collect::{Collector, Leaves, join};
-use super::key::{Extent, Packing};
+use super::key::{Extent, FEW_IN_RUN, Packing, bits_for};
 use super::sequences::{NameList, Source};
 use super::threads::Threads;
-use super::ties::{FEW_IN_RUN, bits_for};
 use std::ops::Range;
 
 /// Below this many rows, comparing is as fast and takes no counting.

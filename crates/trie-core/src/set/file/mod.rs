@@ -6,7 +6,6 @@
 mod header;
 mod problem;
 mod read;
-mod stamp;
 mod verify;
 mod verify_graph;
 mod write;
@@ -17,8 +16,8 @@ use crate::set::trie::Trie;
 
 pub(crate) use header::{Counts, Header, Kind};
 pub use problem::{FileError, FileProblem};
+pub use read::FileStamp;
 pub(crate) use read::of_written;
-pub use stamp::FileStamp;
 pub(crate) use verify::Unread;
 pub use write::replace_whole;
 

@@ -8,6 +8,7 @@ use crate::set::storage::packed::Packed;
 use crate::set::trie::{LeafTable, Names, SetInfo, Store, Trie};
 use crate::set::weights::Weights;
 use bytemuck::Pod;
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -196,4 +197,22 @@ fn graph(map: &Arc<Map>, header: &Header) -> Result<Graph, FileProblem> {
 fn array<T: Pod>(map: &Arc<Map>, header: &Header, kind: Kind) -> Result<Array<T>, FileProblem> {
     let section = header.section(kind).and_then(|section| Array::of_map(map, section.bytes.clone()));
     section.ok_or_else(|| FileProblem::damaged(format!("section {}", kind.name()), "not in the file"))
+}
+
+/// What identifies the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length
+/// and the checksum of every section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileStamp(pub [u8; 32]);
+
+impl Trie {
+    /// Opens a file as [`Trie::open`] does, and says which it was: equal contents have equal stamps. The sections are
+    /// not read.
+    ///
+    /// # Errors
+    /// As [`Trie::open`].
+    pub fn open_stamped(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<(Self, FileStamp), FileError> {
+        let (trie, map) = Self::open_map(path.as_ref(), options)?;
+        let head = Header::of_file(map.bytes());
+        Ok((trie, FileStamp(Sha256::digest(head).into())))
+    }
 }

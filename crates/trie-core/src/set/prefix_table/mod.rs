@@ -15,7 +15,6 @@ mod problem;
 mod read;
 mod rows;
 mod walk;
-mod weigh;
 
 pub use problem::{PrefixTableError, PrefixTableReport, Skipped, SkippedWhy};
 
@@ -127,7 +126,7 @@ impl PrefixTable {
             drop((order, rows));
             return Ok(Self { trie: builder.build()?.with_end_tokens([end]), report });
         }
-        let trie = weigh::weigh(builder.build()?, &walk)?;
+        let trie = walk::weigh(builder.build()?, &walk)?;
         Ok(Self { trie: trie.with_end_tokens([end]), report })
     }
 }

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 import typer
 
 import tokentrie
-from tokentrie.cli.choosing import parquet
 from tokentrie.cli.lines import LONGEST_LINE, Lines, not_utf8
+from tokentrie.cli.rows import parquet
 
 JSON_LINES = {".jsonl", ".ndjson"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -16,8 +16,8 @@ import typer
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.choosing import formats
-from tokentrie.cli.choosing.rows import JSON_LINES, Row
+from tokentrie.cli.rows import formats
+from tokentrie.cli.rows.input import JSON_LINES, Row
 from tokentrie.files import replacing
 
 ERROR = {formats.ERROR}
@@ -45,7 +45,7 @@ class Output:
         restart: bool,
         leave_out_errors: bool,
         source: str | None,
-        results: formats.Columns = formats.CHOICE,
+        results: formats.Columns,
     ) -> None:
         """Opens it.
 
@@ -260,7 +260,7 @@ class Streamed:
     finished = False
     left_out = 0
 
-    def __init__(self, leave_out_errors: bool, results: formats.Columns = formats.CHOICE) -> None:
+    def __init__(self, leave_out_errors: bool, results: formats.Columns) -> None:
         """As of `Output`."""
         self.path = Path("-")
         self.results = results

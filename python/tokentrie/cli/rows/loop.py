@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rich.console import Console
@@ -12,8 +14,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.choosing.results import ERROR, UNREAD, Output, Streamed
-from tokentrie.cli.choosing.rows import Input, Row, RowError, count
+from tokentrie.cli.rows.formats import Columns
+from tokentrie.cli.rows.input import Input, Row, RowError, count
+from tokentrie.cli.rows.output import ERROR, UNREAD, Output, Streamed, check_output, digest
 
 # What is decoded together at most: rows, and characters of their fields, some forward passes. A group is what is kept
 # at an interruption, and how often the bar moves.
@@ -54,10 +57,70 @@ class Counter(Protocol):
         """Counts one."""
 
 
+@dataclass(frozen=True)
+class Job:
+    """What to read, what of a row is asked about, and where to write."""
+
+    input: Path
+    output: Path | None
+    field: str | None
+    template: str | None
+    on_error: Literal["raise", "skip", "return"]
+    restart: bool
+
+    def __post_init__(self) -> None:
+        check_output(self.output, self.input, self.restart)
+
+    def settings(self, model: Path) -> dict[str, object]:
+        """What results of any command depend on; a continued run must have the same. Threads and context may change."""
+        return {
+            "model": digest(model),
+            "--template": self.template,
+            "--field": self.field if self.template is None else None,
+            "--on-error": "skip" if self.on_error == "skip" else "return",
+        }
+
+
 def work(
+    job: Job, rows: Input, maker: Maker, tally: Counter, results: Columns, settings: dict[str, object]
+) -> dict[str, Any]:
+    """Makes a result for every row of a job that has none yet, and writes it. Returns the summary.
+
+    Args:
+        results: what a row has when it is done.
+        settings: what results depend on, by the words that name them in messages.
+    """
+    with _output(job, results, settings) as output:
+        return _work(rows, maker, output, tally, job.on_error)
+
+
+def _output(job: Job, results: Columns, settings: dict[str, object]) -> Output | Streamed:
+    """Where the results of a job go."""
+    assert job.output is not None
+    leave_out = job.on_error == "skip"
+    if console.is_standard(job.output):
+        return Streamed(leave_out, results)
+    identity = digest(job.input) if job.input.is_file() else None
+    return Output(job.output, settings, job.restart, leave_out, identity, results)
+
+
+def said(job: Job, summary: dict[str, Any], model: Path) -> str:
+    """The summary in a line for people."""
+    fresh = f", {summary['new']:,} of them new" if summary["new"] < summary["rows"] else ""
+    what = "left out for an error" if job.on_error == "skip" else "with an error"
+    wrong = f", {summary['errors']:,} {what}" if summary["errors"] else ""
+    return (
+        f"{console.printable(str(job.output))}: {console.count(summary['rows'], 'row', 'rows')}{fresh}{wrong}; "
+        f"{console.milliseconds(summary['seconds'])}, {summary['rows_per_second']:,.1f} rows/s, "
+        f"{console.count(summary['forward_passes'], 'forward pass', 'forward passes')}, "
+        f"by {console.printable(model.name)}"
+    )
+
+
+def _work(
     rows: Input, maker: Maker, output: Output | Streamed, tally: Counter, on_error: Literal["raise", "skip", "return"]
 ) -> dict[str, Any]:
-    """Makes a result for every row that has none yet, a group at a time. Returns the summary."""
+    """The same, a group at a time."""
     new = errors = 0
     seconds = 0.0
     iterator = iter(rows)

@@ -14,8 +14,8 @@ from typing import Any
 import typer
 
 import tokentrie
-from tokentrie.cli.choosing.rows import DELIMITERS, JSON_LINES
 from tokentrie.cli.lines import LONGEST_LINE
+from tokentrie.cli.rows.input import DELIMITERS, JSON_LINES
 from tokentrie.cli.values import PARQUET
 from tokentrie.files import replacing
 
@@ -52,12 +52,6 @@ class Columns:
         return row | {name: float(row[name]) for name in self.numbers} | found
 
 
-CHOICE = Columns(
-    ("choice", "probability", "mass", "probabilities"), numbers=("probability", "mass"), shares=("probabilities",)
-)
-"""Of `choose`."""
-
-
 def check(path: Path) -> None:
     """Whether results can be written in the format that the name asks for, before any work.
 
@@ -71,9 +65,7 @@ def check(path: Path) -> None:
         _arrow(path)
 
 
-def convert(
-    lines: Path, path: Path, leave_out_errors: bool, first: Sequence[str] = (), results: Columns = CHOICE
-) -> None:
+def convert(lines: Path, path: Path, leave_out_errors: bool, first: Sequence[str], results: Columns) -> None:
     """Makes a file of JSON lines the file of results. It appears whole or not at all.
 
     Args:
@@ -103,7 +95,7 @@ def convert(
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def read(path: Path, results: Columns = CHOICE) -> Iterator[dict[str, Any]]:
+def read(path: Path, results: Columns) -> Iterator[dict[str, Any]]:
     """The rows of a file of results, with their numbers and shares; other values as the format has them."""
     kind = path.suffix.lower()
     if kind in JSON_LINES:
