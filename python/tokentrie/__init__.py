@@ -5,7 +5,6 @@ Examples in docstrings take `import tokentrie` and `import numpy as np` for gran
 
 from typing import TYPE_CHECKING
 
-from tokentrie import rules
 from tokentrie._native import (
     Batch,
     CacheInfo,
@@ -21,20 +20,15 @@ from tokentrie._native import (
     Choice,
     Choices,
     ChoiceStats,
-    Concatenation,
+    Constraint,
     ContextError,
     Detokenizer,
     EngineStats,
     FilteredTrie,
     Form,
-    Gbnf,
     Generated,
-    Grammar,
     Hypothesis,
-    Integer,
     InvalidValueError,
-    JsonSchema,
-    Lark,
     Leaf,
     LeafSet,
     Limits,
@@ -42,14 +36,10 @@ from tokentrie._native import (
     Message,
     Model,
     ModelError,
-    Number,
-    OneOf,
     OptionError,
     PayloadError,
     QueueFullError,
     ReceiptError,
-    Regex,
-    Rule,
     RuleError,
     RuleStats,
     Sampler,
@@ -59,7 +49,6 @@ from tokentrie._native import (
     Spec,
     Stats,
     Step,
-    String,
     TemplateError,
     Text,
     ThinkGate,
@@ -77,7 +66,6 @@ from tokentrie._native import (
     TruncatedError,
     Vocab,
     VocabularyError,
-    WasmRule,
     __version__,
     beam_search,
     choose,
@@ -86,9 +74,24 @@ from tokentrie._native import (
 )
 
 if TYPE_CHECKING:
+    from tokentrie import rules
     from tokentrie.calibration import Calibration
     from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
     from tokentrie.chat_analysis import ChatAnalysis
+    from tokentrie.constraints import (
+        Concatenation,
+        Gbnf,
+        Grammar,
+        Integer,
+        JsonSchema,
+        Lark,
+        Number,
+        OneOf,
+        Regex,
+        Rule,
+        String,
+        WasmRule,
+    )
     from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
     from tokentrie.explaining import ExplainedToken, Explanation
     from tokentrie.questions import Question, Score
@@ -116,6 +119,7 @@ __all__ = [
     "ChoiceStats",
     "Choices",
     "Concatenation",
+    "Constraint",
     "ContextError",
     "DecisionStats",
     "Detokenizer",
@@ -198,14 +202,27 @@ _LAZY_MODULES = {
     "Calibration": "calibration",
     "ChatAnalysis": "chat_analysis",
     "ChatStream": "streaming",
+    "Concatenation": "constraints",
     "DecisionStats": "decisions",
     "ExplainedToken": "explaining",
     "Explanation": "explaining",
+    "Gbnf": "constraints",
+    "Grammar": "constraints",
+    "Integer": "constraints",
+    "JsonSchema": "constraints",
+    "Lark": "constraints",
+    "Number": "constraints",
+    "OneOf": "constraints",
     "Question": "questions",
+    "Regex": "constraints",
+    "Rule": "constraints",
     "Score": "questions",
     "Stream": "streaming",
+    "String": "constraints",
     "ToolRun": "chat",
+    "WasmRule": "constraints",
     "arun_tools": "chat",
+    "rules": "rules",
     "run_tools": "chat",
     "verify_chat_receipt": "chat",
 }
@@ -216,7 +233,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.{_LAZY_MODULES[name]}")
+    value = module if name == _LAZY_MODULES[name] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -13,7 +13,6 @@ from tokentrie import html, schemas
 from tokentrie import tools as functions_of
 from tokentrie._native import (
     ChatFormat,
-    JsonSchema,
     Message,
     Model,
     OptionError,
@@ -22,6 +21,7 @@ from tokentrie._native import (
     Vocab,
     verify_receipt,
 )
+from tokentrie.constraints import JsonSchema
 from tokentrie.streaming import ChatStream, finished, in_background
 
 

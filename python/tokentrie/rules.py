@@ -8,7 +8,8 @@ Example:
     True
 """
 
-from tokentrie._native import (
+from tokentrie._native import RuleStats, Unconstrained
+from tokentrie.constraints import (
     Concatenation,
     Date,
     DateTime,
@@ -21,10 +22,8 @@ from tokentrie._native import (
     OneOf,
     Regex,
     Rule,
-    RuleStats,
     String,
     Time,
-    Unconstrained,
     WasmRule,
 )
 

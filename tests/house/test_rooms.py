@@ -43,7 +43,10 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{check,format}": (2, "a format is checked by reading with it"),
     },
     "tokentrie": {
-        "spec": (9, "a spec holds specs: each kind that does reads, builds and writes those in it"),
+        "spec": (
+            12,
+            "a spec holds specs: each kind that does reads, builds, writes and keeps those in it",
+        ),
     },
     "tokentrie-c": {
         "abi": (4, "handles are made of handles: a trie of a vocabulary, a constraint of a spec or a trie"),
@@ -51,8 +54,8 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "tokentrie-py": {
         "{chat,rows,rule,spec,trie}": (
-            25,
-            "classes of Python that make each other: a + b asks for the kind of both, a spec is made of any of them",
+            16,
+            "a constraint is made of any others, and a set, a chat or a row of tokens asks for the spec of any",
         ),
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),
         "vocab": (2, "a vocabulary asks a tokenizer of Python's, which makes one"),

@@ -39,7 +39,7 @@ def test_its_faces(tmp_path: Path) -> None:
     path.write_bytes(IMEI)
     assert rule == WasmRule(path) == WasmRule(str(path)) == pickle.loads(pickle.dumps(rule))
     assert (rule != WasmRule(LETTERS), hash(rule)) == (True, hash(WasmRule(path)))
-    assert (rule.module, rule.limits, repr(rule)) == (IMEI, Limits(), f"<tokentrie.WasmRule: {len(IMEI)} bytes>")
+    assert (rule.module, rule.limits, repr(rule)[:21]) == (IMEI, Limits(), "tokentrie.WasmRule(b'\\")
     assert rule.matches("490154203237518")
     assert not rule.matches("490154203237519")
     assert not rule.matches("49015420323751")

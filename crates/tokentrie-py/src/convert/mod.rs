@@ -2,7 +2,6 @@
 
 pub(crate) mod asking;
 pub(crate) mod buffer;
-pub(crate) mod by_text;
 pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;

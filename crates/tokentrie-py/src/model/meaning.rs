@@ -4,11 +4,10 @@
 use crate::convert::strings::is_list;
 use crate::convert::value::Value;
 use crate::errors::{Refused, Result};
-use crate::rule::Rule;
 use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::typed::Typed;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::trie::leaf::fields_of;
 #[cfg(feature = "llama")]
 use llama_sampler::Finish;
@@ -66,7 +65,7 @@ pub(crate) fn meaning(
 /// Whether a constraint says of what type the value is, so that there must be one: a rule, a type, a list of texts.
 #[cfg(feature = "llama")]
 pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
-    if let Ok(spec) = given.cast::<SpecObject>() {
+    if let Ok(spec) = given.cast::<Constraint>() {
         return spec.get().promises_value();
     }
     is_list(given) || value_reader(given).is_some_and(|_| gate_form(given).is_none())
@@ -129,7 +128,7 @@ fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result
     if let Ok(form) = constraint.cast::<Form>() {
         return Form::parsed(form, name, text);
     }
-    match constraint.cast::<SpecObject>() {
+    match constraint.cast::<Constraint>() {
         Ok(spec) => Ok(Value::from(&spec.get().part_value(name, &PyString::new(constraint.py(), &text))?)),
         Err(_) => Ok(Value::Text(text)),
     }
@@ -139,7 +138,6 @@ fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result
 pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
-    let reads =
-        given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>() || given.is_instance_of::<Typed>();
+    let reads = given.is_instance_of::<Constraint>() || given.is_instance_of::<Typed>();
     reads.then_some(given)
 }

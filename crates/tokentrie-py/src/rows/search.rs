@@ -11,8 +11,7 @@ use crate::exit::called;
 use crate::rows::pace::Pace;
 use crate::rows::score::Score;
 use crate::rows::scorer::{Answer, Scorer};
-use crate::rule::Rule;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
 use crate::spec::rules_over;
 use crate::spec::{Around, as_object};
@@ -25,7 +24,7 @@ use pyo3::types::PyTuple;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tokentrie::spec::{Over, Spec};
-use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreMode, TokenId};
+use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint as _, Rows, ScoreMode, TokenId};
 
 /// A value that `beam_search` or `Model.beam` found. Compares by content; can be pickled.
 ///
@@ -94,7 +93,7 @@ pub(super) fn constraint_of(
 /// The set of a rule's texts, as an object: beams end at leaves.
 fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>) -> Result<Option<Bound<'py, PyAny>>> {
     let given = as_object(constraint)?;
-    if !given.is_instance_of::<Rule>() && !given.is_instance_of::<SpecObject>() {
+    if !given.is_instance_of::<Constraint>() {
         return Ok(None);
     }
     let Some(texts) = crate::spec::listed(constraint)? else { return Ok(None) };

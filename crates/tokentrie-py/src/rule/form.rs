@@ -5,10 +5,9 @@ use crate::convert::ids::{shown, type_name};
 use crate::convert::strings::{is_list, one_or_more};
 use crate::convert::value::Value;
 use crate::errors::Result;
-use crate::rule::Rule;
-use crate::rule::regex::Regex;
+use crate::exit::{called, module};
 use crate::rule::typed::Typed;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, spec_of, with_host};
 use pyo3::exceptions::PyTypeError;
@@ -16,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use tokentrie::spec::{self, DataOnly, Over};
+use tokentrie::spec::{self, Over};
 use trie_text::{Part, SlotValues};
 
 /// The part of a form that takes one value of a set.
@@ -100,11 +99,11 @@ impl Slot {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::spec::object::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::spec::object::added(other, slf.as_any())
     }
 }
 
@@ -183,15 +182,11 @@ impl Text {
         }
         let read = |pattern: &Bound<'_, PyAny>| -> Result<Py<PyAny>> {
             if let Ok(text) = pattern.cast::<PyString>() {
-                return Ok(Bound::new(py, Regex::of(py, text.to_str()?)?)?.into_any().unbind());
+                let regex = module(py, "tokentrie.constraints")?.getattr("Regex")?;
+                return Ok(called(&regex, &(text,).into_pyobject(py)?, None)?.unbind());
             }
             let pattern = &as_object(pattern)?;
-            if pattern.is_instance_of::<Rule>() || reply.is_some() {
-                return Ok(pattern.clone().unbind());
-            }
-            if let Ok(spec) = pattern.cast::<SpecObject>()
-                && spec.get().resolved().rule(&DataOnly)?.is_some()
-            {
+            if reply.is_some() || pattern.cast::<Constraint>().is_ok_and(|pattern| pattern.get().is_rule()) {
                 return Ok(pattern.clone().unbind());
             }
             let (shown, name) = (shown(pattern), type_name(pattern));
@@ -252,11 +247,11 @@ impl Text {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::spec::object::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::spec::object::added(other, slf.as_any())
     }
 }
 
@@ -276,11 +271,8 @@ impl Text {
         let part = Part::text(name, stops, max_tokens);
         let Part::Text { name, stops, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
         let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
-        let rule = |pattern: &Bound<'_, PyAny>| match pattern.cast::<SpecObject>() {
-            Ok(spec) => Ok(spec.get().resolved().rule(&DataOnly)?),
-            Err(_) => Rule::any(pattern.cast().map_err(PyErr::from)?).map(Some),
-        };
-        let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?.flatten();
+        let rule = |pattern: &Bound<'_, PyAny>| Constraint::rule(pattern.cast().map_err(PyErr::from)?);
+        let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?;
         Ok(Part::Text { name, stops, max_tokens, exclude, pattern })
     }
 
@@ -364,9 +356,7 @@ impl Form {
         let rule = |part: Bound<'_, PyAny>| -> Option<Py<PyAny>> {
             if let Ok(slot) = part.cast::<Slot>() {
                 let given = slot.get().given.bind(py);
-                let reads = given.is_instance_of::<Rule>()
-                    || given.is_instance_of::<SpecObject>()
-                    || given.is_instance_of::<Typed>();
+                let reads = given.is_instance_of::<Constraint>() || given.is_instance_of::<Typed>();
                 return (slot.get().name == name && reads).then(|| given.clone().unbind());
             }
             let text = part.cast::<Text>().ok()?;
@@ -446,10 +436,10 @@ impl Form {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::spec::object::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::spec::object::added(other, slf.as_any())
     }
 }

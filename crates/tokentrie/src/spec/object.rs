@@ -1,6 +1,7 @@
 //! What a host holds as objects: sets that are made, rules of a user's. They are no data.
 
 use super::build::{Over, Spans};
+use super::compiled::Compiled;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use trie_core::{AnyConstraint, Problem, Trie};
 use trie_rules::{AnyRule, Spelled};
 use trie_text::{Form, Vocab};
 
-/// An object of a host. Sets compare by content, the others by identity.
+/// An object of a host. Sets and specs compare by content, the others by identity.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Object {
@@ -22,6 +23,8 @@ pub enum Object {
     Constraint(Arc<dyn HostConstraint>),
     /// A form that keeps what it works out.
     Form(Arc<dyn HostForm>),
+    /// A spec that was made already.
+    Compiled(Arc<Compiled>),
 }
 
 /// A rule that a host holds, with what it keeps of it.
@@ -70,6 +73,7 @@ impl Object {
             Self::Spans(_) | Self::Constraint(_) => "ready-made constraint",
             Self::Rule(_) => "user's rule",
             Self::Form(_) => "ready-made form",
+            Self::Compiled(compiled) => compiled.spec().kind(),
         }
     }
 
@@ -80,6 +84,7 @@ impl Object {
             Self::Rule(rule) => Arc::as_ptr(rule).cast::<()>() as usize,
             Self::Constraint(constraint) => Arc::as_ptr(constraint).cast::<()>() as usize,
             Self::Form(form) => Arc::as_ptr(form).cast::<()>() as usize,
+            Self::Compiled(compiled) => Arc::as_ptr(compiled) as usize,
         }
     }
 }
@@ -88,7 +93,8 @@ impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Set(one), Self::Set(other)) => one == other,
-            (Self::Set(_), _) | (_, Self::Set(_)) => false,
+            (Self::Compiled(one), Self::Compiled(other)) => one == other,
+            (Self::Set(_) | Self::Compiled(_), _) | (_, Self::Set(_) | Self::Compiled(_)) => false,
             (one, other) => one.address() == other.address(),
         }
     }
@@ -100,6 +106,7 @@ impl Hash for Object {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::Set(set) => set.len().hash(state),
+            Self::Compiled(compiled) => compiled.hash(state),
             other => other.address().hash(state),
         }
     }

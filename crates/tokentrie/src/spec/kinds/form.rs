@@ -6,6 +6,7 @@ use crate::spec::fields::{Fields, text, texts, wrong_type};
 use crate::spec::json::MOST_DEPTH;
 use crate::spec::object::Object;
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Host, Spec, values_are_plain};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -44,13 +45,13 @@ const USUAL_TOKENS: u32 = 64;
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Part {
-    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self> {
+    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Self> {
         if let Value::String(text) = value {
             return Ok(Self::Literal(text.as_str().into()));
         }
         let expected = "a string, or an object with \"slot\", \"text\" or \"form\"";
         let Some(object) = value.as_object() else { return Err(wrong_type(place, expected, value)) };
-        let spec = |place: &Place<'_>, value| Spec::read(place, value, deeper);
+        let spec = |place: &Place<'_>, value| Spec::read(place, value, reader);
         let name = |place: &Place<'_>, value| Ok(text(place, value)?.into());
         if object.contains_key("slot") {
             let fields = Fields::over(place, object, &["slot", "value"])?;

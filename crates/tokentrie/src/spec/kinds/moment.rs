@@ -1,7 +1,8 @@
 //! Days and times, from one to another.
 
-use crate::spec::error::{SpecError, SpecProblem};
+use crate::spec::error::SpecError;
 use crate::spec::fields::{Fields, text, written, wrong_type};
+use crate::spec::read::Reader;
 use serde_json::Value;
 use std::sync::Arc;
 use trie_rules::{Moment, Regular, RegularError, Timespec};
@@ -66,15 +67,19 @@ impl MomentSpec {
     }
 
     /// Of an object with bounds and, but for days, how it is written.
-    pub(crate) fn read(of: &Fields<'_>, made: fn(Timespec, bool) -> Moment) -> Result<Self, SpecError> {
+    pub(crate) fn read(
+        of: &Fields<'_>,
+        reader: Reader<'_>,
+        made: fn(Timespec, bool) -> Moment,
+    ) -> Result<Self, SpecError> {
         let timespec = of.read("timespec", |place, value| {
             let expected = "\"minutes\", \"seconds\", \"milliseconds\" or \"microseconds\"";
             Timespec::named(text(place, value)?).ok_or_else(|| wrong_type(place, expected, value))
         })?;
         let kind = made(timespec.unwrap_or_default(), of.flag("utc", false)?);
-        let wrong = |error: RegularError| SpecError::new(of.place, SpecProblem::Value(error.to_string()));
-        let read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref()).map_err(wrong)?;
-        read.rule().map_err(wrong)?;
+        let read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref());
+        let read = read.map_err(|error| reader.refusal(of.place, error))?;
+        reader.check(of.place, || read.rule())?;
         Ok(read)
     }
 
