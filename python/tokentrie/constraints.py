@@ -25,22 +25,19 @@ from tokentrie._native import (
     ChatConstraint,
     Constraint,
     FilteredTrie,
-    Form,
     InvalidValueError,
     Limits,
     LiveSet,
     OptionError,
     RuleError,
-    Sequence,
-    Slot,
-    Text,
     ThinkGate,
     TokenTrieWarning,
     Trie,
-    Unconstrained,
     _grammar_example,
     _is_list,
     _listed_texts,
+    _read_constraint,
+    _slot_size,
     _Typed,
 )
 
@@ -1075,6 +1072,310 @@ class Concatenation(_Data, Rule[str]):
         return " + ".join(map(_shown, self.parts))
 
 
+@dataclass(frozen=True, repr=False)
+class Unconstrained(_Data, Constraint):
+    """No constraint: every token may come.
+
+    Given where a constraint is wanted, it leaves the output free; as the last part of a Sequence it is the free text
+    after a value. It never completes: `Sampler.state` stays "active" until an end token comes, if there are any.
+
+    Example:
+        >>> sampler = tokentrie.Sampler(4, tokentrie.rules.Unconstrained())
+        >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
+        3
+        >>> tokentrie.rules.Unconstrained() == tokentrie.rules.Unconstrained()
+        True
+    """
+
+    def __post_init__(self) -> None:
+        self._spec({"any": {}})
+
+
+def _hashable(part: Any) -> Any:
+    return tuple(part) if isinstance(part, list) else part
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Sequence(_Data, Constraint):
+    """One constraint after the other: each part begins where a value of the part before ends.
+
+    `a + b` of two constraints is one too. Where a value ends that longer ones go on from, a token of a longer one is
+    taken as that. Each part has tokens of its own; in rules put together with `+`, and in a Form, tokens may cross from
+    one into the next. `leaf` is the value of the last set, `leaves` those of all sets in their order.
+
+    Args:
+        parts: constraints of any kind but payloads: a Trie, a Rule, a Form, a ThinkGate, a ChatConstraint, a spec; a
+            list of str, which is tokenised alone and needs a Vocab where the sequence is used; Unconstrained, as the
+            last part; or another Sequence, which counts as its parts.
+
+    Raises:
+        OptionError: there is no part, something follows Unconstrained, or a healed Trie is not the first.
+        TypeError: a part is something else, such as a payload: give `Trie.from_payload` of it.
+
+    Example:
+        >>> verbs = tokentrie.Trie.from_sequences([[1], [2]], names=["get", "set"])
+        >>> nouns = tokentrie.Trie.from_sequences([[7], [8, 9]], names=["name", "colour"])
+        >>> sampler = tokentrie.Sampler(10, verbs + nouns)
+        >>> sampler.accept([2, 8, 9])
+        >>> [leaf.name for leaf in sampler.leaves]
+        ['set', 'colour']
+        >>> door = tokentrie.Sequence(["open", "shut"], tokentrie.Regex(" (now|at [0-9]{2}:00)"))
+        >>> tokentrie.Model().generate("The door is ", door).text[:4] in ("open", "shut")
+        True
+    """
+
+    parts: tuple[Any, ...]
+
+    def __init__(self, *parts: Any) -> None:
+        flat: list[Any] = []
+        for number, given in enumerate(parts):
+            part = _read_constraint(given)
+            if isinstance(part, Sequence):
+                flat.extend(part.parts)
+            elif isinstance(part, _OBJECTS):
+                flat.append(part)
+            elif not isinstance(part, str) and (texts := _listed_texts(part)) is not None:
+                flat.append(texts)
+            else:
+                raise _no_part(number, part)
+        self._set(parts=tuple(flat))
+        self._spec({"sequence": [{"object": number} for number in range(len(flat))]}, flat)
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return self.parts, {}
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(_hashable, self.parts)))
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.Sequence: {', then '.join(map(_named, self.parts))}>"
+
+
+def _no_part(number: int, part: Any) -> TypeError:
+    what = f"part {number} of a sequence"
+    if isinstance(part, str):
+        more = "…" if len(part) > 60 else ""
+        return TypeError(f"{what} must be a list of str, not one str: give [{json.dumps(part[:60])}{more}]")
+    expected = "a constraint or a list of str"
+    return TypeError(f"{_wrong(what, expected, part)}; a payload's set is Trie.from_payload(payload)")
+
+
+def _named(part: Any) -> str:
+    """A part as a sequence shows it."""
+    if isinstance(part, Unconstrained):
+        return "anything"
+    if isinstance(part, (Trie, list)):
+        return f"{len(part)} value{'' if len(part) == 1 else 's'}"
+    return repr(part)
+
+
+class _Part:
+    """What the parts of a form share: `+` makes a form of them."""
+
+    def __add__(self, other: Form | Slot | Text | str) -> Form:
+        made: Form = added(self, other)
+        return made
+
+    def __radd__(self, other: str) -> Form:
+        made: Form = added(other, self)
+        return made
+
+
+@dataclass(frozen=True, repr=False)
+class Slot(_Part):
+    """The part of a form that takes one value of a set.
+
+    Texts are tokenised together with what stands around them, so that the whole text of the form has the tokens
+    that the tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
+
+    Args:
+        name: what the value is called in `Generated.values`.
+        values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
+            names together; or a Rule, such as a Regex; or a type, such as `int` or an Enum; or a payload, whose
+            descriptor with the path `name` is taken.
+
+    Raises:
+        PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+        OptionError: no descriptor has the path `name`, or a Sequence has a list of str in it.
+        TypeError: a value is no str, or `values` is something else.
+
+    Example:
+        >>> tokentrie.Slot("colour", ["red", "green", "blue"])
+        <tokentrie.Slot "colour": 3 values>
+    """
+
+    name: str
+    values: Any = field(hash=False)
+
+    def __post_init__(self) -> None:
+        values = _read_constraint(self.values)
+        if not isinstance(values, (str, *_OBJECTS)) and (texts := _listed_texts(values)) is not None:
+            values = texts
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "_size", _slot_size(_text("name", self.name), values))
+
+    def __repr__(self) -> str:
+        size: int | None = self._size  # type: ignore[attr-defined]
+        if size is not None:
+            said = f"{size} values"
+        else:
+            said = "a sequence" if isinstance(self.values, Sequence) else repr(self.values)
+        return f"<tokentrie.Slot {json.dumps(self.name)}: {said}>"
+
+
+def _stops(given: Any) -> tuple[str, ...]:
+    """What ends a text."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"stop must be a str or a list of str, not {type(given).__name__}")
+    for number, stop in enumerate(given):
+        if not isinstance(stop, str):
+            raise _wrong(f"stop[{number}]", "a str", stop)
+    return tuple(given)
+
+
+@dataclass(frozen=True, repr=False)
+class Text(_Part):
+    """The part of a form that the model writes freely. The end of the model's output ends it as well.
+
+    Args:
+        name: what the text is called in `Generated.values`.
+        stop: text that ends it and is no part of it, or a list of such texts, of which the first that is written
+            counts; it stands in the output only where the literal after it begins with it. Several have some 120 bytes
+            together at the most. None only with a ChatConstraint.
+        max_tokens: the most tokens of it, at least 1.
+        exclude: characters that may not occur in it. None excludes, where a stop begins with a double quote,
+            backslash and control characters, so that JSON stays JSON; else nothing.
+        pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex, or a type that is a rule,
+            such as `int` or `re.compile(...)`. The text is over at the
+            first stop after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
+            ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
+            its value is a Message.
+
+    Raises:
+        OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
+            one for a reply. When a form is made of it: a stop is empty or comes twice, or several are too long.
+        RuleError: the pattern is no regular expression.
+        TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
+
+    Example:
+        >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
+        >>> out = tokentrie.Model().generate("A note: ", form)
+        >>> out.text == '"' + out.values["note"] + '"'
+        True
+    """
+
+    name: str
+    stop: str | list[str] | tuple[str, ...] | None = field(default=None, kw_only=True, hash=False)
+    max_tokens: int = field(default=64, kw_only=True)
+    exclude: str | None = field(default=None, kw_only=True)
+    pattern: Any = field(default=None, kw_only=True, hash=False)
+
+    def __post_init__(self) -> None:
+        _text("name", self.name)
+        tokens = operator.index(self.max_tokens)
+        if not 0 <= tokens < 2**32:
+            raise OptionError(f"max_tokens is {tokens}: it must be from 0 to 4294967295")
+        pattern, stops = self.pattern, _stops(self.stop)
+        if pattern is not None and self.exclude is not None:
+            raise OptionError("exclude has no effect beside pattern: leave those characters out of the pattern")
+        is_reply = isinstance(pattern, ChatConstraint)
+        if is_reply and pattern.vocab is None:
+            raise TypeError("a ChatConstraint in a form needs a Vocab: give ChatFormat.constraint that of the model")
+        if is_reply and stops:
+            raise OptionError("a reply ends when the model ends it: leave stop out beside a ChatConstraint")
+        if not is_reply and not stops:
+            raise OptionError("stop is missing: it is the text that ends this one")
+        if isinstance(pattern, str):
+            pattern = Regex(pattern)
+        elif pattern is not None and not is_reply:
+            pattern = _read_constraint(pattern)
+            if not isinstance(pattern, Constraint) or not pattern._is_rule:
+                raise _wrong("pattern", "a Rule, such as a Regex, a ChatConstraint or a str", pattern)
+        stop = stops[0] if len(stops) == 1 else list(stops) or None
+        for name, value in (("max_tokens", tokens), ("stop", stop), ("pattern", pattern)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.Text {json.dumps(self.name)}>"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Form(_Data, Constraint):
+    """Text with parts to fill in: literals (str), Slot and Text, in their order.
+
+    Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
+    the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps. A Sampler,
+    a Batch or a gate with a Vocab walks it as any constraint: `leaves` are its values in order, and free text ends with
+    its stop to the byte, which stays in the text unless the literal behind it begins with it.
+
+    Args:
+        parts: str, Slot, Text or another Form, whose parts stand in its place; at least one slot or text.
+
+    Raises:
+        OptionError: the parts make no form: no slot, a name that comes twice, text right after text, Any in a slot.
+        TrieError: a slot has no values, or repeats one.
+        TypeError: a part is something else.
+
+    Example:
+        >>> colours, sizes = tokentrie.Slot("colour", ["red", "blue"]), tokentrie.Slot("size", ["big", "small"])
+        >>> form = tokentrie.Form('{"colour": "', colours, '", "size": "', sizes, '"}')
+        >>> out = tokentrie.Model().generate("A big red balloon: ", form)
+        >>> sorted(out.values)
+        ['colour', 'size']
+    """
+
+    parts: tuple[str | Slot | Text, ...]
+
+    def __init__(self, *parts: str | Slot | Text | Form) -> None:
+        flat: list[str | Slot | Text] = []
+        for part in parts:
+            flat.extend(part.parts if isinstance(part, Form) else (part,))
+        said: list[Any] = []
+        objects: list[Any] = []
+        for number, one in enumerate(flat):
+            if isinstance(one, str):
+                said.append(one)
+            elif isinstance(one, Slot):
+                said.append({"slot": one.name, "value": {"object": len(objects)}})
+                # A form is bound to what a set is now.
+                objects.append(one.values.to_trie() if isinstance(one.values, LiveSet) else one.values)
+            elif isinstance(one, Text):
+                text: dict[str, Any] = {"text": one.name, "stop": one.stop, "max_tokens": one.max_tokens}
+                text["exclude"] = one.exclude
+                if one.pattern is not None:
+                    text["pattern"] = {"object": len(objects)}
+                    objects.append(one.pattern)
+                said.append(text)
+            else:
+                raise _wrong(f"part {number} of a form", "str, Slot, Text or Form", one)
+        self._set(parts=tuple(flat))
+        self._spec({"form": said}, objects, unlimited=True)
+
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return self.parts, {}
+
+    def _part_value(self, name: str, text: str) -> Any:
+        for part in self.parts:
+            if isinstance(part, str) or part.name != name:
+                continue
+            reader = part.values if isinstance(part, Slot) else part.pattern
+            return reader.parse(text) if isinstance(reader, (Constraint, ChatConstraint, _Typed)) else text
+        return text
+
+    def __repr__(self) -> str:
+        shown = (
+            json.dumps(part, ensure_ascii=False)
+            if isinstance(part, str)
+            else f"{type(part).__name__}({json.dumps(part.name, ensure_ascii=False)})"
+            for part in self.parts
+        )
+        return f"<tokentrie.Form: {', '.join(shown)}>"
+
+
 #: Classes that stand in the package itself.
 _TOP_LEVEL = {
     "Concatenation",
@@ -1090,21 +1391,8 @@ _TOP_LEVEL = {
     "WasmRule",
 }
 
-_PARTS_OF_FORMS = (Form, Slot, Text, str)
-_CONSTRAINTS = (
-    Trie,
-    FilteredTrie,
-    LiveSet,
-    Constraint,
-    Form,
-    Sequence,
-    ThinkGate,
-    ChatConstraint,
-    _Typed,
-    Unconstrained,
-    str,
-    dict,
-)
+#: What is a constraint as it is.
+_OBJECTS = (Trie, FilteredTrie, LiveSet, Constraint, ThinkGate, ChatConstraint, _Typed)
 
 
 def added(one: Any, other: Any) -> Any:
@@ -1116,8 +1404,8 @@ def added(one: Any, other: Any) -> Any:
     both = (one, other)
     if all(isinstance(part, (Rule, str)) for part in both):
         return Concatenation(one, other)
-    if all(isinstance(part, _PARTS_OF_FORMS) for part in both):
+    if all(isinstance(part, (Form, Slot, Text, str)) for part in both):
         return Form(one, other)
-    if all(isinstance(part, _CONSTRAINTS) or _is_list(part) for part in both):
+    if all(isinstance(part, (*_OBJECTS, str, dict)) or _is_list(part) for part in both):
         return Sequence(*([part] if isinstance(part, str) else part for part in both))
     return NotImplemented

@@ -8,7 +8,7 @@ Example:
     True
 """
 
-from tokentrie._native import RuleStats, Unconstrained
+from tokentrie._native import RuleStats
 from tokentrie.constraints import (
     Concatenation,
     Date,
@@ -24,6 +24,7 @@ from tokentrie.constraints import (
     Rule,
     String,
     Time,
+    Unconstrained,
     WasmRule,
 )
 

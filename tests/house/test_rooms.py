@@ -53,10 +53,9 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "session": (5, "a session runs turns, and a turn runs what the session was asked for"),
     },
     "tokentrie-py": {
-        "{chat,rows,rule,spec,trie}": (
-            16,
-            "a constraint is made of any others, and a set, a chat or a row of tokens asks for the spec of any",
-        ),
+        "chat": (2, "a format makes the constraint of its replies, which reads them by that format"),
+        "trie": (4, "a set is made from strings, files and tables, whose readers give sets"),
+        "{rows,rule,spec}": (4, "a gate is a sampler and a constraint, and both are made of constraints of any kind"),
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),
         "vocab": (2, "a vocabulary asks a tokenizer of Python's, which makes one"),
     },

@@ -72,17 +72,13 @@ mod _native {
     #[pymodule_export]
     use crate::rows::search::{Hypothesis, beam_search};
     #[pymodule_export]
-    use crate::rule::form::{Form, Slot, Text};
-    #[pymodule_export]
     use crate::rule::gate::ThinkGate;
-    #[pymodule_export]
-    use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
     use crate::rule::stats::RuleStats;
     #[pymodule_export]
     use crate::rule::typed::Typed;
     #[pymodule_export]
-    use crate::spec::helpers::{grammar_example, is_text_list, listed_texts};
+    use crate::spec::helpers::{grammar_example, is_text_list, listed_texts, read_constraint, slot_size};
     #[pymodule_export]
     use crate::spec::object::{Constraint, Spec, constraint};
     #[cfg(feature = "llama")]

@@ -1,5 +1,6 @@
 //! Python's values as Rust's, and back.
 
+pub(crate) mod added;
 pub(crate) mod asking;
 pub(crate) mod buffer;
 pub(crate) mod data;

@@ -1,10 +1,8 @@
 //! Constraints that are classes of Rust still, rules of users, and what texts stand for.
 
-pub(crate) mod form;
 pub(crate) mod gate;
 pub(crate) mod of_user;
 pub(crate) mod problem;
-pub(crate) mod sequence;
 pub(crate) mod stats;
 pub(crate) mod typed;
 pub(crate) mod values;

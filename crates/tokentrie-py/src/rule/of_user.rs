@@ -12,9 +12,9 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokentrie::spec::Rule;
 use trie_core::Problem;
 use trie_core::work::over;
-use trie_rules::Rule;
 
 /// A state that a rule has not, because asking it failed.
 const NONE: u32 = u32::MAX;

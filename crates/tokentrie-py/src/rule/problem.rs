@@ -63,3 +63,8 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
 }
+
+/// An error of ours through a crate that does not know Python.
+pub(crate) fn problem(error: Error) -> Problem {
+    Problem::new(Raised::of(error.into()))
+}

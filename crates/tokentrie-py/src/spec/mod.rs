@@ -1,6 +1,5 @@
 //! From what Python gives as a constraint to a spec, and from a spec over a vocabulary to what runs it.
 
-pub(crate) mod data;
 pub(crate) mod depth;
 pub(crate) mod helpers;
 pub(crate) mod object;
@@ -13,11 +12,8 @@ use crate::convert::gil::asked;
 use crate::convert::strings::{is_list, texts};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::attached_or_fail;
-use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
-use crate::rule::problem::Raised;
-use crate::rule::problem::of_problem;
-use crate::rule::sequence::{Sequence, Unconstrained};
+use crate::rule::problem::{of_problem, problem};
 use crate::rule::typed::{Typed, is_type, of_type};
 use crate::spec::depth::Inside;
 use crate::spec::object::Constraint;
@@ -32,8 +28,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
-    AnyRule, Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem,
-    Spelled, alone,
+    AnyRule, Built, DataOnly, Host, HostConstraint, HostRule, Object, Over, Spec, SpecError, SpecProblem, Spelled,
+    alone,
 };
 use trie_core::work::Limits;
 use trie_core::{AnyConstraint, Constraint as _, Payload, PayloadReport, Problem, SpanRules};
@@ -74,15 +70,6 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
     if let Ok(reply) = given.cast::<ChatConstraint>() {
         return Ok(Spec::Object(Object::Constraint(Arc::new(ReplyOfPython(reply.clone().unbind())))));
     }
-    if let Ok(sequence) = given.cast::<Sequence>() {
-        return sequence.get().spec(given.py(), vocab);
-    }
-    if let Ok(form) = given.cast::<Form>() {
-        return Ok(Spec::Object(Object::Form(Arc::new(FormOfPython(form.clone().unbind())))));
-    }
-    if given.is_instance_of::<Unconstrained>() {
-        return Ok(Spec::Any);
-    }
     if let Ok(typed) = given.cast::<Typed>() {
         return spec_of(what, typed.get().held(given.py()), vocab);
     }
@@ -96,6 +83,45 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(spec.resolved(&DataOnly)?);
     }
     payload_text(what, given, of_text)
+}
+
+/// The spec of an object that another constraint holds.
+///
+/// # Errors
+/// As [`spec_of`].
+pub(crate) fn part_of(given: &Bound<'_, PyAny>) -> Result<Spec> {
+    match given.cast::<LiveSet>() {
+        Ok(live) => Ok(Spec::Object(Object::Constraint(Arc::new(LiveOfPython(live.clone().unbind()))))),
+        Err(_) => spec_of("part", given, None),
+    }
+}
+
+/// The spec of an object, as data as far as it is that: a Trie or a rule of a user's stays an object in it.
+///
+/// # Errors
+/// As [`spec_of`].
+pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
+    let py = given.py();
+    let _inside = Inside::one_more()?;
+    if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
+        return Ok(compiled.written().clone());
+    }
+    if let Ok(typed) = given.cast::<Typed>() {
+        return data_of(what, typed.get().held(py));
+    }
+    if is_type(given) {
+        return data_of(what, &of_type(given)?);
+    }
+    if let Ok(gate) = given.cast::<ThinkGate>() {
+        return gate.get().data(py);
+    }
+    if let Ok(reply) = given.cast::<ChatConstraint>() {
+        return Ok(reply.get().spec(py));
+    }
+    match spec_of(what, given, None)? {
+        Spec::Payload { text, path: None } => Ok(Spec::payload(&text)?),
+        other => Ok(other),
+    }
 }
 
 /// The spec that a dictionary is, unless it is a payload: that has descriptors.
@@ -283,11 +309,6 @@ impl Host for HostOfPython<'_, '_> {
     }
 }
 
-/// An error of ours through a crate that does not know Python.
-pub(crate) fn problem(error: Error) -> Problem {
-    Problem::new(Raised::of(error.into()))
-}
-
 /// A rule of a user's as an object that specs may hold.
 pub(crate) fn user_rule(rule: &Bound<'_, Constraint>) -> Arc<dyn HostRule> {
     Arc::new(RuleOfPython(rule.clone().unbind()))
@@ -322,19 +343,23 @@ impl HostConstraint for ReplyOfPython {
     fn over(&self, over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
         attached_or_fail(|py| ChatConstraint::over(self.0.bind(py), over.vocab, over.n_vocab)).map_err(problem)
     }
+
+    fn check(&self, part: &str, vocab: &Arc<Vocab>) -> std::result::Result<(), Problem> {
+        attached_or_fail(|py| ChatConstraint::check(self.0.bind(py), part, vocab)).map_err(problem)
+    }
 }
 
+/// A set that changes: whoever asks gets it as it is then.
 #[derive(Debug)]
-struct FormOfPython(Py<Form>);
+struct LiveOfPython(Py<LiveSet>);
 
-impl HostForm for FormOfPython {
-    fn over(&self, over: &Over<'_>) -> std::result::Result<Arc<trie_text::Form>, Problem> {
-        let form = attached_or_fail(|py| {
-            let form = self.0.bind(py);
-            over.vocab.map_or(Ok(()), |vocab| Form::check_vocab(form, vocab))?;
-            Ok::<_, Error>(Arc::clone(form.get().core()))
-        });
-        form.map_err(problem)
+impl HostConstraint for LiveOfPython {
+    fn name(&self) -> String {
+        "LiveSet".to_owned()
+    }
+
+    fn over(&self, _over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
+        attached_or_fail(|py| Ok::<_, Error>(self.0.bind(py).get().now(py)?.into())).map_err(problem)
     }
 }
 

@@ -1,18 +1,18 @@
 //! The handle that every constraint of Python's holds: its spec, and what was made of it.
 
 use crate::chat::template::ChatTemplate;
+use crate::convert::added::added;
 use crate::convert::gil::{asked, locked, released};
 use crate::convert::ids::{shown, type_name};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result};
-use crate::exit::{called, module};
+use crate::exit::module;
 use crate::rule::of_user::UserRule;
-use crate::rule::problem::heard;
+use crate::rule::problem::{heard, problem};
 use crate::rule::stats::RuleStats;
 use crate::rule::values::in_python;
-use crate::spec::data::data_of;
 use crate::spec::payloads::Cache;
-use crate::spec::{Around, of_dict, of_spec, problem, spec_of, told_by_host};
+use crate::spec::{Around, data_of, of_dict, of_spec, part_of, spec_of, told_by_host};
 use crate::trie::payload::payload_text;
 use crate::vocab::Vocab;
 use lru::LruCache;
@@ -25,8 +25,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tokentrie::spec::{
-    AnyRule, ByteRanges, Compiled, DataOnly, Host, MaskLimits, MaskStats, Object, Over as OverTokens, Read,
-    Spec as Data, Spelled,
+    AnyRule, ByteRanges, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens,
+    Read, Spec as Data, Spelled,
 };
 use trie_core::work::Limits;
 use trie_core::{FileOptions, Payload, Problem, Trie};
@@ -35,8 +35,8 @@ use trie_core::{FileOptions, Payload, Problem, Trie};
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// The largest vocabulary there may be: a constraint is bound to none when it is made.
-const ANY_VOCABULARY: Around<'static> =
-    Around { over: OverTokens { n_vocab: 1 << 31, vocab: None }, sets: None, cache: Cache::Thread };
+pub(crate) const ANY_VOCABULARY: Around<'static> =
+    Around { over: OverTokens { n_vocab: MOST_TOKENS, vocab: None }, sets: None, cache: Cache::Thread };
 
 /// What may be written, bound to no vocabulary: the base of all rules, and of what `tokentrie.constraint` makes.
 ///
@@ -168,11 +168,22 @@ impl Constraint {
         self.compiled().is_none_or(|compiled| promises(compiled.spec()))
     }
 
+    /// Returns the values of a text of it: a form, a sequence or anything have none of their own.
+    pub(crate) fn has_value(&self) -> bool {
+        let spec = self.compiled().map(|compiled| compiled.spec());
+        !matches!(spec, Some(Data::Form(_) | Data::Sequence(_) | Data::Any))
+    }
+
+    /// Returns whether it is a form.
+    pub(crate) fn is_form(&self) -> bool {
+        matches!(self.compiled().map(|compiled| compiled.spec()), Some(Data::Form(_)))
+    }
+
     /// Returns what a text of the part with this name stands for, where it is a form.
     ///
     /// # Errors
     /// Those of Python's `json`.
-    pub(crate) fn part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+    fn part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         use tokentrie::spec::Part;
         let Some(Data::Form(parts)) = self.compiled().map(|compiled| compiled.spec()) else {
             return Ok(text.clone().into_any());
@@ -331,14 +342,14 @@ impl Constraint {
     #[pyo3(signature = (json, objects, unlimited=false))]
     fn _hold(slf: &Bound<'_, Self>, json: &str, objects: &Bound<'_, PyList>, unlimited: bool) -> Result<Vec<String>> {
         let py = slf.py();
-        let objects: Vec<Data> = objects.iter().map(|object| spec_of("part", &object, None)).collect::<Result<_>>()?;
+        let objects: Vec<Data> = objects.iter().map(|object| part_of(&object)).collect::<Result<_>>()?;
         let limits = if unlimited { Limits::NONE } else { Limits::default() };
         // Without the place: what was given has no fields of JSON.
         let placeless = |error: tokentrie::spec::SpecError| of_spec(error.into_parts().1);
         let spec = released(py, || Data::from_host(json.as_bytes(), &objects)).map_err(placeless)?;
         let (made, warnings) = told_by_host(py, &ANY_VOCABULARY, limits, |_, host| {
             let compiled = Compiled::new(spec, host)?;
-            compiled.made(host)?;
+            compiled.make(host)?;
             Ok(compiled)
         })?;
         let made = made.map_err(placeless)?;
@@ -392,6 +403,17 @@ impl Constraint {
         let texts = asked(slf.py(), Limits::default(), || any.samples(count, seed))?;
         heard(&*any)?;
         texts.into_iter().map(utf8).collect()
+    }
+
+    /// What a text of the part with this name stands for, where it is a form.
+    fn _part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        self.part_value(name, text)
+    }
+
+    /// Whether its values are texts of a rule.
+    #[getter]
+    fn _is_rule(&self) -> bool {
+        self.is_rule()
     }
 
     /// str: the kind, as it is called in JSON.
@@ -644,11 +666,4 @@ impl Constraint {
         let none = || Class::Option.error("a user's rule is an object of this program and cannot be written as JSON");
         self.compiled().map(|compiled| &**compiled).ok_or_else(none)
     }
-}
-
-/// `one + other`: the one constraint after the other, as the classes of Python's say.
-pub(crate) fn added<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-    let py = one.py();
-    let added = module(py, "tokentrie.constraints")?.getattr("added")?;
-    Ok(called(&added, &(one, other).into_pyobject(py)?, None)?)
 }

@@ -3,7 +3,7 @@
 use crate::convert::gil::{Shared, released};
 use crate::errors::Result;
 use crate::exit::attached_or_fail;
-use crate::spec::problem;
+use crate::rule::problem::problem;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::Arc;

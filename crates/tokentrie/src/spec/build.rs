@@ -125,7 +125,6 @@ impl Spec {
                 let form = Form::new(parts).map_err(|error| SpecError::new(&at, error))?;
                 Ok(Built::Form(Arc::new(form)))
             }
-            Self::Object(Object::Form(form)) => Ok(Built::Form(form.over(over).map_err(|error| at(error.into()))?)),
             Self::Object(Object::Compiled(compiled)) => compiled.build_at(place, over, host, deeper),
             Self::Object(Object::Rule(rule)) => {
                 let vocab = over.need(&rule.name(), "the bytes of each token").map_err(at)?;

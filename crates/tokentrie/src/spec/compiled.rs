@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use trie_core::SequenceError;
 use trie_core::work::{Limits, Work};
 use trie_rules::{AnyRule, MaskLimits, MaskStats, Regular, Rule, Value};
-use trie_text::Vocab;
+use trie_text::{Form, Vocab};
 
 type Result<T> = std::result::Result<T, SpecError>;
 
@@ -30,6 +31,8 @@ pub struct Compiled {
     /// Without names and files.
     spec: Spec,
     rule: OnceLock<Option<MadeRule>>,
+    /// Of a form that was made without a vocabulary.
+    form: OnceLock<Arc<Form>>,
     /// By the address of the vocabulary, which its entry keeps, or by the size alone.
     built: Mutex<LruCache<(usize, usize), Entry>>,
     /// Whether building it again gives the same.
@@ -129,7 +132,14 @@ impl Compiled {
     pub fn new(written: Spec, host: &dyn Host) -> Result<Self> {
         let spec = written.resolved(host)?;
         let is_fixed = spec.is_fixed();
-        Ok(Self { written, spec, rule: OnceLock::new(), built: Mutex::new(LruCache::new(VOCABULARIES)), is_fixed })
+        Ok(Self {
+            written,
+            spec,
+            rule: OnceLock::new(),
+            form: OnceLock::new(),
+            built: Mutex::new(LruCache::new(VOCABULARIES)),
+            is_fixed,
+        })
     }
 
     /// Returns the spec as it was given.
@@ -148,6 +158,24 @@ impl Compiled {
     /// As [`Spec::rule`].
     pub fn made(&self, host: &dyn Host) -> Result<Option<&MadeRule>> {
         self.made_at(&Place::ROOT, host, MOST_DEPTH)
+    }
+
+    /// Makes what can be made without a vocabulary, and checks what can be told without one: a rule, a form, the order
+    /// of a sequence.
+    ///
+    /// # Errors
+    /// As [`Spec::build`].
+    pub fn make(&self, host: &dyn Host) -> Result<()> {
+        if let Spec::Sequence(parts) = &self.spec {
+            return sequence_problem(parts).map_or(Ok(()), |error| Err(SpecError::new(&Place::ROOT, error)));
+        }
+        if matches!(self.spec, Spec::Form(_))
+            && let Built::Form(form) = self.spec.build(&Over::size(MOST_TOKENS), host)?
+        {
+            // Whoever was first made the same.
+            let _ = self.form.set(form);
+        }
+        self.made(host).map(|_| ())
     }
 
     pub(super) fn made_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Option<&MadeRule>> {
@@ -196,6 +224,10 @@ impl Compiled {
         if let Some(entry) = self.entries().get(&key) {
             return Ok(entry.built.clone());
         }
+        if let Some(form) = self.form.get() {
+            self.check_replies(place, over)?;
+            return Ok(Built::Form(Arc::clone(form)));
+        }
         let built = match self.made_at(place, host, deeper)? {
             Some(made) => {
                 let vocab = over.need(self.spec.kind(), "the bytes of each token");
@@ -214,6 +246,17 @@ impl Compiled {
         Ok(built)
     }
 
+    /// Checks that what a host made for one vocabulary stands in no form of another.
+    fn check_replies(&self, place: &Place<'_>, over: &Over<'_>) -> Result<()> {
+        let (Spec::Form(parts), Some(vocab)) = (&self.spec, over.vocab) else { return Ok(()) };
+        for part in parts {
+            if let Part::Text { name, pattern: Some(Spec::Object(Object::Constraint(reply))), .. } = part {
+                reply.check(name, vocab).map_err(|problem| SpecError::new(place, problem))?;
+            }
+        }
+        Ok(())
+    }
+
     fn entries(&self) -> std::sync::MutexGuard<'_, LruCache<(usize, usize), Entry>> {
         self.built.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -226,6 +269,25 @@ impl Compiled {
             _ => MaskStats::default(),
         }
     }
+}
+
+/// The size of the largest vocabulary: what is made for it is bound to none.
+pub const MOST_TOKENS: usize = 1 << 31;
+
+/// What is wrong with the order of a sequence, as far as that can be told without a vocabulary.
+fn sequence_problem(parts: &[Spec]) -> Option<SequenceError> {
+    fn plain(spec: &Spec) -> &Spec {
+        match spec {
+            Spec::Object(Object::Compiled(compiled)) => plain(&compiled.spec),
+            other => other,
+        }
+    }
+    let healed = |part: &Spec| matches!(plain(part), Spec::Object(Object::Set(set)) if set.heal_bytes() > 0);
+    let Some(last) = parts.len().checked_sub(1) else { return Some(SequenceError::NoParts) };
+    if let Some(part) = parts[..last].iter().position(|part| *plain(part) == Spec::Any) {
+        return Some(SequenceError::NeverEnds { part, parts: parts.len() });
+    }
+    parts.iter().skip(1).position(healed).map(|part| SequenceError::Healed { part: part + 1 })
 }
 
 impl PartialEq for Compiled {

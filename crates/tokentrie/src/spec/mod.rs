@@ -35,7 +35,7 @@ mod write;
 pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
-pub use compiled::{ByteRanges, Compiled, MadeRule, RuleFacts};
+pub use compiled::{ByteRanges, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
 pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
@@ -46,11 +46,11 @@ pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
 pub use kinds::think::{Marker, OwnVocabulary, Think};
 pub use limits::LimitsSpec;
-pub use object::{HostConstraint, HostForm, HostRule, Object};
+pub use object::{HostConstraint, HostRule, Object};
 
 use std::sync::Arc;
 use trie_core::Problem;
-pub use trie_rules::{AnyRule, ByRuleError, Clock, DeadEnd, MaskLimits, MaskStats, Read, Spelled, Value};
+pub use trie_rules::{AnyRule, ByRuleError, Clock, DeadEnd, MaskLimits, MaskStats, Read, Rule, Spelled, Value};
 use trie_rules::{AutomatonLimits, Example};
 use trie_text::{TextValues, Tokenization};
 

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Problem, Trie};
 use trie_rules::{AnyRule, Spelled};
-use trie_text::{Form, Vocab};
+use trie_text::Vocab;
 
 /// An object of a host. Sets and specs compare by content, the others by identity.
 #[derive(Debug, Clone)]
@@ -21,8 +21,6 @@ pub enum Object {
     Rule(Arc<dyn HostRule>),
     /// What is made anew for each vocabulary.
     Constraint(Arc<dyn HostConstraint>),
-    /// A form that keeps what it works out.
-    Form(Arc<dyn HostForm>),
     /// A spec that was made already.
     Compiled(Arc<Compiled>),
 }
@@ -55,15 +53,15 @@ pub trait HostConstraint: fmt::Debug + Send + Sync {
     /// # Errors
     /// What the host fails with.
     fn over(&self, over: &Over<'_>) -> Result<AnyConstraint, Problem>;
-}
 
-/// A form that a host holds.
-pub trait HostForm: fmt::Debug + Send + Sync {
-    /// The form, where it can be filled in tokens of this vocabulary.
+    /// Checks that it may stand in a form of tokens of this vocabulary, as the part of this name.
     ///
     /// # Errors
     /// What the host fails with.
-    fn over(&self, over: &Over<'_>) -> Result<Arc<Form>, Problem>;
+    fn check(&self, part: &str, vocab: &Arc<Vocab>) -> Result<(), Problem> {
+        let _ = (part, vocab);
+        Ok(())
+    }
 }
 
 impl Object {
@@ -72,7 +70,6 @@ impl Object {
             Self::Set(_) => "ready-made set",
             Self::Spans(_) | Self::Constraint(_) => "ready-made constraint",
             Self::Rule(_) => "user's rule",
-            Self::Form(_) => "ready-made form",
             Self::Compiled(compiled) => compiled.spec().kind(),
         }
     }
@@ -83,7 +80,6 @@ impl Object {
             Self::Spans(spans) => Arc::as_ptr(spans).cast::<()>() as usize,
             Self::Rule(rule) => Arc::as_ptr(rule).cast::<()>() as usize,
             Self::Constraint(constraint) => Arc::as_ptr(constraint).cast::<()>() as usize,
-            Self::Form(form) => Arc::as_ptr(form).cast::<()>() as usize,
             Self::Compiled(compiled) => Arc::as_ptr(compiled) as usize,
         }
     }

@@ -88,7 +88,7 @@ impl Spec {
     #[cfg(feature = "llama")]
     pub(crate) fn read_choice(place: &Place<'_>, texts: &Value) -> Result<Self> {
         let nothing = Value::Object(serde_json::Map::new());
-        choice(place, texts, &Fields::of(place, &nothing, &[])?)
+        choice(place, texts, &Fields::of(place, &nothing, &[])?, Reader::DATA)
     }
 
     /// Of a value of JSON, with so many more specs inside each other.
@@ -117,7 +117,7 @@ impl Spec {
         let (at, inner) = (place.field(kind), &object[kind]);
         let owned = |at: &Place<'_>| -> Result<Arc<str>> { Ok(text(at, inner)?.into()) };
         Ok(match kind {
-            "choice" => choice(&at, inner, &fields)?,
+            "choice" => choice(&at, inner, &fields, reader)?,
             "set" => Self::Set(owned(&at)?),
             "payload" => {
                 let payload = inner.as_object().map(|_| inner.to_string().into_bytes().into());
@@ -168,12 +168,12 @@ impl Spec {
             "then" => Self::Then(pieces(&at, inner, reader)?),
             "sequence" => {
                 let part = |(index, part): (usize, &Value)| Self::read(&at.item(index), part, reader);
-                Self::Sequence(filled(&at, inner)?.iter().enumerate().map(part).collect::<Result<_>>()?)
+                Self::Sequence(filled(&at, inner, reader)?.iter().enumerate().map(part).collect::<Result<_>>()?)
             }
             "any" => Fields::of(&at, inner, &[]).map(|_| Self::Any)?,
             "form" => {
                 let mut parts = Vec::new();
-                for (index, part) in filled(&at, inner)?.iter().enumerate() {
+                for (index, part) in filled(&at, inner, reader)?.iter().enumerate() {
                     // The parts of a form in a form stand in its place.
                     if part.as_object().is_some_and(|part| part.contains_key("form")) {
                         let Self::Form(inside) = Self::read(&at.item(index), part, reader)? else { continue };
@@ -253,9 +253,9 @@ fn limits(fields: &Fields<'_>) -> Result<LimitsSpec> {
 }
 
 /// An array with at least one item.
-fn filled<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
+fn filled<'v>(place: &Place<'_>, value: &'v Value, reader: Reader<'_>) -> Result<&'v [Value]> {
     let items = array(place, value)?;
-    if items.is_empty() {
+    if items.is_empty() && reader.checks() {
         return Err(wrong_type(place, "an array with at least one item", value));
     }
     Ok(items)
@@ -266,12 +266,13 @@ fn pieces(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Vec<Pi
         Value::String(text) => Ok(Piece::Text(text.as_str().into())),
         other => Spec::read(&place.item(index), other, reader).map(Piece::Spec),
     };
-    filled(place, value)?.iter().enumerate().map(piece).collect()
+    filled(place, value, reader)?.iter().enumerate().map(piece).collect()
 }
 
-fn choice(at: &Place<'_>, inner: &Value, fields: &Fields<'_>) -> Result<Spec> {
+fn choice(at: &Place<'_>, inner: &Value, fields: &Fields<'_>, reader: Reader<'_>) -> Result<Spec> {
     let value = |(index, value): (usize, &Value)| Ok(text(&at.item(index), value)?.to_owned());
-    let values = TextValues::new(filled(at, inner)?.iter().enumerate().map(value).collect::<Result<Vec<String>>>()?);
+    let values =
+        TextValues::new(filled(at, inner, reader)?.iter().enumerate().map(value).collect::<Result<Vec<String>>>()?);
     let tokenization = fields.read("tokenization", |place, value| match text(place, value)? {
         "canonical" => Ok(Tokenization::Canonical),
         "open_end" => Ok(Tokenization::OpenEnd),

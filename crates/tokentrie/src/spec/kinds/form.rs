@@ -67,7 +67,7 @@ impl Part {
             let reason = "it has no effect beside a pattern: leave those characters out of the pattern";
             return Err(SpecError::new(&place.field("exclude"), SpecProblem::Value(reason.to_owned())));
         }
-        let is_reply = matches!(pattern, Some(Spec::Reply(_)));
+        let is_reply = matches!(pattern, Some(Spec::Reply(_) | Spec::Object(Object::Constraint(_))));
         if is_reply && !stops.is_empty() {
             let reason = "a reply ends when the model ends it: leave stop out beside it";
             return Err(SpecError::new(&place.field("stop"), SpecProblem::Value(reason.to_owned())));
@@ -124,7 +124,7 @@ impl Part {
             Self::Text { name, stops, max_tokens, exclude, pattern } => {
                 let tokens = *max_tokens as usize;
                 let at = place.field("pattern");
-                if let Some(reply @ Spec::Reply(_)) = pattern {
+                if let Some(reply @ (Spec::Reply(_) | Spec::Object(Object::Constraint(_)))) = pattern {
                     let spans = reply.spans(&at, over, host, deeper)?;
                     let constraint = spans[0].1.clone();
                     return Ok(trie_text::Part::Held { name: (**name).to_owned(), constraint, max_tokens: tokens });
@@ -181,8 +181,12 @@ impl Spec {
         match self {
             Self::Think(_) => refused("let the model think in a text with the end marker as its stop, before the slot"),
             Self::Reply(_) => refused("a reply is free text: give it to a text as its pattern"),
-            Self::Form(_) | Self::Object(Object::Form(_)) => refused("put it into this form as a part, without a slot"),
+            Self::Form(_) => refused("put it into this form as a part, without a slot"),
             Self::Choice(values) if values_are_plain(values) => Ok(SlotValues::Texts(values.values.to_vec())),
+            Self::Object(Object::Compiled(compiled)) => match compiled.made_at(place, host, deeper)? {
+                Some(made) => Ok(SlotValues::Rule(Arc::clone(&made.rule))),
+                None => compiled.spec().slot_values(place, name, over, host, deeper),
+            },
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
                 spec.slot_values(place, name, over, host, deeper)
