@@ -5,7 +5,6 @@ Examples in docstrings take `import tokentrie` and `import numpy as np` for gran
 
 from typing import TYPE_CHECKING
 
-from tokentrie import rules
 from tokentrie._native import (
     Batch,
     CancelledError,
@@ -15,41 +14,26 @@ from tokentrie._native import (
     ChatParser,
     ChatTemplate,
     Choices,
-    Concatenation,
+    Constraint,
     ContextError,
     Detokenizer,
     FilteredTrie,
-    Form,
-    Gbnf,
-    Grammar,
-    Integer,
     InvalidValueError,
-    JsonSchema,
-    Lark,
     Leaf,
     LeafSet,
     Limits,
     LiveSet,
     ModelError,
-    Number,
-    OneOf,
     OptionError,
     PayloadError,
     QueueFullError,
     ReceiptError,
-    Regex,
-    Repeat,
-    Rule,
     RuleError,
     RuleStats,
     Sampler,
     Sampling,
-    Sequence,
-    Slot,
     Spec,
-    String,
     TemplateError,
-    Text,
     ThinkGate,
     TimedOutError,
     TokenNotAllowedError,
@@ -63,7 +47,6 @@ from tokentrie._native import (
     TruncatedError,
     Vocab,
     VocabularyError,
-    WasmRule,
     __version__,
     beam_search,
     choose,
@@ -73,9 +56,29 @@ from tokentrie._native import (
 from tokentrie.model import Model
 
 if TYPE_CHECKING:
+    from tokentrie import rules
     from tokentrie.calibration import Calibration
     from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
     from tokentrie.chat_analysis import ChatAnalysis
+    from tokentrie.constraints import (
+        Concatenation,
+        Form,
+        Gbnf,
+        Grammar,
+        Integer,
+        JsonSchema,
+        Lark,
+        Number,
+        OneOf,
+        Regex,
+        Repeat,
+        Rule,
+        Sequence,
+        Slot,
+        String,
+        Text,
+        WasmRule,
+    )
     from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
     from tokentrie.explaining import ChatExplanation, ExplainedToken, Explanation
     from tokentrie.questions import Question, Score
@@ -120,6 +123,7 @@ __all__ = [
     "ChoiceStats",
     "Choices",
     "Concatenation",
+    "Constraint",
     "ContextError",
     "DecisionStats",
     "Detokenizer",
@@ -213,21 +217,39 @@ _LAZY_MODULES = {
     "ToolCall": "results",
     "Answer": "decisions",
     "Answers": "decisions",
+    "arun_tools": "chat",
     "AskedPrompt": "decisions",
     "Calibration": "calibration",
     "ChatAnalysis": "chat_analysis",
     "ChatExplanation": "explaining",
     "ChatStream": "streaming",
+    "Concatenation": "constraints",
     "DecisionStats": "decisions",
     "ExplainedToken": "explaining",
     "Explanation": "explaining",
+    "Form": "constraints",
+    "Gbnf": "constraints",
+    "Grammar": "constraints",
+    "Integer": "constraints",
+    "JsonSchema": "constraints",
+    "Lark": "constraints",
+    "Number": "constraints",
+    "OneOf": "constraints",
     "Question": "questions",
-    "Score": "questions",
-    "Stream": "streaming",
-    "ToolRun": "chat",
-    "arun_tools": "chat",
+    "Regex": "constraints",
+    "Repeat": "constraints",
+    "Rule": "constraints",
+    "rules": "rules",
     "run_tools": "chat",
+    "Score": "questions",
+    "Sequence": "constraints",
+    "Slot": "constraints",
+    "Stream": "streaming",
+    "String": "constraints",
+    "Text": "constraints",
+    "ToolRun": "chat",
     "verify_chat_receipt": "chat",
+    "WasmRule": "constraints",
 }
 
 
@@ -236,7 +258,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.{_LAZY_MODULES[name]}")
+    value = module if name == _LAZY_MODULES[name] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from tokentrie import html, schemas
 from tokentrie import tools as functions_of
-from tokentrie._native import ChatFormat, JsonSchema, OptionError, Tools, Vocab, verify_receipt
+from tokentrie._native import ChatFormat, OptionError, Tools, Vocab, verify_receipt
+from tokentrie.constraints import JsonSchema
 from tokentrie.model import Model
 from tokentrie.results import Message, ToolCall
 from tokentrie.streaming import ChatStream, finished, in_background

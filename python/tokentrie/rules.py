@@ -8,7 +8,8 @@ Example:
     True
 """
 
-from tokentrie._native import (
+from tokentrie._native import RuleStats
+from tokentrie.constraints import (
     Concatenation,
     Date,
     DateTime,
@@ -22,7 +23,6 @@ from tokentrie._native import (
     Regex,
     Repeat,
     Rule,
-    RuleStats,
     String,
     Time,
     Unconstrained,

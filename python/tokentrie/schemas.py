@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokentrie import hints, patterns
-from tokentrie._native import Rule, RuleError, _Typed
+from tokentrie._native import Constraint, RuleError, _Typed
 
 PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -88,7 +88,7 @@ def _marked(kind: Any) -> dict[str, Any]:
         return _closed(hints.of_adapter(kind))
     if isinstance(kind, re.Pattern):
         return {"type": "string", "pattern": f"^(?:{patterns.translated(kind)})$"}
-    if isinstance(kind, type) and issubclass(kind, Rule):
+    if isinstance(kind, type) and issubclass(kind, Constraint):
         raise TypeError(f"{kind.__name__} is the class of rules and no rule: give {kind.__name__}(...)")
     if callable(getattr(kind, "model_json_schema", None)):
         return _closed(hints.of_model(kind))

@@ -16,7 +16,8 @@ import typing
 from typing import Any
 
 from tokentrie import patterns, rules, schemas
-from tokentrie._native import Integer, JsonSchema, Number, OneOf, Regex, Rule, String, _Typed
+from tokentrie._native import _Typed
+from tokentrie.constraints import Integer, JsonSchema, Number, OneOf, Regex, Rule, String
 
 #: Values by their texts; or a rule, which reads its texts itself.
 Part = dict[str, Any] | Rule

@@ -13,7 +13,6 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import Terminal, run
-from tokentrie._native import _samples
 from tokentrie.cli.inspecting.automaton import Automaton, bytes_of, number, shown
 
 __all__ = ["run"]
@@ -75,7 +74,7 @@ class TestSamples:
     def test_texts_of_grammars_are_whole(self, name: str) -> None:
         grammar = tokentrie.Grammar.example(name)  # type: ignore[arg-type]
         for seed in range(5):
-            texts = _samples(grammar, 5, seed)
+            texts = grammar.samples(5, seed)
             assert len(texts) >= 3
             assert all(grammar.matches(text) for text in texts)
             if name == "json":
@@ -87,13 +86,13 @@ class TestSamples:
                 raise LookupError("none")
 
         for rule in (tokentrie.rules.Date(), tokentrie.Integer(0), tokentrie.OneOf(["a", "b"], tokentrie.Regex("c+"))):
-            texts = _samples(rule, 4, 1)
+            texts = rule.samples(4, 1)
             assert texts == sorted(texts, key=lambda text: (len(text.encode()), text.encode()))
             assert texts
             assert all(rule.matches(text) for text in texts)
-            assert texts == _samples(rule, 4, 1)
+            assert texts == rule.samples(4, 1)
         with pytest.raises(LookupError, match="none"):
-            _samples(Faulty(), 1, 0)
+            Faulty().samples(1, 0)
 
 
 class TestInspect:

@@ -41,17 +41,19 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{check,format}": (2, "a format is checked by reading with it"),
     },
     "tokentrie": {
-        "spec": (9, "a spec holds specs: each kind that does reads, builds and writes those in it"),
+        "spec": (
+            12,
+            "a spec holds specs: each kind that does reads, builds, writes and keeps those in it",
+        ),
     },
     "tokentrie-c": {
         "abi": (4, "handles are made of handles: a trie of a vocabulary, a constraint of a spec or a trie"),
         "session": (5, "a session runs turns, and a turn runs what the session was asked for"),
     },
     "tokentrie-py": {
-        "{chat,rows,rule,spec,trie}": (
-            25,
-            "classes of Python that make each other: a + b asks for the kind of both, a spec is made of any of them",
-        ),
+        "chat": (2, "a format makes the constraint of its replies, which reads them by that format"),
+        "trie": (4, "a set is made from strings, files and tables, whose readers give sets"),
+        "{rows,rule,spec}": (4, "a gate is a sampler and a constraint, and both are made of constraints of any kind"),
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),
         "vocab": (2, "a vocabulary asks a tokenizer of Python's, which makes one"),
     },

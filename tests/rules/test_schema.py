@@ -383,7 +383,7 @@ def test_they_compare_and_can_be_pickled() -> None:
         assert [other == rule for other in rules].index(True) == index
     assert repr(rules[4]) == '<tokentrie.JsonSchema: {"type": "string"}>'
     assert repr(rules[5]) == "<tokentrie.JsonSchema: Place>"
-    assert repr(rules[6]) == "<tokentrie.Lark: 3 lines>"
+    assert repr(rules[6]).startswith("tokentrie.Lark('start: ")
     assert len(repr(rules[0])) < 120
     assert rules[0] != 5
 
@@ -424,7 +424,7 @@ def test_a_vocabulary_must_be_able_to_begin() -> None:
         Sampler(poor, JsonSchema({"type": "object"}))
     with pytest.raises(RuleError, match="only the empty text"):
         Sampler(Vocab.from_tokens(PIECES), Lark('start: ""'))
-    with pytest.raises(TypeError, match="a JsonSchema needs a Vocab"):
+    with pytest.raises(TypeError, match="a json_schema needs a Vocab"):
         Sampler(100, JsonSchema(PERSON))  # type: ignore[arg-type]
 
 

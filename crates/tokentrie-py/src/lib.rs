@@ -60,35 +60,15 @@ mod _native {
     #[pymodule_export]
     use crate::rows::search::beam_search;
     #[pymodule_export]
-    use crate::rule::Rule;
-    #[pymodule_export]
-    use crate::rule::date::Date;
-    #[pymodule_export]
-    use crate::rule::form::{Form, Slot, Text};
-    #[pymodule_export]
     use crate::rule::gate::ThinkGate;
-    #[pymodule_export]
-    use crate::rule::grammar::{Gbnf, Grammar, WasmRule};
-    #[pymodule_export]
-    use crate::rule::number::Number;
-    #[pymodule_export]
-    use crate::rule::regex::Regex;
-    #[pymodule_export]
-    use crate::rule::regular::{Concatenation, Integer, OneOf, Repeat, StringRule};
-    #[pymodule_export]
-    use crate::rule::samples::samples;
-    #[pymodule_export]
-    use crate::rule::schema::{JsonSchema, Lark};
-    #[pymodule_export]
-    use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
     use crate::rule::stats::RuleStats;
     #[pymodule_export]
-    use crate::rule::time::{DateTime, Time};
-    #[pymodule_export]
     use crate::rule::typed::Typed;
     #[pymodule_export]
-    use crate::spec::object::{SpecObject, constraint};
+    use crate::spec::helpers::{grammar_example, is_text_list, listed_texts, read_constraint, slot_size};
+    #[pymodule_export]
+    use crate::spec::object::{Constraint, Spec, constraint};
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::spec::receipt::verify_receipt;

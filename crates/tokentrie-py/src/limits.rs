@@ -3,7 +3,6 @@
 use crate::convert::pickled::pickled;
 use crate::errors::{Class, Result};
 use pyo3::prelude::*;
-use trie_core::work;
 
 /// What making a rule may cost. The defaults are meant for what strangers send to a server.
 ///
@@ -57,19 +56,3 @@ impl Limits {
 }
 
 pickled!(Limits { bytes, steps, seconds });
-
-impl From<work::Limits> for Limits {
-    fn from(limits: work::Limits) -> Self {
-        let work::Limits { bytes, steps, seconds, .. } = limits;
-        Self { bytes, steps, seconds }
-    }
-}
-
-/// As Rust has them; the defaults where there are none.
-pub(crate) fn limits(given: Option<&Bound<'_, Limits>>) -> work::Limits {
-    let usual = work::Limits::default();
-    given.map_or(usual, |given| {
-        let Limits { bytes, steps, seconds } = *given.get();
-        usual.bytes(bytes).steps(steps).seconds(seconds)
-    })
-}

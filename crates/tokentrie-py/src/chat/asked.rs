@@ -9,8 +9,7 @@ use crate::convert::words::unsigned;
 use crate::errors::{Error, Result};
 use crate::exit::module;
 use crate::rule::of_user::UserRule;
-use crate::rule::schema::JsonSchema;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
 use crate::spec::receipt::{data, key_of, read_once, read_receipt};
 use crate::spec::{Around, as_object};
@@ -55,10 +54,7 @@ pub(crate) struct Taken<'py> {
 
 /// The schema of a constraint, if it is one. Of other kinds nothing is read.
 fn schema_shown(held: &Bound<'_, PyAny>) -> Option<ShownSchema> {
-    if let Ok(spec) = held.cast::<SpecObject>() {
-        return ShownSchema::of(spec.get().resolved());
-    }
-    ShownSchema::of(&held.cast::<JsonSchema>().ok()?.get().spec())
+    ShownSchema::of(held.cast::<Constraint>().ok()?.get().compiled()?.spec())
 }
 
 impl<'py> Asked<'_, 'py> {

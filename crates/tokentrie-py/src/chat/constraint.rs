@@ -4,14 +4,14 @@ use crate::chat::format::ChatFormat;
 use crate::chat::message::message_result;
 use crate::chat::tools::Tools;
 use crate::convert::ids::type_name;
-use crate::errors::Result;
+use crate::errors::{Class, Result};
 use crate::vocab::Vocab;
 use chat_format::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
-use tokentrie::spec::{Reply, Spec};
+use tokentrie::spec::{MOST_TOKENS, Reply, Spec};
 use trie_core::AnyConstraint;
 
 /// What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.
@@ -77,17 +77,20 @@ impl ChatConstraint {
         Ok(Self { format, tools, vocab, warnings, thinking_budget, options, made })
     }
 
-    /// The vocabulary it was made for, and over that.
+    /// Checks that it may stand in a form of tokens of this vocabulary, as the text of this name.
     ///
     /// # Errors
-    /// `TypeError` where it was made for none.
-    pub(crate) fn made<'a>(slf: &'a Bound<'_, Self>) -> Result<&'a (Arc<trie_text::Vocab>, AnyConstraint)> {
-        slf.get().made.as_ref().ok_or_else(|| {
-            PyTypeError::new_err(
-                "a ChatConstraint in a form needs a Vocab: give ChatFormat.constraint that of the model",
-            )
-            .into()
-        })
+    /// `VocabularyError` where it was made for another one.
+    pub(crate) fn check(slf: &Bound<'_, Self>, name: &str, vocab: &Arc<trie_text::Vocab>) -> Result<()> {
+        match &slf.get().made {
+            Some((of, _)) if !Arc::ptr_eq(of, vocab) && of.fingerprint() != vocab.fingerprint() => {
+                Err(Class::Vocabulary.error(format!(
+                    "text {name:?}: its ChatConstraint was made for another vocabulary: give ChatFormat.constraint the \
+                     vocab of this model"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Over what may be only a vocabulary's size.
@@ -106,7 +109,7 @@ impl ChatConstraint {
                 let format = this.format.bind(slf.py()).get();
                 format.over(slf.py(), &this.options, this.thinking_budget, vocab)
             }
-            (None, Some((of, made))) if of.len() == n_vocab => Ok(made.clone()),
+            (None, Some((of, made))) if of.len() == n_vocab || n_vocab == MOST_TOKENS => Ok(made.clone()),
             (None, _) => {
                 let name = type_name(slf.as_any());
                 let message = format!(
@@ -246,10 +249,10 @@ impl ChatConstraint {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::convert::added::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::convert::added::added(other, slf.as_any())
     }
 }

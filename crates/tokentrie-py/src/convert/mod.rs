@@ -1,8 +1,8 @@
 //! Python's values as Rust's, and back.
 
+pub(crate) mod added;
 pub(crate) mod asking;
 pub(crate) mod buffer;
-pub(crate) mod by_text;
 pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;

@@ -4,7 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::errors::{Class, Error};
-use crate::rule::of_problem;
+use crate::rule::problem::of_problem;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PySystemExit};
 use pyo3::prelude::*;
 use std::io;

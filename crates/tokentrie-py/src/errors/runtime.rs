@@ -24,7 +24,7 @@ impl From<RuntimeError> for Error {
             RuntimeError::Form(error) => error.into(),
             RuntimeError::NotListed(error) => error.into(),
             RuntimeError::Rules(error) => error.into(),
-            RuntimeError::Problem(problem) => crate::rule::of_problem(&problem, String::new()),
+            RuntimeError::Problem(problem) => crate::rule::problem::of_problem(&problem, String::new()),
             RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => {
                 class.error(format!("{error} (Trie.open with verify=True)"))
             }

@@ -17,7 +17,7 @@ use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::spec::object::SpecObject;
+use crate::spec::object::Spec;
 use crate::spec::receipt::Wanted;
 use chat_format::Event;
 use llama_sampler::RuntimeError;
@@ -271,9 +271,9 @@ impl Model {
 
     /// What `response_format` of chat APIs asks for, as a constraint; None for text.
     #[staticmethod]
-    fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, SpecObject>>> {
+    fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, Spec>>> {
         let value = crate::chat::messages::dict("response_format", given)?;
         let spec = response_format(&value).map_err(Error::from)?;
-        Ok(spec.map(|spec| Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)).transpose()?)
+        Ok(spec.map(|spec| Bound::new(given.py(), Spec::made(spec, &DataOnly)?)).transpose()?)
     }
 }

@@ -4,16 +4,14 @@
 use crate::convert::strings::is_list;
 use crate::convert::value::Value;
 use crate::errors::{Refused, Result};
-use crate::rule::Rule;
-use crate::rule::form::Form;
+use crate::exit::called;
 use crate::rule::gate::ThinkGate;
 use crate::rule::typed::Typed;
-use crate::spec::object::SpecObject;
+use crate::spec::object::{Constraint, Spec};
 use crate::trie::leaf::fields_of;
 #[cfg(feature = "llama")]
 use llama_sampler::Finish;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 /// What a text stands for.
 pub(crate) enum Meaning {
@@ -66,7 +64,7 @@ pub(crate) fn meaning(
 /// Whether a constraint says of what type the value is, so that there must be one: a rule, a type, a list of texts.
 #[cfg(feature = "llama")]
 pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
-    if let Ok(spec) = given.cast::<SpecObject>() {
+    if let Ok(spec) = given.cast::<Constraint>() {
         return spec.get().promises_value();
     }
     is_list(given) || value_reader(given).is_some_and(|_| gate_form(given).is_none())
@@ -118,7 +116,7 @@ pub(crate) fn value_or_refused(
 /// The form after the gate that a constraint is.
 fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok()?;
-    gate.get().then(gate.py()).filter(PyAnyMethods::is_instance_of::<Form>)
+    gate.get().then(gate.py()).filter(|then| then.cast::<Constraint>().is_ok_and(|then| then.get().is_form()))
 }
 
 /// What the text of a part stands for, in a form of either kind.
@@ -126,20 +124,20 @@ fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
 /// # Errors
 /// What the `parse` of its rule raises.
 fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result<Value> {
-    if let Ok(form) = constraint.cast::<Form>() {
-        return Form::parsed(form, name, text);
+    if !constraint.is_instance_of::<Constraint>() {
+        return Ok(Value::Text(text));
     }
-    match constraint.cast::<SpecObject>() {
-        Ok(spec) => Ok(Value::from(&spec.get().part_value(name, &PyString::new(constraint.py(), &text))?)),
-        Err(_) => Ok(Value::Text(text)),
-    }
+    let arguments = (name, text).into_pyobject(constraint.py())?;
+    Ok(Value::from(&called(&constraint.getattr("_part_value")?, &arguments, None)?))
 }
 
 /// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
 pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
-    let reads =
-        given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>() || given.is_instance_of::<Typed>();
+    let reads = match given.cast::<Constraint>() {
+        Ok(constraint) => given.is_instance_of::<Spec>() || constraint.get().has_value(),
+        Err(_) => given.is_instance_of::<Typed>(),
+    };
     reads.then_some(given)
 }

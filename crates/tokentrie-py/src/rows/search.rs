@@ -12,8 +12,7 @@ use crate::model::choice::hypothesis_result;
 use crate::rows::pace::Pace;
 use crate::rows::score::Score;
 use crate::rows::scorer::{Answer, Scorer};
-use crate::rule::Rule;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
 use crate::spec::rules_over;
 use crate::spec::{Around, as_object};
@@ -25,7 +24,7 @@ use pyo3::types::PyTuple;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tokentrie::spec::{Over, Spec};
-use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreMode, TokenId};
+use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint as _, Rows, ScoreMode, TokenId};
 
 /// The least vocabulary that the sets of a constraint need.
 pub(super) fn least(constraint: &AnyConstraint, ends: &[TokenId]) -> usize {
@@ -53,7 +52,7 @@ pub(super) fn constraint_of(
 /// The set of a rule's texts, as an object: beams end at leaves.
 fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>) -> Result<Option<Bound<'py, PyAny>>> {
     let given = as_object(constraint)?;
-    if !given.is_instance_of::<Rule>() && !given.is_instance_of::<SpecObject>() {
+    if !given.is_instance_of::<Constraint>() {
         return Ok(None);
     }
     let Some(texts) = crate::spec::listed(constraint)? else { return Ok(None) };

@@ -7,9 +7,8 @@ use crate::errors::{Class, Result};
 use crate::model::options::Options;
 use crate::rows::sampler::Sampler;
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::spec::data::data_of;
 use crate::spec::payloads::Cache;
-use crate::spec::{Around, as_object, of_spec, spec_of, with_host};
+use crate::spec::{Around, as_object, data_of, of_spec, spec_of, with_host};
 use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -373,10 +372,10 @@ impl ThinkGate {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::convert::added::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::convert::added::added(other, slf.as_any())
     }
 }

@@ -4,6 +4,7 @@ use crate::convert::asking::asking;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{attached_or_fail, called, items};
+use crate::rule::problem::{Raised, of_problem};
 use pyo3::PyVisit;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,9 +12,9 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokentrie::spec::Rule;
 use trie_core::Problem;
 use trie_core::work::over;
-use trie_rules::Rule;
 
 /// A state that a rule has not, because asking it failed.
 const NONE: u32 = u32::MAX;
@@ -76,29 +77,6 @@ impl Steps {
     }
 }
 
-/// An exception that a rule of a user's raised.
-#[derive(Debug)]
-pub(crate) struct Raised(PyErr);
-
-impl fmt::Display for Raised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Raised {}
-
-impl Raised {
-    pub(crate) fn of(error: PyErr) -> Self {
-        Self(error)
-    }
-
-    /// The exception itself.
-    pub(crate) fn again(&self) -> PyErr {
-        Python::attach(|py| self.0.clone_ref(py))
-    }
-}
-
 impl fmt::Debug for UserRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("UserRule").field(&self.0.object).finish()
@@ -129,7 +107,7 @@ impl UserRule {
     /// The exception.
     pub(crate) fn raised() -> Result<()> {
         match FAILED.take() {
-            Some(problem) => Err(crate::rule::of_problem(&problem, String::new())),
+            Some(problem) => Err(of_problem(&problem, String::new())),
             None => Ok(()),
         }
     }
@@ -218,7 +196,7 @@ impl Asked {
         if FAILED.with_borrow(Option::is_some) {
             return None;
         }
-        let failed = |error: Error| FAILED.set(Some(Problem::new(Raised(error.into()))));
+        let failed = |error: Error| FAILED.set(Some(Problem::new(Raised::of(error.into()))));
         Self::ask(question).map_err(failed).ok()
     }
 

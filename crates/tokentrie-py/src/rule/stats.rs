@@ -2,6 +2,7 @@
 
 use crate::convert::pickled::pickled;
 use pyo3::prelude::*;
+use tokentrie::spec::MaskStats;
 
 /// What a rule keeps for a vocabulary.
 ///
@@ -15,13 +16,20 @@ use pyo3::prelude::*;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RuleStats {
     /// int: masks kept, one for each state that was visited.
-    pub(super) masks: usize,
+    masks: usize,
     /// int: bytes of them.
-    pub(super) bytes: usize,
+    bytes: usize,
     /// int: how often a mask was there already.
-    pub(super) hits: u64,
+    hits: u64,
     /// int: how often one had to be worked out.
-    pub(super) misses: u64,
+    misses: u64,
+}
+
+impl From<MaskStats> for RuleStats {
+    fn from(stats: MaskStats) -> Self {
+        let MaskStats { masks, bytes, hits, misses, .. } = stats;
+        Self { masks, bytes, hits, misses }
+    }
 }
 
 #[pymethods]

@@ -1,25 +1,22 @@
 //! From what Python gives as a constraint to a spec, and from a spec over a vocabulary to what runs it.
 
-pub(crate) mod data;
 pub(crate) mod depth;
+pub(crate) mod helpers;
 pub(crate) mod object;
 pub(crate) mod payloads;
 #[cfg(feature = "llama")]
 pub(crate) mod receipt;
 
 use crate::chat::constraint::ChatConstraint;
-use crate::convert::gil::{asked, released};
+use crate::convert::gil::asked;
 use crate::convert::strings::{is_list, texts};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::attached_or_fail;
-use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
-use crate::rule::of_user::Raised;
-use crate::rule::sequence::{Sequence, Unconstrained};
+use crate::rule::problem::{of_problem, problem};
 use crate::rule::typed::{Typed, is_type, of_type};
-use crate::rule::{Rule, of_problem};
 use crate::spec::depth::Inside;
-use crate::spec::object::SpecObject;
+use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
@@ -31,11 +28,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
-    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
+    AnyRule, Built, DataOnly, Host, HostConstraint, HostRule, Object, Over, Spec, SpecError, SpecProblem, Spelled,
+    alone,
 };
 use trie_core::work::Limits;
-use trie_core::{AnyConstraint, Constraint, Payload, PayloadReport, Problem, SpanRules};
-use trie_rules::{AnyRule, Spelled};
+use trie_core::{AnyConstraint, Constraint as _, Payload, PayloadReport, Problem, SpanRules};
 use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
 
 /// What is known of the tokens, and where what was made of texts and payloads is kept.
@@ -67,23 +64,11 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
     if let Ok(gate) = given.cast::<ThinkGate>() {
         return gate.get().spec(given.py(), vocab);
     }
-    if let Ok(rule) = given.cast::<Rule>() {
-        return Ok(Spec::Object(Object::Rule(Arc::new(RuleOfPython(rule.clone().unbind())))));
+    if let Ok(constraint) = given.cast::<Constraint>() {
+        return Ok(Spec::Object(Constraint::object(constraint)));
     }
     if let Ok(reply) = given.cast::<ChatConstraint>() {
         return Ok(Spec::Object(Object::Constraint(Arc::new(ReplyOfPython(reply.clone().unbind())))));
-    }
-    if let Ok(sequence) = given.cast::<Sequence>() {
-        return sequence.get().spec(given.py(), vocab);
-    }
-    if let Ok(form) = given.cast::<Form>() {
-        return Ok(Spec::Object(Object::Form(Arc::new(FormOfPython(form.clone().unbind())))));
-    }
-    if let Ok(spec) = given.cast::<SpecObject>() {
-        return Ok(spec.get().resolved().clone());
-    }
-    if given.is_instance_of::<Unconstrained>() {
-        return Ok(Spec::Any);
     }
     if let Ok(typed) = given.cast::<Typed>() {
         return spec_of(what, typed.get().held(given.py()), vocab);
@@ -98,6 +83,45 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(spec.resolved(&DataOnly)?);
     }
     payload_text(what, given, of_text)
+}
+
+/// The spec of an object that another constraint holds.
+///
+/// # Errors
+/// As [`spec_of`].
+pub(crate) fn part_of(given: &Bound<'_, PyAny>) -> Result<Spec> {
+    match given.cast::<LiveSet>() {
+        Ok(live) => Ok(Spec::Object(Object::Constraint(Arc::new(LiveOfPython(live.clone().unbind()))))),
+        Err(_) => spec_of("part", given, None),
+    }
+}
+
+/// The spec of an object, as data as far as it is that: a Trie or a rule of a user's stays an object in it.
+///
+/// # Errors
+/// As [`spec_of`].
+pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
+    let py = given.py();
+    let _inside = Inside::one_more()?;
+    if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
+        return Ok(compiled.written().clone());
+    }
+    if let Ok(typed) = given.cast::<Typed>() {
+        return data_of(what, typed.get().held(py));
+    }
+    if is_type(given) {
+        return data_of(what, &of_type(given)?);
+    }
+    if let Ok(gate) = given.cast::<ThinkGate>() {
+        return gate.get().data(py);
+    }
+    if let Ok(reply) = given.cast::<ChatConstraint>() {
+        return Ok(reply.get().spec(py));
+    }
+    match spec_of(what, given, None)? {
+        Spec::Payload { text, path: None } => Ok(Spec::payload(&text)?),
+        other => Ok(other),
+    }
 }
 
 /// The spec that a dictionary is, unless it is a payload: that has descriptors.
@@ -140,7 +164,7 @@ pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
         return of_type(given);
     }
     match of_dict(given)? {
-        Some(spec) => Ok(Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)?.into_any()),
+        Some(spec) => Ok(Bound::new(given.py(), object::Spec::made(spec, &DataOnly)?)?.into_any()),
         None => Ok(given.clone()),
     }
 }
@@ -156,12 +180,8 @@ pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     if let Ok(typed) = given.cast::<Typed>() {
         given = typed.get().held(values.py()).clone();
     }
-    if let Ok(rule) = given.cast::<Rule>() {
-        return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
-    }
-    if let Ok(spec) = given.cast::<SpecObject>() {
-        let spec = spec.get().resolved();
-        return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
+    if let Ok(constraint) = given.cast::<Constraint>() {
+        return Ok(Constraint::listed(constraint, MOST)?.map(TextValues::new));
     }
     is_list(&given).then(|| texts(&given)).transpose()
 }
@@ -172,9 +192,8 @@ pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
 /// As [`spec_of`], and those of building it.
 pub(crate) fn built(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<Built> {
     let py = given.py();
-    if let Ok(spec) = given.cast::<SpecObject>() {
-        let (spec, cache) = (spec.get().resolved(), spec.get().cache());
-        return with_host(py, around, |over, host| cache.build(spec, over, host));
+    if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
+        return with_host(py, around, |over, host| compiled.build(over, host));
     }
     let spec = spec_of(what, given, around.over.vocab)?;
     with_host(py, around, |over, host| spec.build(over, host))
@@ -196,9 +215,8 @@ pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'
     if let Ok(live) = given.cast::<LiveSet>() {
         return Ok(alone(live.get().now(py)?.into()));
     }
-    if let Ok(spec) = given.cast::<SpecObject>() {
-        let (spec, cache) = (spec.get().resolved(), spec.get().cache());
-        return with_host(py, around, |over, host| cache.constraint(spec, over, host));
+    if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
+        return with_host(py, around, |over, host| compiled.constraint(over, host));
     }
     if given.is_exact_instance_of::<PyString>() || given.is_exact_instance_of::<PyBytes>() {
         let n_vocab = around.over.n_vocab;
@@ -240,26 +258,31 @@ pub(crate) fn with_host<T: Send>(
     around: &Around<'_>,
     build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
 ) -> Result<T> {
-    let host = HostOfPython { around, told: Mutex::default() };
-    let made = asked(py, Limits::NONE, || build(&around.over, &host))??;
-    let told = host.told.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for report in &told.reports {
-        warn_dropped(py, report, around.over.n_vocab)?;
-    }
-    told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
+    let (made, warnings) = told_by_host(py, around, Limits::NONE, build)?;
+    let made = made?;
+    warnings.iter().try_for_each(|warning| warn(py, warning))?;
     Ok(made)
+}
+
+/// What was made, or the error of a spec, and what to warn of.
+type Told<T> = (std::result::Result<T, SpecError>, Vec<String>);
+
+/// As [`with_host`], within limits, for callers that warn themselves.
+pub(crate) fn told_by_host<T: Send>(
+    py: Python<'_>,
+    around: &Around<'_>,
+    limits: Limits,
+    build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
+) -> Result<Told<T>> {
+    let host = HostOfPython { around, warnings: Mutex::default() };
+    let made = asked(py, limits, || build(&around.over, &host))?;
+    Ok((made, host.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// What specs find in a Python program. Names and files were put in their place before.
 struct HostOfPython<'a, 't> {
     around: &'a Around<'t>,
-    told: Mutex<Told>,
-}
-
-#[derive(Default)]
-struct Told {
-    reports: Vec<PayloadReport>,
-    warnings: Vec<String>,
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Host for HostOfPython<'_, '_> {
@@ -276,24 +299,23 @@ impl Host for HostOfPython<'_, '_> {
     }
 
     fn dropped(&self, report: &PayloadReport) {
-        if report.dropped.is_empty() {
-            return;
+        if let Some(warning) = report.warning(self.around.over.n_vocab) {
+            self.warn(&warning);
         }
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).reports.push(report.clone());
     }
 
     fn warn(&self, warning: &str) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(warning.to_owned());
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(warning.to_owned());
     }
 }
 
-/// An error of ours through a crate that does not know Python.
-pub(crate) fn problem(error: Error) -> Problem {
-    Problem::new(Raised::of(error.into()))
+/// A rule of a user's as an object that specs may hold.
+pub(crate) fn user_rule(rule: &Bound<'_, Constraint>) -> Arc<dyn HostRule> {
+    Arc::new(RuleOfPython(rule.clone().unbind()))
 }
 
 #[derive(Debug)]
-struct RuleOfPython(Py<Rule>);
+struct RuleOfPython(Py<Constraint>);
 
 impl HostRule for RuleOfPython {
     fn name(&self) -> String {
@@ -302,11 +324,11 @@ impl HostRule for RuleOfPython {
     }
 
     fn rule(&self) -> std::result::Result<Arc<dyn AnyRule>, Problem> {
-        attached_or_fail(|py| Rule::any(self.0.bind(py))).map_err(problem)
+        attached_or_fail(|py| Constraint::rule(self.0.bind(py))).map_err(problem)
     }
 
     fn over(&self, vocab: &Arc<Vocab>) -> std::result::Result<Arc<dyn Spelled>, Problem> {
-        attached_or_fail(|py| Rule::over(self.0.bind(py), vocab)).map_err(problem)
+        attached_or_fail(|py| Constraint::asked_over(self.0.bind(py), vocab)).map_err(problem)
     }
 }
 
@@ -321,19 +343,23 @@ impl HostConstraint for ReplyOfPython {
     fn over(&self, over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
         attached_or_fail(|py| ChatConstraint::over(self.0.bind(py), over.vocab, over.n_vocab)).map_err(problem)
     }
+
+    fn check(&self, part: &str, vocab: &Arc<Vocab>) -> std::result::Result<(), Problem> {
+        attached_or_fail(|py| ChatConstraint::check(self.0.bind(py), part, vocab)).map_err(problem)
+    }
 }
 
+/// A set that changes: whoever asks gets it as it is then.
 #[derive(Debug)]
-struct FormOfPython(Py<Form>);
+struct LiveOfPython(Py<LiveSet>);
 
-impl HostForm for FormOfPython {
-    fn over(&self, over: &Over<'_>) -> std::result::Result<Arc<trie_text::Form>, Problem> {
-        let form = attached_or_fail(|py| {
-            let form = self.0.bind(py);
-            over.vocab.map_or(Ok(()), |vocab| Form::check_vocab(form, vocab))?;
-            Ok::<_, Error>(Arc::clone(form.get().core()))
-        });
-        form.map_err(problem)
+impl HostConstraint for LiveOfPython {
+    fn name(&self) -> String {
+        "LiveSet".to_owned()
+    }
+
+    fn over(&self, _over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
+        attached_or_fail(|py| Ok::<_, Error>(self.0.bind(py).get().now(py)?.into())).map_err(problem)
     }
 }
 
@@ -353,12 +379,10 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         SpecProblem::Texts(error) => error.into(),
         SpecProblem::Payload(error) => error.into(),
         SpecProblem::Path(error) => error.into(),
-        SpecProblem::Regex(error) => error.into(),
-        SpecProblem::Regular(error) => error.into(),
-        SpecProblem::Grammar(error) => error.into(),
-        SpecProblem::Wasm(error) => error.into(),
-        SpecProblem::Lark(error) => error.into(),
-        SpecProblem::Schema(error) => error.into(),
+        SpecProblem::Regex(_) | SpecProblem::Regular(_) | SpecProblem::Grammar(_) => Class::Rule.error(message),
+        SpecProblem::Wasm(_) => Class::Rule.error(message),
+        SpecProblem::Lark(_) => Class::Rule.error(message),
+        SpecProblem::Schema { .. } => Class::Rule.error(message),
         SpecProblem::Rule(error) => error.into(),
         SpecProblem::NotListed(error) => error.into(),
         SpecProblem::Sequence(error) => error.into(),

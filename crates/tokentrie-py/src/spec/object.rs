@@ -1,25 +1,66 @@
-//! Constraints as data in Python.
+//! The handle that every constraint of Python's holds: its spec, and what was made of it.
 
 use crate::chat::template::ChatTemplate;
-use crate::errors::{Error, Result};
+use crate::convert::added::added;
+use crate::convert::gil::{asked, locked, released};
+use crate::convert::ids::{shown, type_name};
+use crate::convert::strings::text_bytes;
+use crate::errors::{Class, Error, Result};
 use crate::exit::module;
-use crate::rule::regular::in_python;
-use crate::spec::data::data_of;
-use crate::spec::{of_dict, problem, spec_of};
+use crate::rule::of_user::UserRule;
+use crate::rule::problem::{heard, problem};
+use crate::rule::stats::RuleStats;
+use crate::rule::values::in_python;
+use crate::spec::payloads::Cache;
+use crate::spec::{Around, data_of, of_dict, of_spec, part_of, spec_of, told_by_host};
 use crate::trie::payload::payload_text;
+use crate::vocab::Vocab;
+use lru::LruCache;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use tokentrie::spec::{DataOnly, Host, Part, Spec, SpecCache};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use tokentrie::spec::{
+    AnyRule, ByteRanges, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens,
+    Read, Spec as Data, Spelled,
+};
+use trie_core::work::Limits;
 use trie_core::{FileOptions, Payload, Problem, Trie};
 
-/// A constraint as data: one JSON form for every host. Made by `tokentrie.constraint`.
+/// For how many vocabularies a rule of a user's keeps what it worked out.
+const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
+/// The largest vocabulary there may be: a constraint is bound to none when it is made.
+pub(crate) const ANY_VOCABULARY: Around<'static> =
+    Around { over: OverTokens { n_vocab: MOST_TOKENS, vocab: None }, sets: None, cache: Cache::Thread };
+
+/// What may be written, bound to no vocabulary: the base of all rules, and of what `tokentrie.constraint` makes.
 ///
 /// Stands wherever a constraint does: for `Sampler`, `Batch`, `Model.generate`, a `Slot`, and for `Model.choose` where
-/// its values can be listed. It is bound to no vocabulary; what it works out for one, it keeps. Compares by content;
-/// can be pickled where it is data.
+/// its values can be listed. What it works out for a vocabulary it keeps, and shares between all who use it there.
+/// Compares by content; can be pickled where it is data.
+///
+/// Args:
+///     args, keywords: those of what extends it; Constraint itself uses none.
+///
+/// Example:
+///     >>> isinstance(tokentrie.Integer(0, 9), tokentrie.Constraint)
+///     True
+///     >>> tokentrie.Integer(0, 9).to_json()
+///     '{"integer":{"min":0,"max":9}}'
+#[pyclass(frozen, subclass, module = "tokentrie")]
+pub(crate) struct Constraint {
+    /// Empty of a rule of a user's, which is its own object.
+    compiled: OnceLock<Arc<Compiled>>,
+    /// A user's rule by the address of the vocabulary, which its entry keeps.
+    asked: Mutex<Option<LruCache<usize, AskedRule>>>,
+}
+
+/// A constraint as data: one JSON form for every host. Made by `tokentrie.constraint`.
 ///
 /// Example:
 ///     >>> spec = tokentrie.constraint({"integer": {"min": 0, "max": 9}})
@@ -27,80 +68,172 @@ use trie_core::{FileOptions, Payload, Problem, Trie};
 ///     True
 ///     >>> spec.to_json()
 ///     '{"integer":{"min":0,"max":9}}'
-#[pyclass(frozen, name = "Spec", module = "tokentrie")]
-pub(crate) struct SpecObject {
-    spec: Spec,
-    /// Without names and files.
-    resolved: Spec,
-    cache: SpecCache,
+#[pyclass(frozen, extends = Constraint, module = "tokentrie")]
+pub(crate) struct Spec;
+
+/// A rule of a user's over a vocabulary.
+#[derive(Clone)]
+struct AskedRule {
+    _vocab: Arc<trie_text::Vocab>,
+    spelled: Arc<dyn Spelled>,
+    user: UserRule,
 }
 
-impl SpecObject {
+impl Constraint {
+    /// Returns the spec with what was made of it; `None` of a rule of a user's.
+    pub(crate) fn compiled(&self) -> Option<&Arc<Compiled>> {
+        self.compiled.get()
+    }
+
+    /// Returns whether its values are texts of a rule.
+    pub(crate) fn is_rule(&self) -> bool {
+        self.compiled().is_none_or(|compiled| compiled.spec().is_rule())
+    }
+
+    /// Returns it as an object that other specs may hold.
+    pub(crate) fn object(slf: &Bound<'_, Self>) -> Object {
+        match slf.get().compiled() {
+            Some(compiled) => Object::Compiled(Arc::clone(compiled)),
+            None => Object::Rule(crate::spec::user_rule(slf)),
+        }
+    }
+
+    /// Returns its rule.
+    ///
     /// # Errors
-    /// What the host does not have.
-    pub(crate) fn new(spec: Spec, host: &dyn Host) -> Result<Self> {
-        Ok(Self { resolved: spec.resolved(host)?, spec, cache: SpecCache::default() })
+    /// `TypeError` where its values are no texts of a rule; what a rule of a user's raises.
+    pub(crate) fn rule(slf: &Bound<'_, Self>) -> Result<Arc<dyn AnyRule>> {
+        let Some(compiled) = slf.get().compiled() else { return Ok(Arc::new(UserRule::new(slf.as_any())?)) };
+        let (made, _) = told_by_host(slf.py(), &ANY_VOCABULARY, Limits::NONE, |_, host| {
+            Ok(compiled.made(host)?.map(|made| Arc::clone(&made.rule)))
+        })?;
+        made?.ok_or_else(|| {
+            let message = format!("{} is no rule: its texts are not known without a vocabulary", type_name(slf));
+            pyo3::exceptions::PyTypeError::new_err(message).into()
+        })
     }
 
-    /// With its names.
-    pub(crate) fn given(&self) -> &Spec {
-        &self.spec
-    }
-
-    pub(crate) fn resolved(&self) -> &Spec {
-        &self.resolved
-    }
-
-    pub(crate) fn cache(&self) -> &SpecCache {
-        &self.cache
-    }
-
-    /// Whether it has one value, of a type that is known.
-    #[cfg(feature = "llama")]
-    pub(crate) fn promises_value(&self) -> bool {
-        fn promises(spec: &Spec) -> bool {
-            match spec {
-                Spec::Think(think) => promises(&think.then),
-                Spec::Any
-                | Spec::Set(_)
-                | Spec::Payload { .. }
-                | Spec::Sequence(_)
-                | Spec::Form(_)
-                | Spec::Reply(_)
-                | Spec::Name(_)
-                | Spec::Object(_) => false,
-                _ => true,
+    /// Returns all texts, in UTF-8; `None` where its values are no texts.
+    ///
+    /// # Errors
+    /// `RuleError` for too many, texts without end, and bytes that are no text; what a rule of a user's raises.
+    pub(crate) fn listed(slf: &Bound<'_, Self>, limit: usize) -> Result<Option<Vec<String>>> {
+        if let Some(compiled) = slf.get().compiled() {
+            if let Data::Choice(_) = compiled.spec() {
+                return Ok(released(slf.py(), || compiled.spec().texts(&DataOnly, limit))?);
+            }
+            if !compiled.spec().is_rule() {
+                return Ok(None);
             }
         }
-        promises(&self.resolved)
+        let any = Self::rule(slf)?;
+        let texts = asked(slf.py(), Limits::default(), || any.texts(limit))?;
+        heard(&*any)?;
+        let refused = |error: String| Class::Rule.error(error);
+        let texts = texts.map_err(|error| refused(format!("{}: {error}", shown(slf.as_any()))))?;
+        texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
     }
 
-    /// What a text of the part with this name stands for, where it is a form.
+    /// Returns a user's rule over a vocabulary: worked out once, and kept.
+    ///
+    /// # Errors
+    /// `RuleError` where it allows nothing, `VocabularyError` where the vocabulary cannot begin it, and what the rule
+    /// raises.
+    pub(crate) fn asked_over(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<dyn Spelled>> {
+        let (py, key) = (slf.py(), Arc::as_ptr(vocab) as usize);
+        if let Some(over) = locked(py, &slf.get().asked)?.as_mut().and_then(|known| known.get(&key)) {
+            return Ok(Arc::clone(&over.spelled));
+        }
+        collect_now_and_then(py)?;
+        let user = UserRule::new(slf.as_any())?;
+        let any: Arc<dyn AnyRule> = Arc::new(user.clone());
+        let limits = Limits::default().seconds(20.0).steps(u64::MAX);
+        let spelled = asked(py, limits, || any.spelled(vocab.spelling(), MaskLimits::default()))??;
+        let over = AskedRule { _vocab: Arc::clone(vocab), spelled: Arc::clone(&spelled), user };
+        locked(py, &slf.get().asked)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);
+        Ok(spelled)
+    }
+
+    /// Returns whether it has one value, of a type that is known.
+    #[cfg(feature = "llama")]
+    pub(crate) fn promises_value(&self) -> bool {
+        fn promises(spec: &Data) -> bool {
+            match spec {
+                Data::Think(think) => promises(&think.then),
+                Data::Object(Object::Compiled(compiled)) => promises(compiled.spec()),
+                Data::Choice(_) => true,
+                other => other.is_rule(),
+            }
+        }
+        self.compiled().is_none_or(|compiled| promises(compiled.spec()))
+    }
+
+    /// Returns the values of a text of it: a form, a sequence or anything have none of their own.
+    pub(crate) fn has_value(&self) -> bool {
+        let spec = self.compiled().map(|compiled| compiled.spec());
+        !matches!(spec, Some(Data::Form(_) | Data::Sequence(_) | Data::Any))
+    }
+
+    /// Returns whether it is a form.
+    pub(crate) fn is_form(&self) -> bool {
+        matches!(self.compiled().map(|compiled| compiled.spec()), Some(Data::Form(_)))
+    }
+
+    /// Returns what a text of the part with this name stands for, where it is a form.
     ///
     /// # Errors
     /// Those of Python's `json`.
-    pub(crate) fn part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        let Spec::Form(parts) = &self.resolved else { return Ok(text.clone().into_any()) };
+    fn part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        use tokentrie::spec::Part;
+        let Some(Data::Form(parts)) = self.compiled().map(|compiled| compiled.spec()) else {
+            return Ok(text.clone().into_any());
+        };
         let spec = parts.iter().find_map(|part| match part {
             Part::Slot { name: of, value } if **of == *name => Some(value),
             Part::Text { name: of, pattern: Some(pattern), .. } if **of == *name => Some(pattern),
             _ => None,
         });
-        spec.map_or_else(|| Ok(text.clone().into_any()), |spec| value_of(spec, text))
+        let value = spec.map(|spec| value_of(spec, text)).transpose()?.flatten();
+        Ok(value.unwrap_or_else(|| text.clone().into_any()))
     }
 }
 
-/// What a text of a spec stands for.
-fn value_of<'py>(spec: &Spec, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-    let py = text.py();
-    match spec {
-        Spec::Think(think) => return value_of(&think.then, text),
-        Spec::JsonSchema(_) => return Ok(module(py, "json")?.call_method1("loads", (text,))?),
-        _ => {}
+fn utf8(text: Vec<u8>) -> Result<String> {
+    String::from_utf8(text).map_err(|error| Class::Rule.error(format!("a text is no UTF-8: {error}")))
+}
+
+/// A rule of a user's and what it keeps hold each other. Python's collector counts objects and not their bytes, so it
+/// would come late.
+fn collect_now_and_then(py: Python<'_>) -> PyResult<()> {
+    const RULES: usize = 256;
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    if MADE.fetch_add(1, Ordering::Relaxed) % RULES == RULES - 1 {
+        module(py, "gc")?.call_method0("collect")?;
     }
-    match spec.value(text.to_str()?, &DataOnly)? {
-        Some(value) => Ok(in_python(py, value, text.to_str()?)?),
-        None => Ok(text.clone().into_any()),
+    Ok(())
+}
+
+/// What a text of a spec stands for; `None` where it is none of a typed spec's texts.
+fn value_of<'py>(spec: &Data, text: &Bound<'py, PyString>) -> Result<Option<Bound<'py, PyAny>>> {
+    let py = text.py();
+    let value = match spec {
+        Data::Think(think) => return value_of(&think.then, text),
+        Data::JsonSchema(_) => return Ok(Some(module(py, "json")?.call_method1("loads", (text,))?)),
+        Data::Object(Object::Compiled(compiled)) => match compiled.spec() {
+            inner @ (Data::Think(_) | Data::JsonSchema(_)) => return value_of(inner, text),
+            // Every text stands for itself.
+            Data::Regex { .. } => None,
+            inner if !inner.is_regular() => None,
+            _ => match compiled.value(text.to_str()?, &DataOnly)? {
+                Some(value) => Some(value),
+                None => return Ok(None),
+            },
+        },
+        other => other.value(text.to_str()?, &DataOnly)?,
+    };
+    match value {
+        Some(value) => Ok(Some(in_python(py, value, text)?)),
+        None => Ok(Some(text.clone().into_any())),
     }
 }
 
@@ -116,7 +249,7 @@ impl Host for Registered<'_> {
         self.template.clone()
     }
 
-    fn named(&self, name: &str) -> std::result::Result<Option<Spec>, Problem> {
+    fn named(&self, name: &str) -> std::result::Result<Option<Data>, Problem> {
         let Some(names) = &self.names else { return Ok(None) };
         let found = names.get_item(name).map_err(|error| problem(error.into()))?;
         let spec = |found: Bound<'_, PyAny>| match of_dict(&found)? {
@@ -172,7 +305,7 @@ pub(crate) fn constraint(
     names: Option<Bound<'_, PyDict>>,
     sets: Option<PathBuf>,
     template: Option<PyRef<'_, ChatTemplate>>,
-) -> Result<SpecObject> {
+) -> Result<Py<Spec>> {
     let template = template.map(|template| {
         let core = &template.0;
         (core.text().into(), core.bos().into(), core.eos().into())
@@ -181,19 +314,114 @@ pub(crate) fn constraint(
     let read = match of_dict(spec)? {
         Some(read) => read,
         None if spec.is_instance_of::<PyString>() => payload_text("spec", spec, |text| {
-            Ok(if Payload::is_meant(text) { Spec::payload(text)? } else { Spec::from_json(text)? })
+            Ok(if Payload::is_meant(text) { Data::payload(text)? } else { Data::from_json(text)? })
         })?,
         None => data_of("spec", spec)?,
     };
-    SpecObject::new(read, &host)
+    Ok(Py::new(spec.py(), Spec::made(read, &host)?)?)
 }
 
 #[pymethods]
-impl SpecObject {
-    /// str: the kind, as it is called in JSON.
+impl Constraint {
+    #[new]
+    #[pyo3(signature = (*args, **keywords))]
+    fn py_new(args: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Self {
+        let _ = (args, keywords);
+        Self { compiled: OnceLock::new(), asked: Mutex::default() }
+    }
+
+    /// Takes the spec that a class of Python's is, once, and makes its rule.
+    ///
+    /// Args:
+    ///     json: str, the spec; {"object": n} in it is the object of that number.
+    ///     objects: constraints and lists of str.
+    ///     unlimited: what making it may cost is said in it, or was when its parts were made.
+    ///
+    /// Returns:
+    ///     list[str]: what to warn of.
+    #[pyo3(signature = (json, objects, unlimited=false))]
+    fn _hold(slf: &Bound<'_, Self>, json: &str, objects: &Bound<'_, PyList>, unlimited: bool) -> Result<Vec<String>> {
+        let py = slf.py();
+        let objects: Vec<Data> = objects.iter().map(|object| part_of(&object)).collect::<Result<_>>()?;
+        let limits = if unlimited { Limits::NONE } else { Limits::default() };
+        // Without the place: what was given has no fields of JSON.
+        let placeless = |error: tokentrie::spec::SpecError| of_spec(error.into_parts().1);
+        let spec = released(py, || Data::from_host(json.as_bytes(), &objects)).map_err(placeless)?;
+        let (made, warnings) = told_by_host(py, &ANY_VOCABULARY, limits, |_, host| {
+            let compiled = Compiled::new(spec, host)?;
+            compiled.make(host)?;
+            Ok(compiled)
+        })?;
+        let made = made.map_err(placeless)?;
+        if slf.get().compiled.set(Arc::new(made)).is_err() {
+            return Err(Class::Base.error("a constraint is made once"));
+        }
+        Ok(warnings)
+    }
+
+    /// Facts about its rule, for what extends it.
     #[getter]
-    fn kind(&self) -> &str {
-        self.spec.kind()
+    fn _facts<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        let facts = PyDict::new(slf.py());
+        let Some(compiled) = slf.get().compiled() else { return Ok(facts) };
+        let Some(made) = compiled.made(&DataOnly)? else { return Ok(facts) };
+        facts.set_item("states", made.facts.states)?;
+        facts.set_item("lexer_states", made.facts.lexer_states)?;
+        facts.set_item("terminals", made.facts.terminals.clone())?;
+        facts.set_item("unheld", made.facts.unheld.clone())?;
+        facts.set_item("digits", made.facts.digits)?;
+        facts.set_item("is_regular", made.regular.is_some())?;
+        Ok(facts)
+    }
+
+    /// The table of its automaton, for `Regex.table`.
+    fn _table(slf: &Bound<'_, Self>) -> Result<Option<Vec<(bool, Vec<ByteRanges>)>>> {
+        let Some(compiled) = slf.get().compiled() else { return Ok(None) };
+        let Some(made) = compiled.made(&DataOnly)? else { return Ok(None) };
+        Ok(released(slf.py(), || made.table()))
+    }
+
+    /// Some texts, drawn at random.
+    ///
+    /// Args:
+    ///     count: the most texts.
+    ///     seed: 0 to 2**32 - 1.
+    ///
+    /// Returns:
+    ///     list[str], shorter ones first. Empty of a JsonSchema and of a Lark.
+    ///
+    /// Raises:
+    ///     RuleError: bytes that are no text. What a rule of your own raises.
+    ///     TypeError: the constraint is no rule.
+    ///
+    /// Example:
+    ///     >>> all(text in ("a", "b") for text in tokentrie.Regex("a|b").samples(5))
+    ///     True
+    #[pyo3(signature = (count, seed=0))]
+    fn samples(slf: &Bound<'_, Self>, count: usize, seed: u32) -> Result<Vec<String>> {
+        let any = Self::rule(slf)?;
+        let texts = asked(slf.py(), Limits::default(), || any.samples(count, seed))?;
+        heard(&*any)?;
+        texts.into_iter().map(utf8).collect()
+    }
+
+    /// What a text of the part with this name stands for, where it is a form.
+    fn _part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        self.part_value(name, text)
+    }
+
+    /// Whether its values are texts of a rule.
+    #[getter]
+    fn _is_rule(&self) -> bool {
+        self.is_rule()
+    }
+
+    /// str: the kind, as it is called in JSON.
+    ///
+    /// Raises OptionError for a rule of your own, which has none.
+    #[getter]
+    fn kind(&self) -> Result<&str> {
+        Ok(self.data()?.written().kind())
     }
 
     /// The JSON form: one text for one content.
@@ -205,10 +433,10 @@ impl SpecObject {
     ///     OptionError: a part is an object of this program, such as a Trie or a rule of your own.
     ///
     /// Example:
-    ///     >>> tokentrie.constraint(tokentrie.rules.Date() + "!").to_json()
+    ///     >>> (tokentrie.rules.Date() + "!").to_json()
     ///     '{"then":[{"date":{}},"!"]}'
     fn to_json(&self) -> Result<String> {
-        Ok(self.spec.to_json()?)
+        Ok(self.data()?.written().to_json()?)
     }
 
     /// The JSON form as Python's dict.
@@ -226,56 +454,224 @@ impl SpecObject {
         Ok(module(py, "json")?.call_method1("loads", (self.to_json()?,))?)
     }
 
-    /// What a text stands for: an int, a float, a day, a time, the document of a JSON Schema; else itself.
+    /// Whether a text is legal as a whole. Cost: O(bytes).
     ///
     /// Args:
-    ///     text: str, one of the texts that the spec allows.
+    ///     text: str or bytes.
+    ///
+    /// Returns:
+    ///     bool.
+    ///
+    /// Raises:
+    ///     TypeError: it is neither, or the constraint is no rule.
+    ///     RuleError: a JsonSchema or a Lark is too complex to read this text on.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("[0-9]{2}").matches("42")
+    ///     True
+    fn matches(slf: &Bound<'_, Self>, text: &Bound<'_, PyAny>) -> Result<bool> {
+        let (any, text) = (Self::rule(slf)?, text_bytes("text", text)?);
+        let read = asked(slf.py(), Limits::NONE, || any.read(&text))?;
+        heard(&*any)?;
+        if let Read::Unread { at } = read {
+            return Err(Class::Rule.error(format!("the rule is too complex to read on after byte {at} of the text")));
+        }
+        Ok(read == Read::Whole)
+    }
+
+    /// What a text stands for: an int, a float, a day, a time, the document of a JSON Schema; else the text itself.
+    ///
+    /// `Generated.value` and the values of a form are what it gives. Extend it where a rule of your own has a type.
+    ///
+    /// Args:
+    ///     text: str, legal as a whole.
     ///
     /// Returns:
     ///     Any.
     ///
+    /// Raises:
+    ///     RuleError: the text is none of a rule that has a type.
+    ///
     /// Example:
-    ///     >>> tokentrie.constraint({"integer": {}}).parse("12")
-    ///     12
-    fn parse<'py>(&self, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        value_of(&self.resolved, text)
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.resolved == other.get().resolved)
-    }
-
-    fn __hash__(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        self.resolved.hash(&mut hash);
-        hash.finish()
-    }
-
-    fn __repr__(&self) -> String {
-        const SHOWN: usize = 80;
-        match self.spec.to_json() {
-            Ok(text) if text.chars().count() <= SHOWN => format!("<tokentrie.Spec: {text}>"),
-            Ok(text) => format!("<tokentrie.Spec: {}…>", text.chars().take(SHOWN).collect::<String>()),
-            Err(_) => format!("<tokentrie.Spec: {}>", self.spec.kind()),
+    ///     >>> (tokentrie.Integer().parse("12"), tokentrie.Regex("[a-z]+").parse("word"))
+    ///     (12, 'word')
+    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        let Some(compiled) = slf.get().compiled() else { return Ok(text.clone().into_any()) };
+        let value = value_of(&Data::Object(Object::Compiled(Arc::clone(compiled))), text)?;
+        match value {
+            Some(value) => Ok(value),
+            None => Err(Class::Rule.error(format!("{} is no text of {}", shown(text), slf.repr()?))),
         }
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let text = slf.get().resolved.to_json()?;
-        Ok((slf.get_type().getattr("_restore")?, PyTuple::new(slf.py(), [text])?))
+    /// The items of a text of a repetition; None where it is none of its texts.
+    fn _items(&self, text: &str) -> Result<Option<Vec<String>>> {
+        let made = self.compiled().map(|compiled| compiled.made(&DataOnly)).transpose()?.flatten();
+        let regular = made.and_then(|made| made.regular.as_ref());
+        let items = regular.and_then(|regular| regular.items(text.as_bytes()));
+        Ok(items.map(|items| items.into_iter().map(|item| text[item].to_owned()).collect()))
     }
 
-    /// What `__reduce__` took apart.
-    #[staticmethod]
-    fn _restore(text: &str) -> Result<Self> {
-        Self::new(Spec::from_json(text.as_bytes())?, &DataOnly)
+    /// All texts of it, if there are few.
+    ///
+    /// Args:
+    ///     limit: the most texts.
+    ///
+    /// Returns:
+    ///     list[str], shorter ones first, those of equal length in the order of their bytes.
+    ///
+    /// Raises:
+    ///     RuleError: there are more, or there is no end of them.
+    ///     TypeError: the constraint is no rule.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("yes|no?").texts()
+    ///     ['n', 'no', 'yes']
+    #[pyo3(signature = (limit=10_000))]
+    fn texts(slf: &Bound<'_, Self>, limit: usize) -> Result<Vec<String>> {
+        match Self::listed(slf, limit)? {
+            Some(texts) => Ok(texts),
+            None => Self::rule(slf).map(|_| Vec::new()),
+        }
+    }
+
+    /// Looks for laws that a rule breaks: whether answers repeat, and whether every text can be completed.
+    ///
+    /// For rules of your own. States are looked at, shortest texts first, by all 256 bytes: O(256 · states) calls.
+    ///
+    /// Args:
+    ///     states: the most states to look at.
+    ///
+    /// Returns:
+    ///     bool: whether there are no more states, so that nothing was missed.
+    ///
+    /// Raises:
+    ///     RuleError: a law is broken; it says which, and after which text.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("[a-z]{3}").check()
+    ///     True
+    #[pyo3(signature = (states=1000))]
+    fn check(slf: &Bound<'_, Self>, states: usize) -> Result<bool> {
+        let any = Self::rule(slf)?;
+        let checked = asked(slf.py(), Limits::default().seconds(60.0).steps(u64::MAX), || any.check(states))?;
+        heard(&*any)?;
+        Ok(checked.map_err(|broken| Class::Rule.error(broken.to_string()))?.complete)
+    }
+
+    /// What is kept of it for a vocabulary, and how often that was of use.
+    ///
+    /// Args:
+    ///     vocab: Vocab.
+    ///
+    /// Returns:
+    ///     RuleStats. All zeros where it was not used with that vocabulary.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("[0-9]+").stats(tokentrie.Model().vocab)
+    ///     RuleStats(masks=0, bytes=0, hits=0, misses=0)
+    fn stats(slf: &Bound<'_, Self>, vocab: &Bound<'_, Vocab>) -> Result<RuleStats> {
+        let vocab = vocab.get().core();
+        let stats: MaskStats = match slf.get().compiled() {
+            Some(compiled) => compiled.stats(vocab),
+            None => {
+                let mut over = locked(slf.py(), &slf.get().asked)?;
+                let known = over.as_mut().and_then(|over| over.peek(&(Arc::as_ptr(vocab) as usize)));
+                known.map(|over| over.spelled.stats()).unwrap_or_default()
+            }
+        };
+        Ok(stats.into())
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
+        let Ok(other) = other.cast::<Self>() else { return false };
+        match (slf.get().compiled(), other.get().compiled()) {
+            (Some(one), Some(other)) => one == other,
+            _ => slf.is(other),
+        }
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> u64 {
+        let mut hash = DefaultHasher::new();
+        match slf.get().compiled() {
+            Some(compiled) => compiled.hash(&mut hash),
+            None => slf.as_ptr().hash(&mut hash),
+        }
+        hash.finish()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        const SHOWN: usize = 80;
+        let Some(compiled) = slf.get().compiled() else { return Ok(format!("<{}>", slf.get_type().qualname()?)) };
+        Ok(match compiled.written().to_json() {
+            Ok(text) if text.chars().count() <= SHOWN => format!("<tokentrie.Spec: {text}>"),
+            Ok(text) => format!("<tokentrie.Spec: {}…>", text.chars().take(SHOWN).collect::<String>()),
+            Err(_) => format!("<tokentrie.Spec: {}>", compiled.written().kind()),
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyTuple>> {
+        let (py, class) = (slf.py(), slf.get_type());
+        if let Some(compiled) = slf.get().compiled() {
+            let text = compiled.spec().to_json()?;
+            return Ok((class.getattr("_restore")?, (text,)).into_pyobject(py)?);
+        }
+        let restore = module(py, "copyreg")?.getattr("__newobj__")?;
+        let state = slf.getattr("__dict__").unwrap_or_else(|_| py.None().into_bound(py));
+        Ok((restore, (class,), state).into_pyobject(py)?)
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        added(other, slf.as_any())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What somebody else holds too is not this object's to give up.
+        let Ok(over) = self.asked.try_lock() else { return Ok(()) };
+        for (_, over) in over.iter().flatten() {
+            let unused = over.spelled.unused();
+            if unused == Some(over.user.holders() - 1) {
+                over.user.traverse(&visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        if let Ok(mut over) = self.asked.try_lock() {
+            *over = None;
+        }
+    }
+}
+
+impl Spec {
+    /// # Errors
+    /// What the host does not have.
+    pub(crate) fn made(spec: Data, host: &dyn Host) -> Result<PyClassInitializer<Self>> {
+        let compiled = OnceLock::from(Arc::new(Compiled::new(spec, host)?));
+        let constraint = Constraint { compiled, asked: Mutex::default() };
+        Ok(PyClassInitializer::from(constraint).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl Spec {
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(py: Python<'_>, text: &str) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::made(Data::from_json(text.as_bytes())?, &DataOnly)?)?)
+    }
+}
+
+impl Constraint {
+    /// # Errors
+    /// `OptionError` of a rule of a user's.
+    fn data(&self) -> Result<&Compiled> {
+        let none = || Class::Option.error("a user's rule is an object of this program and cannot be written as JSON");
+        self.compiled().map(|compiled| &**compiled).ok_or_else(none)
     }
 }

@@ -3,7 +3,7 @@
 use crate::convert::gil::{Shared, released};
 use crate::errors::Result;
 use crate::exit::attached_or_fail;
-use crate::spec::problem;
+use crate::rule::problem::problem;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use tokentrie::spec::SpecProblem;

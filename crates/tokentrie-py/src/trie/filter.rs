@@ -268,11 +268,11 @@ impl FilteredTrie {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(slf.as_any(), other)
+        crate::convert::added::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::sequence::added(other, slf.as_any())
+        crate::convert::added::added(other, slf.as_any())
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::spec::SpecError;
 use crate::spec::fields::{Fields, text, wrong_type};
-use crate::spec::json::MOST_DEPTH;
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Spec, SpecProblem};
 use serde_json::{Value, json};
 use trie_core::{
@@ -205,5 +205,5 @@ pub(crate) fn read_format(place: &Place<'_>, value: &Value) -> Result<Option<Spe
         }
     };
     let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    Spec::read(place, &json!({"json_schema": schema}), MOST_DEPTH).map(Some)
+    Spec::read(place, &json!({"json_schema": schema}), Reader::DATA).map(Some)
 }

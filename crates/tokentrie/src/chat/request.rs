@@ -10,9 +10,10 @@ use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
 use crate::run::{CallOptions, ReceiptSubject, call_options, logit_bias, sampling, stops};
 use crate::spec::fields::{Fields, array, text, wrong_type};
-use crate::spec::json::{MOST_DEPTH, parse};
+use crate::spec::json::parse;
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Host, Over, Spans, Spec, SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice};
@@ -140,7 +141,7 @@ impl ChatRequest {
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
         let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
         let show_schema = fields.flag("show_schema", true)?;
-        let constraint = fields.read("constraint", |place, value| Spec::read(place, value, MOST_DEPTH))?;
+        let constraint = fields.read("constraint", |place, value| Spec::read(place, value, Reader::DATA))?;
         let format = fields.read("response_format", read_format)?.flatten();
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());

@@ -243,12 +243,12 @@ fn description(schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::json::MOST_DEPTH;
     use crate::spec::place::Place;
+    use crate::spec::read::Reader;
     use serde_json::json;
 
     fn shown(schema: &Value) -> Option<ShownSchema> {
-        let spec = Spec::read(&Place::ROOT, &json!({ "json_schema": schema }), MOST_DEPTH).expect("a spec");
+        let spec = Spec::read(&Place::ROOT, &json!({ "json_schema": schema }), Reader::DATA).expect("a spec");
         ShownSchema::of(&spec)
     }
 

@@ -3,8 +3,9 @@
 use super::call::CallOptions;
 use super::options::{Choose, Generate, OptionInfo, SAMPLING, call_options};
 use crate::spec::fields::{Fields, token_ids, wrong_type};
-use crate::spec::json::{MOST_DEPTH, parse};
+use crate::spec::json::parse;
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Spec, SpecError};
 use serde_json::Value;
 use trie_text::Prompt;
@@ -82,7 +83,7 @@ impl GenerateRequest {
         let fields = fields(&value, &[PROMPT, CONSTRAINT], &Generate::OPTIONS)?;
         Ok(Self {
             prompt: fields.read(PROMPT, prompt)?,
-            constraint: fields.read(CONSTRAINT, |place, value| Spec::read(place, value, MOST_DEPTH))?,
+            constraint: fields.read(CONSTRAINT, |place, value| Spec::read(place, value, Reader::DATA))?,
             options: Generate::read(&fields)?,
             has_sampling: fields.get(SAMPLING.name).is_some(),
             call: call_options(&fields)?,
@@ -103,7 +104,7 @@ impl ChooseRequest {
             prompt: fields.read(PROMPT, prompt)?,
             choices: fields.read(CHOICES, |place, value| match value {
                 Value::Array(_) => Spec::read_choice(place, value),
-                other => Spec::read(place, other, MOST_DEPTH),
+                other => Spec::read(place, other, Reader::DATA),
             })?,
             options: Choose::read(&fields)?,
             call: call_options(&fields)?,

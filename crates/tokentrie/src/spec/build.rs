@@ -110,7 +110,7 @@ impl Spec {
         Ok(Values::Set(set.map_err(|error| SpecError::new(&Place::ROOT, error))?.into()))
     }
 
-    fn built(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {
+    pub(super) fn built(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {
         let at = |problem| SpecError::new(place, problem);
         match self {
             Self::Choice(values) => {
@@ -125,7 +125,7 @@ impl Spec {
                 let form = Form::new(parts).map_err(|error| SpecError::new(&at, error))?;
                 Ok(Built::Form(Arc::new(form)))
             }
-            Self::Object(Object::Form(form)) => Ok(Built::Form(form.over(over).map_err(|error| at(error.into()))?)),
+            Self::Object(Object::Compiled(compiled)) => compiled.build_at(place, over, host, deeper),
             Self::Object(Object::Rule(rule)) => {
                 let vocab = over.need(&rule.name(), "the bytes of each token").map_err(at)?;
                 Ok(Built::Rule(rule.over(vocab).map_err(|error| at(error.into()))?))

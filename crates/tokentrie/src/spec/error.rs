@@ -183,8 +183,13 @@ pub enum SpecProblem {
     Lark(#[from] trie_schema::LarkError),
     /// A JSON Schema.
     #[cfg(feature = "schema")]
-    #[error(transparent)]
-    Schema(#[from] trie_schema::SchemaError),
+    #[error("{error}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    Schema {
+        /// What is wrong.
+        error: trie_schema::SchemaError,
+        /// Why a keyword is not supported, and what to do.
+        reason: Option<String>,
+    },
     /// A rule over a vocabulary.
     #[error(transparent)]
     Rule(#[from] ByRuleError),
@@ -276,7 +281,7 @@ impl SpecProblem {
             #[cfg(feature = "wasm")]
             Self::Wasm(_) => Concern::Spec,
             #[cfg(feature = "schema")]
-            Self::Lark(_) | Self::Schema(_) => Concern::Spec,
+            Self::Lark(_) | Self::Schema { .. } => Concern::Spec,
             #[cfg(feature = "chat")]
             Self::Tools(_) | Self::Template(_) | Self::Reply(_) => Concern::Spec,
         }

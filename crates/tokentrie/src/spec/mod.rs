@@ -16,6 +16,7 @@
 mod after;
 mod build;
 mod cache;
+mod compiled;
 mod error;
 pub(crate) mod fields;
 #[cfg(feature = "llama")]
@@ -27,13 +28,14 @@ pub(crate) mod kinds;
 mod limits;
 mod object;
 pub(crate) mod place;
-mod read;
+pub(crate) mod read;
 mod resolve;
 mod write;
 
 pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
+pub use compiled::{ByteRanges, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
 pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
@@ -45,14 +47,34 @@ pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
 pub use kinds::think::{Marker, OwnVocabulary, Think};
 pub use limits::LimitsSpec;
-pub use object::{HostConstraint, HostForm, HostRule, Object};
+pub use object::{HostConstraint, HostRule, Object};
 
 use std::sync::Arc;
-use trie_rules::AutomatonLimits;
+use trie_core::Problem;
+pub use trie_rules::{AnyRule, ByRuleError, Clock, DeadEnd, MaskLimits, MaskStats, Read, Rule, Spelled, Value};
+use trie_rules::{AutomatonLimits, Example};
 use trie_text::{TextValues, Tokenization};
 
 /// The version of the JSON form that this library reads and writes.
 pub const VERSION: u64 = 1;
+
+/// LR(1) grammars that come with the library, by name.
+pub const GRAMMAR_EXAMPLES: [(&str, Example); 4] =
+    [("json", Example::Json), ("arithmetic", Example::Arithmetic), ("c", Example::C), ("sql", Example::Sql)];
+
+/// Returns whether a problem is that of a rule of a library below: JSON Schema, Lark, WebAssembly.
+pub fn is_of_rule(problem: &Problem) -> bool {
+    #[cfg(feature = "schema")]
+    if problem.downcast_ref::<trie_schema::GuidedError>().is_some() {
+        return true;
+    }
+    #[cfg(feature = "wasm")]
+    if problem.downcast_ref::<trie_rules::WasmError>().is_some() {
+        return true;
+    }
+    let _ = problem;
+    false
+}
 
 /// What may be written, without a vocabulary.
 ///

@@ -1,14 +1,15 @@
 //! What a host holds as objects: sets that are made, rules of a user's. They are no data.
 
 use super::build::{Over, Spans};
+use super::compiled::Compiled;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Problem, Trie};
 use trie_rules::{AnyRule, Spelled};
-use trie_text::{Form, Vocab};
+use trie_text::Vocab;
 
-/// An object of a host. Sets compare by content, the others by identity.
+/// An object of a host. Sets and specs compare by content, the others by identity.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Object {
@@ -20,8 +21,8 @@ pub enum Object {
     Rule(Arc<dyn HostRule>),
     /// What is made anew for each vocabulary.
     Constraint(Arc<dyn HostConstraint>),
-    /// A form that keeps what it works out.
-    Form(Arc<dyn HostForm>),
+    /// A spec that was made already.
+    Compiled(Arc<Compiled>),
 }
 
 /// A rule that a host holds, with what it keeps of it.
@@ -52,15 +53,15 @@ pub trait HostConstraint: fmt::Debug + Send + Sync {
     /// # Errors
     /// What the host fails with.
     fn over(&self, over: &Over<'_>) -> Result<AnyConstraint, Problem>;
-}
 
-/// A form that a host holds.
-pub trait HostForm: fmt::Debug + Send + Sync {
-    /// The form, where it can be filled in tokens of this vocabulary.
+    /// Checks that it may stand in a form of tokens of this vocabulary, as the part of this name.
     ///
     /// # Errors
     /// What the host fails with.
-    fn over(&self, over: &Over<'_>) -> Result<Arc<Form>, Problem>;
+    fn check(&self, part: &str, vocab: &Arc<Vocab>) -> Result<(), Problem> {
+        let _ = (part, vocab);
+        Ok(())
+    }
 }
 
 impl Object {
@@ -69,7 +70,7 @@ impl Object {
             Self::Set(_) => "ready-made set",
             Self::Spans(_) | Self::Constraint(_) => "ready-made constraint",
             Self::Rule(_) => "user's rule",
-            Self::Form(_) => "ready-made form",
+            Self::Compiled(compiled) => compiled.spec().kind(),
         }
     }
 
@@ -79,7 +80,7 @@ impl Object {
             Self::Spans(spans) => Arc::as_ptr(spans).cast::<()>() as usize,
             Self::Rule(rule) => Arc::as_ptr(rule).cast::<()>() as usize,
             Self::Constraint(constraint) => Arc::as_ptr(constraint).cast::<()>() as usize,
-            Self::Form(form) => Arc::as_ptr(form).cast::<()>() as usize,
+            Self::Compiled(compiled) => Arc::as_ptr(compiled) as usize,
         }
     }
 }
@@ -88,7 +89,8 @@ impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Set(one), Self::Set(other)) => one == other,
-            (Self::Set(_), _) | (_, Self::Set(_)) => false,
+            (Self::Compiled(one), Self::Compiled(other)) => one == other,
+            (Self::Set(_) | Self::Compiled(_), _) | (_, Self::Set(_) | Self::Compiled(_)) => false,
             (one, other) => one.address() == other.address(),
         }
     }
@@ -100,6 +102,7 @@ impl Hash for Object {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::Set(set) => set.len().hash(state),
+            Self::Compiled(compiled) => compiled.hash(state),
             other => other.address().hash(state),
         }
     }

@@ -13,10 +13,16 @@ impl Spec {
     /// # Errors
     /// [`SpecError`]: what the host does not have.
     pub fn resolved(&self, host: &dyn Host) -> Result<Self> {
-        self.resolved_at(&Place::ROOT, host, MOST_DEPTH)
+        self.resolved_at(&Place::ROOT, Some(host), MOST_DEPTH)
     }
 
-    fn resolved_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Self> {
+    /// Returns the same with the data of compiled specs in the place of their objects, by which specs compare.
+    pub(super) fn data(&self) -> Self {
+        // Without a host nothing is looked up, and what is nested too deep stays as it is.
+        self.resolved_at(&Place::ROOT, None, MOST_DEPTH).unwrap_or_else(|_| self.clone())
+    }
+
+    fn resolved_at(&self, place: &Place<'_>, host: Option<&dyn Host>, deeper: usize) -> Result<Self> {
         let at = place.field(self.kind());
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
@@ -29,11 +35,22 @@ impl Spec {
             pieces.iter().enumerate().map(|(index, piece)| resolved(piece, &at.item(index))).collect()
         };
         Ok(match self {
+            Self::Object(Object::Compiled(compiled)) if host.is_none() => compiled.spec().data(),
+            // One text for one content: a host may have kept the text as it was given.
+            Self::JsonSchema(schema) if host.is_none() => {
+                let mut schema = schema.clone();
+                if let Ok(content) = serde_json::from_str::<serde_json::Value>(&schema.schema) {
+                    schema.schema = content.to_string().into();
+                }
+                Self::JsonSchema(schema)
+            }
             Self::Name(_) => {
+                let Some(host) = host else { return Ok(self.clone()) };
                 let (spec, deeper) = self.named(place, host, deeper)?;
-                spec.resolved_at(place, host, deeper)?
+                spec.resolved_at(place, Some(host), deeper)?
             }
             Self::Set(name) => {
+                let Some(host) = host else { return Ok(self.clone()) };
                 let set = host.set(name).map_err(|problem| SpecError::new(&at, problem))?;
                 let none = || SpecProblem::NotGiven(format!("there is no saved set {name:?} here"));
                 Self::Object(Object::Set(set.ok_or_else(|| SpecError::new(&at, none()))?))
@@ -71,7 +88,7 @@ impl Spec {
             }
             Self::Reply(reply) => {
                 let mut reply = reply.clone();
-                reply.template = reply.template.or_else(|| host.template());
+                reply.template = reply.template.or_else(|| host.and_then(Host::template));
                 Self::Reply(reply)
             }
             other => other.clone(),

@@ -4,7 +4,7 @@ use super::error::{SpecError, SpecProblem};
 use super::fields::{EXACT, written};
 use super::json::MOST_DEPTH;
 use super::place::Place;
-use super::{Blanks, Piece, Spec};
+use super::{Blanks, Object, Piece, Spec};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -25,6 +25,9 @@ impl Spec {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
+        if let Self::Object(Object::Compiled(compiled)) = self {
+            return compiled.written().write(place, deeper);
+        }
         let kind = self.kind();
         let at = place.field(kind);
         let mut beside = Map::new();

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 import tokentrie
-from tokentrie._native import _samples
 from tokentrie.cli import console
 from tokentrie.cli.inspecting import automaton, automaton_svg
 from tokentrie.cli.inspecting.automaton import Automaton
@@ -49,7 +48,7 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
     with console.working("looking at the rule"):
         legal = tokentrie.Sampler(vocab, rule).allowed().tolist()
         texts = _counted(rule, table)
-        drawn = _samples(rule, samples, seed)
+        drawn = rule.samples(samples, seed)
     if as_json:
         console.print_json(_document(rule, source, table, texts, drawn, vocab, legal))
         return

@@ -6,6 +6,7 @@ use crate::spec::fields::{Fields, text, texts, wrong_type};
 use crate::spec::json::MOST_DEPTH;
 use crate::spec::object::Object;
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Host, Spec, values_are_plain};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -44,13 +45,13 @@ const USUAL_TOKENS: u32 = 64;
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Part {
-    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self> {
+    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Self> {
         if let Value::String(text) = value {
             return Ok(Self::Literal(text.as_str().into()));
         }
         let expected = "a string, or an object with \"slot\", \"text\" or \"form\"";
         let Some(object) = value.as_object() else { return Err(wrong_type(place, expected, value)) };
-        let spec = |place: &Place<'_>, value| Spec::read(place, value, deeper);
+        let spec = |place: &Place<'_>, value| Spec::read(place, value, reader);
         let name = |place: &Place<'_>, value| Ok(text(place, value)?.into());
         if object.contains_key("slot") {
             let fields = Fields::over(place, object, &["slot", "value"])?;
@@ -66,7 +67,7 @@ impl Part {
             let reason = "it has no effect beside a pattern: leave those characters out of the pattern";
             return Err(SpecError::new(&place.field("exclude"), SpecProblem::Value(reason.to_owned())));
         }
-        let is_reply = matches!(pattern, Some(Spec::Reply(_)));
+        let is_reply = matches!(pattern, Some(Spec::Reply(_) | Spec::Object(Object::Constraint(_))));
         if is_reply && !stops.is_empty() {
             let reason = "a reply ends when the model ends it: leave stop out beside it";
             return Err(SpecError::new(&place.field("stop"), SpecProblem::Value(reason.to_owned())));
@@ -123,7 +124,7 @@ impl Part {
             Self::Text { name, stops, max_tokens, exclude, pattern } => {
                 let tokens = *max_tokens as usize;
                 let at = place.field("pattern");
-                if let Some(reply @ Spec::Reply(_)) = pattern {
+                if let Some(reply @ (Spec::Reply(_) | Spec::Object(Object::Constraint(_)))) = pattern {
                     let spans = reply.spans(&at, over, host, deeper)?;
                     let constraint = spans[0].1.clone();
                     return Ok(trie_text::Part::Held { name: (**name).to_owned(), constraint, max_tokens: tokens });
@@ -180,8 +181,12 @@ impl Spec {
         match self {
             Self::Think(_) => refused("let the model think in a text with the end marker as its stop, before the slot"),
             Self::Reply(_) => refused("a reply is free text: give it to a text as its pattern"),
-            Self::Form(_) | Self::Object(Object::Form(_)) => refused("put it into this form as a part, without a slot"),
+            Self::Form(_) => refused("put it into this form as a part, without a slot"),
             Self::Choice(values) if values_are_plain(values) => Ok(SlotValues::Texts(values.values.to_vec())),
+            Self::Object(Object::Compiled(compiled)) => match compiled.made_at(place, host, deeper)? {
+                Some(made) => Ok(SlotValues::Rule(Arc::clone(&made.rule))),
+                None => compiled.spec().slot_values(place, name, over, host, deeper),
+            },
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
                 spec.slot_values(place, name, over, host, deeper)

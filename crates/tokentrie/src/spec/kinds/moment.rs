@@ -2,6 +2,7 @@
 
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::fields::{Fields, text, written, wrong_type};
+use crate::spec::read::Reader;
 use serde_json::Value;
 use std::sync::Arc;
 use trie_rules::{Moment, MomentFormat, Regular, RegularError, Timespec};
@@ -81,14 +82,18 @@ impl MomentSpec {
     }
 
     /// Of an object with bounds and, but for days, how it is written.
-    pub(crate) fn read(of: &Fields<'_>, made: fn(Timespec, bool) -> Moment) -> Result<Self, SpecError> {
+    pub(crate) fn read(
+        of: &Fields<'_>,
+        reader: Reader<'_>,
+        made: fn(Timespec, bool) -> Moment,
+    ) -> Result<Self, SpecError> {
         let timespec = of.read("timespec", |place, value| {
             let expected = "\"minutes\", \"seconds\", \"milliseconds\" or \"microseconds\"";
             Timespec::named(text(place, value)?).ok_or_else(|| wrong_type(place, expected, value))
         })?;
         let kind = made(timespec.unwrap_or_default(), of.flag("utc", false)?);
-        let wrong = |error: RegularError| SpecError::new(of.place, SpecProblem::Value(error.to_string()));
-        let mut read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref()).map_err(wrong)?;
+        let mut read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref())
+            .map_err(|error| reader.refusal(of.place, error))?;
         if let Some(format) = of.text("format")? {
             let at = of.place.field("format");
             if timespec.is_some() {
@@ -96,11 +101,9 @@ impl MomentSpec {
                     "a format beside timespec: the format says how exactly a time is written, leave timespec out";
                 return Err(SpecError::new(&at, SpecProblem::Value(reason.to_owned())));
             }
-            read = read
-                .with_format(&format)
-                .map_err(|error| SpecError::new(&at, SpecProblem::Value(error.to_string())))?;
+            read = read.with_format(&format).map_err(|error| reader.refusal(&at, error))?;
         }
-        read.rule().map_err(wrong)?;
+        reader.check(of.place, || read.rule())?;
         Ok(read)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::fields::{EXACT, Fields, written, wrong_type};
+use crate::spec::read::Reader;
 use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
 
@@ -77,8 +78,7 @@ impl NumberSpec {
         })
     }
 
-    pub(crate) fn read(of: &Fields<'_>) -> Result<Self, SpecError> {
-        let wrong = |error: RegularError| SpecError::new(of.place, SpecProblem::Value(error.to_string()));
+    pub(crate) fn read(of: &Fields<'_>, reader: Reader<'_>) -> Result<Self, SpecError> {
         let bound = |name| {
             of.read(name, |place, value| {
                 let given = match value {
@@ -97,7 +97,7 @@ impl NumberSpec {
         );
         // Without a range the digits say at once what is wrong; a range must be looked through.
         if number.has_range() {
-            number.rule().map_err(wrong)?;
+            reader.check(of.place, || number.rule())?;
         }
         Ok(number)
     }

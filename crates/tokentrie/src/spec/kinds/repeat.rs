@@ -3,6 +3,7 @@
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::fields::{Fields, written};
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Piece, Spec};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ pub struct RepeatSpec {
 }
 
 impl RepeatSpec {
-    pub(crate) fn read(of: &Fields<'_>, deeper: usize) -> Result<Self, SpecError> {
-        let rule = of.need("rule", |place, value| Piece::read(place, value, deeper))?;
+    pub(crate) fn read(of: &Fields<'_>, reader: Reader<'_>) -> Result<Self, SpecError> {
+        let rule = of.need("rule", |place, value| Piece::read(place, value, reader))?;
         let count = |name| Ok(of.count(name)?.map(|count| usize::try_from(count).unwrap_or(usize::MAX)));
         let (min, max) = (count("min")?.unwrap_or_default(), count("max")?);
         if let Some(max) = max.filter(|max| min > *max) {

@@ -1,5 +1,6 @@
 //! Kinds that are rules over bytes, bound to no vocabulary.
 
+use crate::spec::compiled::{MadeRule, RuleFacts};
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::json::MOST_DEPTH;
 use crate::spec::place::Place;
@@ -27,6 +28,16 @@ impl Spec {
         host: &dyn Host,
         deeper: usize,
     ) -> Result<Option<Arc<dyn AnyRule>>> {
+        Ok(self.made_at(place, host, deeper)?.map(|made| made.rule))
+    }
+
+    /// The rule with what is known of it.
+    pub(in crate::spec) fn made_at(
+        &self,
+        place: &Place<'_>,
+        host: &dyn Host,
+        deeper: usize,
+    ) -> Result<Option<MadeRule>> {
         Ok(Some(match self {
             Self::Grammar { .. } | Self::Gbnf { .. } if !cfg!(feature = "grammar") => {
                 return Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "grammar", feature: "grammar" }));
@@ -37,21 +48,36 @@ impl Spec {
                 for warning in grammar.warnings() {
                     host.warn(&format!("grammar, {warning}"));
                 }
-                Arc::new(grammar)
+                let facts = RuleFacts {
+                    terminals: grammar.terminals().map(str::to_owned).collect(),
+                    states: Some(grammar.parser_states()),
+                    lexer_states: Some(grammar.lexer_states()),
+                    ..RuleFacts::default()
+                };
+                MadeRule::new(grammar, facts)
             }
-            Self::Lark { text, limits } => lark(&place.field("lark"), text, *limits, host)?,
+            Self::Lark { text, limits } => lark(&place.field("lark"), text, *limits, host)?.into(),
             Self::Gbnf { text, limits } => {
                 let made = || Gbnf::with_limits(text, limits.limits());
-                Arc::new(limits.within(&place.field("gbnf"), made)?)
+                let grammar = limits.within(&place.field("gbnf"), made)?;
+                let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
+                MadeRule::new(grammar, facts)
             }
-            Self::Wasm { module, limits } => wasm(&place.field("wasm"), module, *limits)?,
+            Self::Wasm { module, limits } => wasm(&place.field("wasm"), module, *limits)?.into(),
             Self::JsonSchema(schema) => json_schema(&place.field("json_schema"), schema, host)?,
-            Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?,
+            Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?.into(),
+            Self::Object(Object::Compiled(compiled)) => return Ok(compiled.made_at(place, host, deeper)?.cloned()),
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
-                return spec.rule_at(place, host, deeper);
+                return spec.made_at(place, host, deeper);
             }
-            regular if regular.is_regular() => regular.regular(place, host, deeper)?.any(),
+            Self::Number(number) => {
+                let made = MadeRule::from(self.regular(place, host, deeper)?);
+                let options = number.options();
+                let digits = Some([options.integer_digits, options.fraction_digits, options.exponent_digits]);
+                MadeRule { facts: Arc::new(RuleFacts { digits, ..(*made.facts).clone() }), ..made }
+            }
+            regular if regular.is_regular() => regular.regular(place, host, deeper)?.into(),
             _ => return Ok(None),
         }))
     }
@@ -68,8 +94,20 @@ impl Spec {
         Ok((found.ok_or_else(none)?, deeper))
     }
 
-    /// Whether it is a finite automaton by its kind.
-    fn is_regular(&self) -> bool {
+    /// Returns whether its values are texts of a rule, by its kind.
+    pub fn is_rule(&self) -> bool {
+        match self {
+            Self::Grammar { .. } | Self::Lark { .. } | Self::Gbnf { .. } | Self::Wasm { .. } | Self::JsonSchema(_) => {
+                true
+            }
+            Self::Object(Object::Rule(_)) => true,
+            Self::Object(Object::Compiled(compiled)) => compiled.spec().is_rule(),
+            regular => regular.is_regular(),
+        }
+    }
+
+    /// Returns whether it is a finite automaton by its kind.
+    pub fn is_regular(&self) -> bool {
         matches!(
             self,
             Self::Regex { .. }
@@ -84,7 +122,7 @@ impl Spec {
     }
 
     /// The finite automaton.
-    fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+    pub(in crate::spec) fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
@@ -116,14 +154,9 @@ impl Spec {
                 Regular::one_of(rules, &texts)
             }
             Self::Then(pieces) => {
-                let mut whole: Option<Regular> = None;
-                for (index, piece) in pieces.iter().enumerate() {
-                    let part = piece.regular(&at.item(index), host, deeper)?;
-                    whole = Some(match whole {
-                        None => part,
-                        Some(before) => before.then(&part).map_err(|error| SpecError::new(&at, error))?,
-                    });
-                }
+                let part = |(index, piece): (usize, &Piece)| piece.regular(&at.item(index), host, deeper);
+                let parts = pieces.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+                let whole = Regular::sequence(&parts).map_err(|error| SpecError::new(&at, error))?;
                 return whole.ok_or_else(|| {
                     let reason = "nothing follows: give at least one part".to_owned();
                     SpecError::new(&at, SpecProblem::Value(reason))
@@ -134,6 +167,7 @@ impl Spec {
                 rule.repeat(repeat.min, repeat.max, &repeat.separator)
             }
             Self::Choice(values) if values_are_plain(values) => Regular::one_of([], &values.values),
+            Self::Object(Object::Compiled(compiled)) => return compiled.regular_at(place, host, deeper),
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
                 return spec.regular(place, host, deeper);
@@ -155,6 +189,9 @@ impl Spec {
     /// As [`Spec::rule`].
     pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
         let (spec, deeper) = self.named(&Place::ROOT, host, MOST_DEPTH)?;
+        if let Self::Object(Object::Compiled(compiled)) = &spec {
+            return compiled.value(text, host);
+        }
         if !spec.is_regular() {
             return Ok(None);
         }
@@ -216,7 +253,7 @@ fn lark(place: &Place<'_>, text: &str, limits: LimitsSpec, host: &dyn Host) -> R
 }
 
 #[cfg(feature = "schema")]
-fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
     use crate::spec::Blanks;
     use trie_schema::{GuidedRule, JsonSchema, SchemaOptions, Whitespace};
 
@@ -228,11 +265,16 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         Blanks::Pattern(pattern) => Whitespace::Pattern((**pattern).to_owned()),
     };
     (options.unicode_escapes, options.lenient) = (spec.unicode_escapes, spec.lenient);
-    let schema = spec.limits.within(place, || JsonSchema::new(&spec.schema, options))?;
+    let refused = |error: trie_schema::SchemaError| {
+        let reason = error.reason(&spec.schema);
+        SpecProblem::Schema { error, reason }
+    };
+    let schema = spec.limits.within(place, || JsonSchema::new(&spec.schema, options).map_err(refused))?;
     for warning in schema.warnings() {
         host.warn(&format!("schema: {warning}"));
     }
-    Ok(Arc::new(GuidedRule::from(&schema)))
+    let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
+    Ok(MadeRule::new(GuidedRule::from(&schema), RuleFacts { unheld, ..RuleFacts::default() }))
 }
 
 #[cfg(not(feature = "schema"))]
@@ -241,6 +283,6 @@ fn lark(place: &Place<'_>, _text: &str, _limits: LimitsSpec, _host: &dyn Host) -
 }
 
 #[cfg(not(feature = "schema"))]
-fn json_schema(place: &Place<'_>, _spec: &SchemaSpec, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+fn json_schema(place: &Place<'_>, _spec: &SchemaSpec, _host: &dyn Host) -> Result<MadeRule> {
     Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "json_schema", feature: "schema" }))
 }

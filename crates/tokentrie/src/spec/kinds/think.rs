@@ -4,6 +4,7 @@ use crate::spec::build::Over;
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::fields::{Fields, text, token_ids, wrong_type};
 use crate::spec::place::Place;
+use crate::spec::read::Reader;
 use crate::spec::{Host, Spec};
 use serde_json::{Map, Value, json};
 use std::hash::{Hash, Hasher};
@@ -105,7 +106,7 @@ impl Marker {
 }
 
 impl Think {
-    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self, SpecError> {
+    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Self, SpecError> {
         let fields = Fields::of(place, value, &FIELDS)?;
         let (started, optional) = (fields.flag("started", true)?, fields.flag("optional", false)?);
         let opening = match (started, optional) {
@@ -132,7 +133,7 @@ impl Think {
             opening,
             at_once: fields.flag("at_once", true)?,
             masked: fields.read("masked", token_ids)?,
-            then: fields.read("then", |place, value| Spec::read(place, value, deeper))?.unwrap_or(Spec::Any),
+            then: fields.read("then", |place, value| Spec::read(place, value, reader))?.unwrap_or(Spec::Any),
             vocab: None,
         })
     }
