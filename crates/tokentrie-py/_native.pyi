@@ -500,6 +500,7 @@ class Constraint:
     def __new__(cls, *args: _Any, **keywords: _Any) -> Self: ...
     def _hold(self, json: str, objects: list[_Any], unlimited: bool = False) -> list[str]: ...
     def _table(self) -> list[tuple[bool, list[tuple[list[tuple[int, int]], int]]]] | None: ...
+    def _items(self, text: str) -> list[str] | None: ...
     @property
     def _facts(self) -> dict[str, _Any]: ...
     @property
@@ -885,6 +886,8 @@ class _ChooseOptions(TypedDict, total=False):
     top: int | None
     max_rows: int | None
     beam: int | None
+    threshold: float | None
+    system: str | None
     cancel: CancelToken | None
     timeout: float | None
     priority: int
@@ -1734,6 +1737,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1752,6 +1757,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1770,6 +1777,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1788,6 +1797,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1808,6 +1819,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1828,6 +1841,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1848,6 +1863,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1868,6 +1885,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -1888,6 +1907,8 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         beam: int | None = None,
+        threshold: float | None = None,
+        system: str | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         priority: int = 0,
@@ -2196,6 +2217,12 @@ class Choice(Generic[_Name]):
     def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     @property
     def name(self) -> _Name: ...
+    @property
+    def value(self) -> _Name | int | None: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def threshold(self) -> float | None: ...
     @property
     def probability(self) -> float: ...
     @property

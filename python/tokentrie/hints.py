@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import importlib
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -45,10 +46,70 @@ def of_model(model: Any) -> dict[str, Any]:
     return made
 
 
-def of_adapter(adapter: Any) -> dict[str, Any]:
-    """The schema of a TypeAdapter, with what it leaves out under `MARK`."""
+def of_adapter(adapter: Any, kind: Any = None) -> dict[str, Any]:
+    """The schema of a TypeAdapter, of a type where that is known, with what it leaves out under `MARK`."""
     made: dict[str, Any] = adapter.json_schema(schema_generator=_generator())
-    return made
+    return _described(made, kind)
+
+
+def said_by(hint: Any) -> str | None:
+    """What `Annotated` says in words: a str, a `Field(description=)` or a `Doc` beside the type; the first of them."""
+    if typing.get_origin(hint) is not typing.Annotated:
+        return None
+    said = (
+        note if isinstance(note, str) else getattr(note, "description", None) or getattr(note, "documentation", None)
+        for note in typing.get_args(hint)[1:]
+    )
+    return next((text for text in said if isinstance(text, str) and text), None)
+
+
+def _described(made: Any, hint: Any) -> Any:
+    """A schema of a type with the descriptions that pydantic passes over: a str in `Annotated`."""
+    if not isinstance(made, dict):
+        return made
+    if typing.get_origin(hint) is typing.Annotated:
+        made = _described(made, typing.get_args(hint)[0])
+        said = said_by(hint)
+        return made | ({"description": said} if said is not None and "description" not in made else {})
+    arguments = typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    if getattr(origin, "_name", None) in ("Required", "NotRequired"):
+        return _described(made, arguments[0])
+    inner: dict[str, Any] = {}
+    if origin in (list, set, frozenset, tuple) and arguments and "items" in made:
+        inner["items"] = _described(made["items"], arguments[0])
+    elif origin is dict and "additionalProperties" in made:
+        inner["additionalProperties"] = _described(made["additionalProperties"], arguments[1])
+    for key, of in (("anyOf", made.get("anyOf")), ("prefixItems", made.get("prefixItems"))):
+        if isinstance(of, list) and len(of) == len(arguments):
+            inner[key] = [_described(part, argument) for part, argument in zip(of, arguments, strict=True)]
+    return made | inner
+
+
+def _of_class(made: dict[str, Any], cls: Any) -> dict[str, Any]:
+    """The schema of a class, its properties described as the hints of its fields say."""
+    properties = made.get("properties")
+    if not isinstance(properties, dict):
+        return made
+    described = {key: _described(properties[key], hint) for key, hint in _hints_of(cls).items() if key in properties}
+    return made | {"properties": properties | described}
+
+
+def _hints_of(cls: Any) -> dict[str, Any]:
+    """The hints of the fields of a class, by the names that its schema has for them."""
+    fields = getattr(cls, "__pydantic_fields__", None)
+    if fields is None:
+        try:
+            return typing.get_type_hints(cls, include_extras=True)
+        except (NameError, TypeError):
+            # Of types that are known where the class was made.
+            return {}
+    return {
+        field.alias or name: typing.Annotated[(field.annotation, *field.metadata)]
+        if field.metadata
+        else field.annotation
+        for name, field in fields.items()
+    }
 
 
 def collected(schema: Any) -> tuple[Any, list[Unheld]]:
@@ -83,6 +144,15 @@ def _generator() -> Any:
             if fill is not None and "$ref" not in made:
                 fill(made, schema)
             return _with_format(made)
+
+        def dataclass_schema(self, schema: Any) -> Any:
+            return _of_class(super().dataclass_schema(schema), schema.get("cls"))
+
+        def typed_dict_schema(self, schema: Any) -> Any:
+            return _of_class(super().typed_dict_schema(schema), schema.get("cls"))
+
+        def model_schema(self, schema: Any) -> Any:
+            return _of_class(super().model_schema(schema), schema.get("cls"))
 
     return Generator
 

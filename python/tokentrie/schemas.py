@@ -96,7 +96,7 @@ def _marked(kind: Any) -> dict[str, Any]:
     if not adapter:
         return of_plain(kind)
     try:
-        return _closed(hints.of_adapter(adapter))
+        return _closed(hints.of_adapter(adapter, kind))
     except Exception as error:
         raise TypeError(f"{name(kind)}: pydantic makes no schema of it: {error}") from error
 
@@ -282,7 +282,9 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         schema = _of_type(arguments[0], place, defs)
-        return {**schema, **{key: value for note in arguments[1:] for key, value in _held(note, schema)}}
+        said = hints.said_by(kind)
+        schema |= {key: value for note in arguments[1:] for key, value in _held(note, schema)}
+        return schema if said is None else {**schema, "description": said}
     if is_union(origin):
         return {"anyOf": [_of_type(part, place, defs) for part in arguments]}
     if origin is tuple and arguments[-1:] != (...,):
@@ -328,7 +330,7 @@ HELD |= {"multiple_of": "multipleOf", "pattern": "pattern"}
 def _held(note: Any, schema: dict[str, Any]) -> list[tuple[str, Any]]:
     """The keywords that a note in `Annotated` stands for."""
     of = {"string": "Length", "array": "Items", "object": "Properties"}.get(schema.get("type", ""), "Length")
-    names = HELD | {"min_length": f"min{of}", "max_length": f"max{of}", "description": "description"}
+    names = HELD | {"min_length": f"min{of}", "max_length": f"max{of}"}
     known = ((key, getattr(note, name, None)) for name, key in names.items())
     return [(key, value) for key, value in known if isinstance(value, (int, float, str))]
 

@@ -10,22 +10,17 @@ if TYPE_CHECKING:
 
 
 def _columns(choices: Choices[Any], errors: bool) -> dict[str, list[Any]]:
-    """The columns; those of a choice are None beside an error."""
+    """The columns; those of a choice are None beside an error, and the value below a threshold."""
     names = ("choice", "probability", "mass", "probabilities")
     done: dict[str, list[Any]] = {name: [] for name in names}
     said = []
     for one in choices:
         failed = isinstance(one, Exception)
         said.append(str(one) if failed else None)
-        row = (None,) * 4 if failed else (_key(one), one.probability, one.mass, dict(one.items()))
+        row = (None,) * 4 if failed else (one.value, one.probability, one.mass, dict(one.items()))
         for name, value in zip(names, row, strict=True):
             done[name].append(value)
     return done | ({"error": said} if errors else {})
-
-
-def _key(choice: Any) -> str | int:
-    """The name of the best value, or its number where the set has no names."""
-    return choice.index if choice.name is None else choice.name
 
 
 def to_arrow(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
@@ -34,7 +29,7 @@ def to_arrow(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
 
     columns = _columns(choices, errors)
     maps = [row if row is None else list(row.items()) for row in columns["probabilities"]]
-    numbered = any(isinstance(key, int) for key in columns["choice"])
+    numbered = any(isinstance(key, int) for row in maps if row for key, _ in row[:1])
     key = pyarrow.int64() if numbered else pyarrow.string()
     kinds = {"choice": key, "probabilities": pyarrow.map_(key, pyarrow.float64()), "error": pyarrow.string()}
     arrays = {

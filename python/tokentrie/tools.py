@@ -15,6 +15,7 @@ import docstring_parser
 
 from tokentrie import schemas
 from tokentrie._native import ToolCall
+from tokentrie.hints import said_by
 
 
 def of_function(function: Callable[..., Any]) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def _read(function: Callable[..., Any]) -> tuple[type, dict[str, str], list[str]
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"{name}: the argument {parameter} cannot be given by name: a tool takes named arguments")
         hint = hints.get(key, Any)
-        if note := _note(hint):
+        if note := said_by(hint):
             notes[key] = note
         hint = schemas.readable(hint)
         if parameter.default is parameter.empty:
@@ -158,17 +159,6 @@ def _read(function: Callable[..., Any]) -> tuple[type, dict[str, str], list[str]
 
 
 _kept = functools.lru_cache(maxsize=256)(_read)
-
-
-def _note(hint: Any) -> str | None:
-    """What `Annotated` says in words."""
-    if typing.get_origin(hint) is not typing.Annotated:
-        return None
-    said = (
-        note if isinstance(note, str) else getattr(note, "description", None) or getattr(note, "documentation", None)
-        for note in typing.get_args(hint)[1:]
-    )
-    return next((text for text in said if isinstance(text, str) and text), None)
 
 
 def _same(value: Any) -> Any:

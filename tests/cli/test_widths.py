@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from io import StringIO
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 from rich.text import Text
 from test_cli import Terminal, run
 from tokentrie.cli import fitting
+from tokentrie.cli.app import app
 from tokentrie.cli.choosing.loop import GROUP, GROUP_TEXT, next_group
 from tokentrie.cli.choosing.rows import Row
 
@@ -54,6 +57,33 @@ def test_bars_take_what_is_left() -> None:
     for width, cells in ((80, 30), (20, 9), (12, 0)):
         lines = printed(width, fitting.table(width, names, numbers, [1.0]))
         assert lines[0].count("█") == cells, (width, lines)
+
+
+COMMANDS = ["", *typer.main.get_command(app).commands]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("columns", [20, 21, 28, 40, 53, 60])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_and_says_all(run: Terminal, command: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(columns: int) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        result = run(*filter(None, [command]), "--help")
+        assert (result.code, result.err) == (0, "")
+        return result.out.splitlines()
+
+    narrow = said(columns)
+    assert all(len(line) <= columns for line in narrow), [line for line in narrow if len(line) > columns]
+    # Lines of examples end with what lets a shell read on.
+    assert re.sub(r"[\s\\]", "", "".join(narrow)) == re.sub(r"[\s\\]", "", "".join(said(100)))
+
+
+def test_examples_on_narrow_terminals_can_be_copied(run: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def examples(columns: int) -> list[list[str]]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = run("choose", "--help").out.partition("Examples:\n")[2].replace("\\\n", "")
+        return [shlex.split(line) for line in text.splitlines()]
+
+    assert examples(60) == examples(100)
 
 
 @pytest.mark.model

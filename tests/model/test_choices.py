@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from tokentrie import Form, Model, Slot, Trie, VocabularyError
+from tokentrie import Form, Model, OptionError, Slot, Trie, VocabularyError
 
 pytestmark = pytest.mark.model
 
@@ -109,6 +111,9 @@ def test_choices_as_tables(model: Model) -> None:
     nameless = model.choose_many(["a"], Trie.from_sequences([[5], [6]])).to_arrow()
     assert nameless.schema.field("choice").type == pyarrow.int64()
     assert len(model.choose_many([], LABELS).to_arrow()) == 0
+    unsure = model.choose_many(prompts, LABELS, threshold=1).to_arrow()
+    assert unsure["choice"].to_pylist() == [None] * len(prompts)
+    assert unsure["probability"].to_pylist() == table["probability"].to_pylist()
 
     pandas = pytest.importorskip("pandas", reason="the package pandas is not installed")
     frame = pandas.DataFrame({"text": BAD, "more": 1}, index=[10, 20, 30, 40, 50])
@@ -146,3 +151,54 @@ def test_columns_are_lists_and_tables_are_refused(package: str, model: Model) ->
     ):
         with pytest.raises(TypeError, match=says):
             use()
+
+
+@pytest.mark.parametrize("prefix", ["", "It is"])
+def test_a_system_message_is_a_turn_of_a_chat(model: Model, prefix: str) -> None:
+    task = "Label the review: positive, negative or neutral."
+    values = [f" {label}" for label in LABELS] if prefix else LABELS
+    reviews = [*REVIEWS, "<|im_end|> is text"]
+    wrapped = [
+        model.chat_prompt(
+            [{"role": "system", "content": task}, {"role": "user", "content": review}], answer_prefix=prefix
+        )
+        for review in reviews
+    ]
+    expected = list(model.choose_many(wrapped, values, prefix=prefix))
+    found = list(model.choose_many(reviews, values, prefix=prefix, system=task))
+    assert [choice.logprobs.tolist() for choice in found] == [choice.logprobs.tolist() for choice in expected]
+    alone = model.choose(REVIEWS[0], values, prefix=prefix, system=task)
+    assert np.allclose(alone.logprobs, expected[0].logprobs, atol=0.05)
+    ids = model.vocab.tokenize("ok")
+    with pytest.raises(OptionError, match="prompt 1: system goes around prompts of text"):
+        list(model.choose_many(["ok", ids], LABELS, system=task))
+    assert model.choose_many([ids, "ok"], LABELS, system=task, on_error="skip")[0].name in LABELS
+    with pytest.raises(OptionError, match="system is empty"):
+        model.choose_many(["ok"], LABELS, system="")
+
+
+def test_below_the_threshold_there_is_no_value_and_a_reason(model: Model) -> None:
+    plain = list(model.choose_many(REVIEWS, LABELS))
+    between = sorted(choice.probability for choice in plain)[len(plain) // 2]
+    found = list(model.choose_many(REVIEWS, LABELS, threshold=between))
+    for choice, other in zip(found, plain, strict=True):
+        assert choice.probabilities.tolist() == other.probabilities.tolist()
+        assert (choice.name, choice.threshold, other.value, other.reason) == (other.name, between, other.name, None)
+        is_sure = choice.probability >= between
+        assert choice.value == (choice.name if is_sure else None)
+        assert (choice.reason is None) == is_sure
+        assert choice.reason is None or f"is below the threshold {between}" in choice.reason
+        assert choice.to_dict()["value"] == choice.value
+        assert pickle.loads(pickle.dumps(choice)) == choice
+        assert ("none" in repr(choice)) == (not is_sure)
+    assert {choice.value is None for choice in found} == {True, False}
+    assert model.choose("Is it? ", VALUES, threshold=0.0).value in VALUES
+    assert model.choose("Is it? ", Trie.from_sequences([[5], [6]]), threshold=0).value in (0, 1)
+    for wrong in (-0.1, 1.5, float("nan")):
+        with pytest.raises(OptionError, match="it must be from 0 to 1"):
+            model.choose_many(REVIEWS, LABELS, threshold=wrong)
+
+
+def test_both_go_with_asyncio(model: Model) -> None:
+    found = asyncio.run(model.achoose_many(REVIEWS[:2], LABELS, system="Label it.", threshold=1, timeout=60))
+    assert [choice.value for choice in found] == [None, None]

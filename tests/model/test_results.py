@@ -98,6 +98,9 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "gbnf": lambda _: Gbnf('root ::= "(" root ")" | [a-z]+'),
     "rule stats": lambda model: Regex("a").stats(model.vocab),
     "sampling": lambda _: Sampling("sampled", temperature=0.5),
+    "repeat": lambda _: tokentrie.Repeat(["a", "b"], 1, 3, ", "),
+    "date in a format": lambda _: tokentrie.rules.Date("2024-01-01", format="%d.%m.%Y"),
+    "choice below a threshold": lambda model: model.choose("The sky is ", COLOURS, threshold=1),
     "message": lambda model: model.chat(CHAT, max_tokens=4),
     "message with calls": lambda _: Message(
         "a", "b", [ToolCall("1", "ring", "{}", 0.5, {"tone": 0.25})], ["odd"], "stop"
@@ -220,7 +223,8 @@ class TestChoice:
     def test_as_json(self, model: Model) -> None:
         choice = model.choose("The sky is ", COLOURS)
         read = json.loads(json.dumps(choice.to_dict()))
-        assert read["name"] == choice.name
+        assert read["name"] == read["value"] == choice.name
+        assert read["reason"] is None
         assert read["probabilities"] == dict(choice.items())
         assert read["stats"]["rows"] == choice.stats.rows
 

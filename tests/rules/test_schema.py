@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import pytest
@@ -39,6 +39,7 @@ from tokentrie import (
     Vocab,
     VocabularyError,
 )
+from typing_extensions import TypedDict
 
 PIECES = [bytes([byte]) for byte in range(256)]
 PIECES += [b'{"', b'": ', b'":', b"12", b"tru", b"true", b'", "', b'"}', b"ab", b'{"a": ', b"}}", b'a"', b"<end>"]
@@ -693,3 +694,47 @@ def test_no_warning_without_need() -> None:
         warnings.simplefilter("error")
         JsonSchema(PERSON)
         Lark(CALL)
+
+
+@dataclasses.dataclass
+class Noted:
+    """A class whose fields say what they are beside their types."""
+
+    size: Annotated[int, "in metres"]
+    tags: list[Annotated[str, "one word"]]
+    best: Annotated[int | None, "if there is one"] = None
+
+
+class NotedRow(TypedDict):
+    """The same as a TypedDict."""
+
+    size: Annotated[int, "in metres"]
+    inner: Annotated[Noted, "what is inside"]
+
+
+def test_notes_are_descriptions(converted: str) -> None:
+    def properties(kind: Any) -> dict[str, Any]:
+        schema = JsonSchema(kind).schema
+        target = schema.get("$ref", "").rpartition("/")[2]
+        return dict((schema["$defs"][target] if target else schema)["properties"])
+
+    found = properties(Noted)
+    assert found["size"]["description"] == "in metres"
+    assert found["tags"]["items"]["description"] == "one word"
+    assert found["best"]["description"] == "if there is one"
+    row = properties(NotedRow)
+    assert (row["size"]["description"], row["inner"]["description"]) == ("in metres", "what is inside")
+    assert '"description": "in metres"' in json.dumps(JsonSchema(list[Noted]).schema)
+    assert JsonSchema(Annotated[list[int], "all of them"]).schema["description"] == "all of them"
+    assert JsonSchema(Noted).parse('{"size": 1, "tags": ["a"]}') == Noted(1, ["a"])
+    assert JsonSchema(NotedRow).matches('{"size": 1, "inner": {"size": 2, "tags": []}}')
+    if converted == "pydantic":
+        pydantic = pytest.importorskip("pydantic")
+
+        class Model(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+            size: Annotated[int, "in metres", pydantic.Field(ge=1)]
+            said: Annotated[int, "not this"] = pydantic.Field(description="this")
+
+        made = properties(Model)
+        assert made["size"] == {"description": "in metres", "minimum": 1, "title": "Size", "type": "integer"}
+        assert made["said"]["description"] == "this"

@@ -29,6 +29,7 @@ from tokentrie import (
     OptionError,
     PayloadError,
     Regex,
+    Repeat,
     Rule,
     RuleError,
     Sampler,
@@ -104,6 +105,18 @@ def leaves() -> st.SearchStrategy[Pair]:
         kind: Any = DateTime if with_day else Time
         return kind(*bounds, timespec=timespec, utc=utc), {"date_time" if with_day else "time": fields}
 
+    def in_format(drawn: tuple[list[datetime.datetime], str, str, str]) -> Pair:
+        (low, high), day, clock, order = drawn
+        fields = {"min": low.isoformat(), "max": high.isoformat()}
+        if order == "day":
+            written = {"min": str(low.date()), "max": str(high.date()), "format": day}
+            return Date(low.date(), high.date(), format=day), {"date": written}
+        if order == "clock":
+            written = {"min": str(low.time()), "max": str(high.time()), "format": clock}
+            return Time(low.time(), high.time(), format=clock), {"time": written}
+        both = f"{day}, {clock}" if order == "both" else f"{clock} on {day}"
+        return DateTime(low, high, format=both), {"date_time": fields | {"format": both}}
+
     # On one day, and not both within a minute, in which there may be none.
     on_one_day = st.datetimes(datetime.datetime(2024, 2, 29), datetime.datetime(2024, 2, 29, 23, 58))
     clocks = st.lists(on_one_day, min_size=2, max_size=2)
@@ -119,6 +132,12 @@ def leaves() -> st.SearchStrategy[Pair]:
         st.just((Date(), {"date": {}})),
         st.lists(st.dates(), min_size=2, max_size=2).map(sorted).map(days),
         st.tuples(clocks, specs, st.booleans(), st.booleans()).map(times),
+        st.tuples(
+            clocks,
+            st.sampled_from(["%d.%m.%Y", "%A, %-d %B %Y", "%b %d %y", "%Y/%j"]),
+            st.sampled_from(["%H:%M", "%-I.%M %p", "%H%M%S.%f"]),
+            st.sampled_from(["day", "clock", "both", "other"]),
+        ).map(in_format),
     )
 
 
@@ -134,6 +153,16 @@ def rules() -> st.SearchStrategy[Pair]:
         def one_of(parts: list[Pair]) -> Pair:
             return OneOf(*(part for part, _ in parts)), {"one_of": [spec for _, spec in parts]}
 
+        def repeat(drawn: tuple[Pair, int, int | None, str]) -> Pair:
+            (rule, spec), low, more, separator = drawn
+            high = None if more is None else low + more
+            fields = {"rule": spec, "min": low, "max": high, "separator": separator}
+            try:
+                return Repeat(rule, low, high, separator), {"repeat": fields}
+            except RuleError as error:
+                assert "raise the limit" in str(error)  # noqa: PT017
+                reject()
+
         def then(parts: tuple[Pair, list[Pair]]) -> Pair:
             (rule, first), rest = parts
             try:
@@ -145,9 +174,12 @@ def rules() -> st.SearchStrategy[Pair]:
                 reject()
             return rule, {"then": [first, *(spec for _, spec in rest)]}
 
-        return st.lists(inner | listed | text, min_size=1, max_size=3).map(one_of) | st.tuples(
-            inner, st.lists(inner | text, min_size=1, max_size=2)
-        ).map(then)
+        counts = (st.integers(0, 3), st.integers(1, 3) | st.none(), st.sampled_from(["", ", ", "a"]))
+        return (
+            st.lists(inner | listed | text, min_size=1, max_size=3).map(one_of)
+            | st.tuples(inner, st.lists(inner | text, min_size=1, max_size=2)).map(then)
+            | st.tuples(inner | listed | text, *counts).map(repeat)
+        )
 
     return st.recursive(leaves(), together, max_leaves=4)
 

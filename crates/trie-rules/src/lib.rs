@@ -47,8 +47,8 @@ pub use gbnf::{Gbnf, GbnfState};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use placed::{Placed, PlacedState, fit_behind};
 pub use regular::{
-    Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, NumberBound,
-    NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions, Timespec, Value,
+    Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, MomentFormat,
+    NumberBound, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions, Timespec, Value,
 };
 pub use rule::{Rule, Walker};
 pub use samples::samples;

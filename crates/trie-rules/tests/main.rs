@@ -2,6 +2,7 @@
 
 mod common;
 mod forced;
+mod formats;
 mod gbnf;
 mod grammar;
 mod grammar_cases;

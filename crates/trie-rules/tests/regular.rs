@@ -647,3 +647,114 @@ fn steps_that_cannot_be_counted() {
     assert!(!tens.is_match(b"30.0"), "without digits after the point");
     lawful(&tens);
 }
+
+/// All texts of a repetition of few texts, by counting.
+fn repeated(
+    items: &[String],
+    separator: &str,
+    counts: std::ops::RangeInclusive<usize>,
+    longest: usize,
+) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    let mut level = BTreeSet::from([String::new()]);
+    for count in 0..=*counts.end() {
+        if counts.contains(&count) {
+            all.extend(level.iter().filter(|text| text.len() <= longest).cloned());
+        }
+        let separator = if count == 0 { "" } else { separator };
+        level = level
+            .iter()
+            .flat_map(|text| items.iter().map(move |item| format!("{text}{separator}{item}")))
+            .filter(|text| text.len() <= longest)
+            .collect();
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn repetitions_are_counted(patterns in prop::collection::vec(pattern(), 0..3), texts in list(),
+                               long in any::<bool>(), min in 0..4usize, more in prop::option::of(0..4usize),
+                               separator in prop::sample::select(vec!["", ",", "a", "ab", "ca"]),
+                               tries in prop::collection::vec("[abc,]{0,7}", 40), pieces in vocabulary()) {
+        const LONGEST: usize = 7;
+        let given = if long { padded(&texts) } else { texts.clone() };
+        let rule = Regular::one_of(patterns.iter().map(|pattern| regex(pattern)), &given).unwrap();
+        let max = more.map(|more| min + more);
+        let whole = rule.repeat(min, max, separator).unwrap();
+        prop_assert_eq!(matches!(whole.machine(), Machine::Parts(_)), long);
+        // Items up to the longest text that is looked at, from the alphabet of all of them.
+        let mut every = vec![String::new()];
+        let mut items: Vec<String> = Vec::new();
+        for _ in 0..=LONGEST {
+            items.extend(every.iter().filter(|text| rule.is_match(text.as_bytes())).cloned());
+            every = every.iter().flat_map(|text| ["a", "b", "c"].map(|more| format!("{text}{more}"))).collect();
+        }
+        // Without an end: of an empty item there may be any number, of others no more than there are bytes.
+        let most = max.unwrap_or(min.max(1) + LONGEST + 1);
+        let want = repeated(&items, separator, min..=most, LONGEST);
+        for text in tries.iter().chain(&want) {
+            let is_one = want.contains(text);
+            prop_assert_eq!(whole.is_match(text.as_bytes()), is_one, "{:?}", text);
+            let Some(found) = whole.items(text.as_bytes()) else {
+                prop_assert!(!is_one, "{:?}", text);
+                continue;
+            };
+            let found: Vec<&str> = found.into_iter().map(|item| &text[item]).collect();
+            prop_assert!(found.len() >= min && max.is_none_or(|max| found.len() <= max), "{:?}", found);
+            prop_assert!(found.iter().all(|item| rule.is_match(item.as_bytes())), "{:?}", found);
+            prop_assert_eq!(&found.join(separator), text);
+            let Some(Value::List(values)) = whole.value(text.as_bytes()) else { panic!("{text:?}") };
+            let each: Vec<Value> = found.iter().map(|item| rule.value(item.as_bytes()).unwrap()).collect();
+            prop_assert_eq!(values, each);
+        }
+        prop_assert!(check_rule(&whole, 3000).is_ok());
+        compare(whole, &pieces, &[0], 60)?;
+    }
+}
+
+#[test]
+fn repetitions_in_each_other_and_with_others() {
+    let row = Regular::integer(Some(0), Some(99)).unwrap().repeat(2, Some(3), ",").unwrap();
+    let table = row.repeat(1, None, "\n").unwrap();
+    assert!(table.is_match(b"1,2\n3,4,5\n6,7") && !table.is_match(b"1,2\n3") && !table.is_match(b"1,2\n"));
+    let numbers = |text: &[u8]| match table.value(text) {
+        Some(Value::List(rows)) => rows.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(numbers(b"1,2\n3,4,5"), 2);
+    let whole = regex("\\[").then(&row).unwrap().then(&regex("\\]")).unwrap();
+    assert!(whole.is_match(b"[1,2,3]") && !whole.is_match(b"[1]"));
+    let either = Regular::one_of([row.clone(), regex("none")], &[] as &[&str]).unwrap();
+    assert!(matches!(either.value(b"1,2"), Some(Value::List(_))) && either.is_match(b"none"));
+    lawful(&table);
+    // As the expression says it.
+    let same = regex("[0-9]{2}(, [0-9]{2}){4,499}");
+    let counted = regex("[0-9]{2}").repeat(5, Some(500), ", ").unwrap();
+    assert_eq!(counted.machine(), same.machine());
+    assert_eq!(regex("a*").repeat(7, None, "").unwrap().machine(), regex("a*").machine());
+    assert_eq!(regex("a").repeat(0, Some(0), ",").unwrap().texts(3).unwrap(), [b"".to_vec()]);
+    assert_eq!(regex("a").repeat(0, None, "").unwrap().machine(), regex("a*").machine());
+}
+
+#[test]
+fn repetitions_that_are_too_large_are_refused() {
+    let error = regex("a").repeat(3, Some(2), "").unwrap_err();
+    assert_eq!(error, RegularError::NoTimes { min: 3, max: 2 });
+    for (min, max) in [(usize::MAX, None), (0, Some(usize::MAX)), (0, Some(1 << 40)), (3_000_000, Some(3_000_000))] {
+        let error = regex("[a-z]{3}").repeat(min, max, ", ").unwrap_err().to_string();
+        assert!(error.contains("more than 33554432 bytes"), "{error}");
+    }
+    // All ways to split are open at once.
+    let error = regex("(a|b)*a(a|b){8}").repeat(0, Some(100), "").map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("more than"), "{error}");
+    let mut deep = regex("a");
+    let error = (0..300).find_map(|_| match deep.repeat(1, Some(1), "") {
+        Ok(deeper) => {
+            deep = deeper;
+            None
+        }
+        Err(error) => Some(error),
+    });
+    assert_eq!(error, Some(RegularError::TooDeep { most: 256 }));
+}

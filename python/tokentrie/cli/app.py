@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 import tokentrie
-from tokentrie.cli import completion, console
+from tokentrie.cli import completion, console, helping
 from tokentrie.cli.chats import chat_commands
 from tokentrie.cli.deciding import decide_command
 from tokentrie.cli.inspecting import verify
@@ -145,13 +145,22 @@ def choose(
             help="Beam search, for large sets: fast, and may pass a better value over.",
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="The least probability of a value; below it none is chosen."),
+    ] = None,
     rows: Annotated[
         Path | None,
         typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="Choose for every row of a file; - is JSONL."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.csv|.jsonl|.parquet", help="The rows with their results."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT.csv|.jsonl|.parquet",
+            help="The rows with their results; - is standard output, as JSONL.",
+        ),
     ] = None,
     field: Annotated[str | None, typer.Option(metavar="NAME", help="The field that is the prompt of a row.")] = None,
     template: Annotated[
@@ -191,6 +200,7 @@ def choose(
     With --input, each row goes to --output with "choice", "probability", "mass" (the probability of any value at all)
     and "probabilities" (best first, six digits). The file appears when all rows are done; until then NAME.partial
     collects them. An interrupted run goes on when the same command is given again: NAME.run.json says what made it.
+    With --output - rows go to standard output as they are done, and all else to standard error.
     The text of rows stays text: names of control tokens count in --prompt and --template alone, in a chat nowhere.
     """
     from tokentrie.cli.choosing import choose as command
@@ -211,14 +221,17 @@ def choose(
     turn, hardware = Turn(chat, system, prefix), Hardware(ctx, threads, gpu_layers)
     if rows is None:
         text = prompt_text(prompt, prompt_file, source)
-        command.run(model, text, source, turn, command.Scored(top, beam), plot, hardware, as_json)
+        command.run(model, text, source, turn, command.Scored(top, beam, threshold), plot, hardware, as_json)
     else:
         from tokentrie.cli.choosing import dataset
 
         passing = "return" if skip_errors else on_error
-        job = dataset.Job(rows, output, field, template, turn, top, passing, restart, gold, plot)
+        job = dataset.Job(rows, output, field, template, turn, top, passing, restart, gold, plot, threshold)
+        if ray is not None and threshold is not None:
+            raise typer.BadParameter("it does not go with --ray", param_hint="--threshold")
         if ray is None:
-            dataset.run(model, source, job, hardware, as_json)
+            with console.beside(output):
+                dataset.run(model, source, job, hardware, as_json)
         else:
             from tokentrie.cli.choosing import cluster
 
@@ -389,7 +402,9 @@ def build(
     values: Annotated[
         Path, typer.Argument(metavar="VALUES", help="Lines of text; .csv, .jsonl or .parquet; or .npy with token ids.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="The file to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="The file to write; - is standard output.")
+    ],
     vocab: Annotated[
         Path | None,
         typer.Option("--vocab", "-m", metavar="M", help="GGUF or tokenizer.json; the tiny model's without it."),
@@ -426,7 +441,8 @@ def build(
     from tokentrie.cli import build as command
 
     job = command.Job(values, field, prefix, suffix, tokenization, open_end, heal, refused, command.size(memory))
-    command.run(job, vocab, output, as_json)
+    with console.beside(output):
+        command.run(job, vocab, output, as_json)
 
 
 @app.command(
@@ -476,7 +492,8 @@ def bench(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="O.json", help="Write the report there.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="O.json", help="Write the report there; - is standard output."),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -491,7 +508,8 @@ def bench(
     from tokentrie.cli import bench as command
 
     work = command.Work(mode, prompt, descriptor, sets or [], repeats, budget)
-    command.run(model, work, output, plot, threads, as_json)
+    with console.beside(output):
+        command.run(model, work, output, plot, threads, as_json)
 
 
 # Chats have their commands in a file of their own.
@@ -517,7 +535,7 @@ def main(args: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
-    command = typer.main.get_command(app)
+    command = helping.readable(typer.main.get_command(app))
     try:
         completion.prepare()
         # Who gives nothing looks for what there is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,9 @@ def run(
     rows = [row for one in measured for row in figures.rows(one, model.path.name)]
     settings = {"mode": work.mode, "repeats": work.repeats, "budget_seconds": work.budget, "memory_kept": kept}
     document = report.document(measured, rows, opened.describe(), settings, warnings)
-    if output:
+    if console.is_standard(output):
+        console.standard_output().write((json.dumps(document) + "\n").encode())
+    elif output:
         report.write(output, document)
     if picture:
         plot.save(picture, document)

@@ -6,6 +6,9 @@ import errno
 import json
 import os
 import re
+import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,6 +67,19 @@ class Refused:
 
 def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     """Reads, builds, saves and prints a summary."""
+    if console.is_standard(output):
+        if sys.stdout.isatty():
+            raise typer.BadParameter("a set is no text: give a file, or a pipe behind -", param_hint="--output")
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / "set.ttrie"
+            _run(job, vocab_path, made, as_json, "-")
+            with made.open("rb") as file:
+                shutil.copyfileobj(file, console.standard_output())
+        return
+    _run(job, vocab_path, output, as_json, str(output))
+
+
+def _run(job: Job, vocab_path: Path | None, output: Path, as_json: bool, said: str) -> None:
     started = time.perf_counter()
     _distinct({"VALUES": job.input, "--vocab": vocab_path, "--output": output, "--refused": job.refused})
     vocab = open_vocab(vocab_path)
@@ -84,7 +100,7 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
         for line, value in read.blanks:
             warn_of_blanks(value, read.blank_count, f"{job.input}, line {line}: ")
     summary: dict[str, Any] = {
-        "output": str(output),
+        "output": said,
         "values": read.count,
         "refused": len(refused),
         "leaves": len(trie),
@@ -101,7 +117,7 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     wrong = f", {len(refused):,} refused" if refused else ""
     healed = f"; take {console.count(trie.heal_bytes, 'byte', 'bytes')} off the prompt" if trie.heal_bytes else ""
     console.screen().print(
-        f"{console.printable(str(output))}: {console.count(read.count, 'value', 'values')}{wrong}, "
+        f"{console.printable(said)}: {console.count(read.count, 'value', 'values')}{wrong}, "
         f"{console.count(len(trie), 'leaf', 'leaves')}, {console.count(trie.nodes, 'node', 'nodes')}, "
         f"{summary['bytes']:,} bytes, {console.milliseconds(summary['seconds'])}{healed}"
     )

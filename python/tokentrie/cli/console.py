@@ -7,8 +7,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -23,9 +24,34 @@ UNWATCHED_WIDTH = 10_000
 MOST_BYTES = 1 << 30
 
 
+# Whether standard output is taken by what `-o -` writes: all else is then said on standard error.
+_aside = ContextVar("_aside", default=False)
+
+
+def is_standard(output: Path | None) -> bool:
+    """Whether results go to standard output: `-`."""
+    return str(output) == "-"
+
+
+@contextmanager
+def beside(output: Path | None) -> Iterator[None]:
+    """Says on standard error what is said in the block, where the results go to standard output."""
+    before = _aside.set(is_standard(output))
+    try:
+        yield
+    finally:
+        _aside.reset(before)
+
+
+def standard_output() -> BinaryIO:
+    """Its bytes."""
+    sys.stdout.flush()
+    return sys.stdout.buffer
+
+
 def screen() -> Console:
     """Standard output for people. Texts are shown as they are: no markup, no guessing at what to highlight."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = Console(stderr=_aside.get(), highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = UNWATCHED_WIDTH
     return console
@@ -33,8 +59,9 @@ def screen() -> Console:
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON document on one line."""
-    sys.stdout.write(json.dumps(document) + "\n")
-    sys.stdout.flush()
+    stream = sys.stderr if _aside.get() else sys.stdout
+    stream.write(json.dumps(document) + "\n")
+    stream.flush()
 
 
 def say(message: str) -> None:

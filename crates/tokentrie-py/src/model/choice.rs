@@ -41,6 +41,9 @@ pub(crate) struct Choice {
     /// False.
     #[pyo3(get)]
     certain: bool,
+    /// float | None: the least probability of a value that was asked for.
+    #[pyo3(get)]
+    threshold: Option<f64>,
     logprobs: Vec<f64>,
     logprobs_high: Option<Vec<f64>>,
     probabilities: Vec<f64>,
@@ -90,12 +93,22 @@ impl Choice {
             mass_bounds: (choice.mass_low, choice.mass_high),
             stats: ChoiceStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads },
             certain: choice.is_certain,
+            threshold: None,
             logprobs: set.by_value(&choice.logprobs),
             logprobs_high: choice.logprobs_high.as_deref().map(|high| set.by_value(high)),
             probabilities: set.by_value(&choice.probabilities()),
             ranking: choice.ranking.iter().map(|&leaf| set.index_of(leaf) as i64).collect(),
             names: ValueNames::Of(set.clone()),
         }
+    }
+
+    pub(crate) fn with_threshold(self, threshold: Option<f64>) -> Self {
+        Self { threshold, ..self }
+    }
+
+    /// The threshold that the probability is below. What cannot be compared is below it.
+    fn below(&self) -> Option<f64> {
+        self.threshold.filter(|threshold| !(self.probability() >= *threshold))
     }
 }
 
@@ -137,6 +150,21 @@ impl Choice {
         self.probabilities.get(self.index).copied().unwrap_or(f64::NAN)
     }
 
+    /// str | int | None: the name of the most probable value, or its number where the set has no names; None where its
+    /// probability is below the `threshold`.
+    #[getter]
+    fn value(&self) -> Option<ValueKey> {
+        let key = || self.name.clone().map_or(ValueKey::Index(self.index), ValueKey::Name);
+        self.below().is_none().then(key)
+    }
+
+    /// str | None: why there is no value.
+    #[getter]
+    fn reason(&self) -> Option<String> {
+        let below = self.below()?;
+        Some(format!("the probability {:.4} is below the threshold {below}", self.probability()))
+    }
+
     /// list[str] | None: the names of the values, in their order; None where the set has no names.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
@@ -164,8 +192,8 @@ impl Choice {
     /// The choice as a dict, for JSON.
     ///
     /// Returns:
-    ///     dict: "name", "index", "probability", "mass", "certain", "probabilities" (a dict by name, or by number where
-    ///         the set has no names, the most probable first) and "stats".
+    ///     dict: "name", "value", "reason", "index", "probability", "mass", "certain", "probabilities" (a dict by name,
+    ///         or by number where the set has no names, the most probable first) and "stats".
     ///
     /// Example:
     ///     >>> sorted(tokentrie.Model().choose("The sky is ", ["blue", "red"]).to_dict()["probabilities"])
@@ -176,6 +204,8 @@ impl Choice {
             probabilities.set_item(key, probability)?;
         }
         dict.set_item("name", &self.name)?;
+        dict.set_item("value", self.value())?;
+        dict.set_item("reason", self.reason())?;
         dict.set_item("index", self.index)?;
         dict.set_item("probability", self.probability())?;
         dict.set_item("mass", self.mass)?;
@@ -211,6 +241,7 @@ impl Choice {
     fn __repr__(&self) -> String {
         let name = self.name.as_ref().map_or_else(|| format!("value {}", self.index), |name| format!("{name:?}"));
         let (count, share) = (self.logprobs.len(), self.probability());
+        let name = self.below().map_or(name.clone(), |below| format!("none, {name} is below {below},"));
         format!("<tokentrie.Choice: {name} of {count}, probability {share:.4}, mass {:.3e}>", self.mass)
     }
 }
@@ -297,7 +328,8 @@ impl PartialEq for Choice {
             let high = choice.logprobs_high.as_deref().map(bits);
             (bits(&choice.logprobs), high, bits(&choice.probabilities), bits(&[choice.mass]))
         };
-        let rest = |choice: &Self| (choice.index, choice.certain, choice.stats.clone(), choice.mass_bounds);
+        let rest =
+            |choice: &Self| (choice.index, choice.certain, choice.threshold, choice.stats.clone(), choice.mass_bounds);
         self.name == other.name
             && rest(self) == rest(other)
             && scores(self) == scores(other)
@@ -313,6 +345,7 @@ pickled!(Choice {
     mass_bounds,
     stats,
     certain,
+    threshold,
     logprobs,
     logprobs_high,
     probabilities,

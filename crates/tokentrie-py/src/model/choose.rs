@@ -1,23 +1,24 @@
 //! `Model.choose`: the exact probability of every value.
 
 use crate::call::{CancelToken, begun};
-use crate::convert::gil::{asked, made_in};
+use crate::convert::gil::{asked, made_in, released};
 use crate::convert::ids::tokens;
 use crate::convert::strings;
 use crate::errors::{Class, Result};
 use crate::model::choice::Choice;
-use crate::model::choices::{ChoiceSet, Choices, OnError};
+use crate::model::choices::{ChoiceSet, Choices, OnError, Turn};
 use crate::model::loaded::Model;
 use crate::model::watch::check_callable;
 use crate::rows::search::Hypothesis;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
+use chat_format::{Data, RenderOptions};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use tokentrie::run::{Call, CallOptions, Choose};
 use trie_core::work::Limits;
 use trie_core::{Constraint, LeafId};
-use trie_text::{Tokenization, ValueSet, Values};
+use trie_text::{Prompt, Tokenization, ValueSet, Values};
 
 /// What makes a set of the texts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +43,16 @@ const NARROWEST: i64 = 64;
 fn count(name: &str, given: i64) -> Result<u32> {
     let outside = || Class::Option.error(format!("{name} is {given}: it must be from 1 to {}", u32::MAX));
     u32::try_from(given).ok().filter(|&count| count > 0).ok_or_else(outside)
+}
+
+/// A threshold from 0 to 1.
+fn checked_threshold(given: Option<f64>) -> Result<Option<f64>> {
+    match given {
+        Some(given) if !(0.0..=1.0).contains(&given) => {
+            Err(Class::Option.error(format!("threshold is {given}: it must be from 0 to 1")))
+        }
+        given => Ok(given),
+    }
 }
 
 #[pymethods]
@@ -72,6 +83,10 @@ impl Model {
     ///     beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
     ///         rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
     ///         over.
+    ///     threshold: the least probability of a value, 0 to 1; below it `Choice.value` is None, and `Choice.reason`
+    ///         tells. Everything else of a Choice is as without it.
+    ///     system: text of a system message: the prompt is then the text of a user in the model's chat template, as
+    ///         content alone, and `prefix` opens the answer. A prompt of ids is refused beside it.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     priority: an int; with slots, calls of higher priority go first.
@@ -96,9 +111,12 @@ impl Model {
     ///     >>> prompt = model.chat_prompt([task, review])
     ///     >>> model.choose(prompt, ["positive", "negative", "neutral"]).name
     ///     'positive'
+    ///     >>> same = model.choose(review["content"], ["positive", "negative", "neutral"], system=task["content"])
+    ///     >>> same.name, model.choose("So: ", ["a", "b"], threshold=1).value
+    ///     ('positive', None)
     #[pyo3(signature = (
         prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, beam=None, cancel=None, timeout=None, priority=0
+        max_rows=None, beam=None, threshold=None, system=None, cancel=None, timeout=None, priority=0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
@@ -113,15 +131,18 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
         beam: Option<i64>,
+        threshold: Option<f64>,
+        system: Option<&str>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
     ) -> Result<Choice> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
+        let threshold = checked_threshold(threshold)?;
         let scored = Scored { top, max_rows, beam };
-        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, &call)?;
-        Ok(Choice::new(choice, &values))
+        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, system, &call)?;
+        Ok(Choice::new(choice, &values).with_threshold(threshold))
     }
 
     /// The `k` most probable values of a set after a prompt, by a beam search: fast in sets of any size.
@@ -182,7 +203,7 @@ impl Model {
         let width = width.map(|width| count("width", width)).transpose()?;
         let width = width.map_or(k.saturating_mul(4).clamp(NARROWEST, u32::MAX.into()), i64::from);
         let scored = Scored { top: Some(k), max_rows: None, beam: Some(width) };
-        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, &call)?;
+        let (choice, values) = self.chosen(prompt, choices, around, end_tokens, scored, None, &call)?;
         let hypothesis = |&found: &LeafId| {
             let logprob = choice.logprobs[found.index()];
             let leaf = values.trie().leaf(found).filter(|_| logprob > f64::NEG_INFINITY)?;
@@ -201,7 +222,8 @@ impl Model {
     /// Args:
     ///     prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
     ///         time.
-    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, cancel: as for `choose`.
+    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, threshold, system, cancel:
+    ///         as for `choose`.
     ///     timeout: the seconds that all prompts together may take, from this call on, the time in which nobody reads
     ///         included.
     ///     priority: as for `choose`.
@@ -228,7 +250,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, beam=None, cancel=None, timeout=None, priority=0, on_error="raise", progress=None
+        max_rows=None, beam=None, threshold=None, system=None, cancel=None, timeout=None, priority=0, on_error="raise", progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -243,6 +265,8 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
         beam: Option<i64>,
+        threshold: Option<f64>,
+        system: Option<&str>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
@@ -256,8 +280,10 @@ impl Model {
         check_callable("progress", progress.as_ref().map(|progress| progress.bind(slf.py())))?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let (call, on_error) = (begun(cancel, CallOptions { timeout, priority })?, OnError::read(on_error)?);
-        let set =
-            made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, Scored { top, max_rows, beam }))?;
+        let threshold = checked_threshold(threshold)?;
+        let scored = Scored { top, max_rows, beam };
+        let set = made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, scored, system))?;
+        let set = ChoiceSet { threshold, ..set };
         let prompts = &strings::column("prompts", prompts)?;
         Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, call)?)
     }
@@ -265,13 +291,28 @@ impl Model {
 
 impl Model {
     /// A prompt and the values after it. What ends the work of this thread ends it, too.
-    pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, values: &Values) -> Result<Question> {
-        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::convert::prompt::read(prompt)?);
-        let (prompt, set) = asked(py, Limits::NONE, || loaded.sets.place(prompt, values))??;
+    pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, set: &ChoiceSet) -> Result<Question> {
+        let (py, loaded, mut prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::convert::prompt::read(prompt)?);
+        if let Some(Turn { system, prefix }) = &set.turn {
+            let Prompt::Text(text) = prompt else {
+                return Err(Class::Option.error(
+                    "system goes around prompts of text, and this one is token ids already: put the system message \
+                     into Model.chat_prompt",
+                ));
+            };
+            let message = |role: &str, content: &str| {
+                Data::Dict(vec![("role".to_owned(), Data::from(role)), ("content".to_owned(), Data::from(content))])
+            };
+            let messages = Data::List(vec![message("system", system), message("user", &text)]);
+            let options = RenderOptions::default().with_generation_prompt(true);
+            prompt = Prompt::Tokens(released(py, || loaded.model.chat_prompt(&messages, None, &options, prefix))?);
+        }
+        let (prompt, set) = asked(py, Limits::NONE, || loaded.sets.place(prompt, &set.values))??;
         Ok(Question { prompt, set })
     }
 
     /// Returns the choice among values after a prompt, and the set that they are there.
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn chosen(
         &self,
         prompt: &Bound<'_, PyAny>,
@@ -279,11 +320,12 @@ impl Model {
         around: Around<'_>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         scored: Scored,
+        system: Option<&str>,
         call: &Call,
     ) -> Result<(trie_core::Choice, ValueSet)> {
         let (set, Question { prompt, set: values }) = made_in(choices.py(), call, || {
-            let set = self.set(choices, around, end_tokens, scored)?;
-            let question = self.question(prompt, &set.values)?;
+            let set = self.set(choices, around, end_tokens, scored, system)?;
+            let question = self.question(prompt, &set)?;
             Ok((set, question))
         })?;
         let choice = self.using(choices.py(), None, call, |context, watch| {
@@ -298,8 +340,13 @@ impl Model {
         around: Around<'_>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         scored: Scored,
+        system: Option<&str>,
     ) -> Result<ChoiceSet> {
         let loaded = self.loaded(choices.py())?;
+        if system.is_some_and(str::is_empty) {
+            return Err(Class::Option.error("system is empty: leave it out, or say what the model is"));
+        }
+        let turn = system.map(|system| Turn { system: system.to_owned(), prefix: around.prefix.to_owned() });
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         let count = |name: &str, given: Option<i64>| given.map(|given| count(name, given)).transpose();
         let mut choose = Choose::default();
@@ -310,7 +357,7 @@ impl Model {
             let Around { prefix, suffix, tokenization } = around;
             let texts = texts.with_prefix(prefix).with_suffix(suffix);
             let texts = texts.with_tokenization(tokenization).with_distinct(true);
-            return Ok(ChoiceSet { values: Values::Texts(texts), choose });
+            return Ok(ChoiceSet { values: Values::Texts(texts), choose, threshold: None, turn });
         }
         if around != Around::default() {
             return Err(Class::Option.error(
@@ -322,6 +369,6 @@ impl Model {
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
         let listed = || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES);
         let trie = asked(choices.py(), Limits::NONE, listed)??;
-        Ok(ChoiceSet { values: Values::Set(trie.into()), choose })
+        Ok(ChoiceSet { values: Values::Set(trie.into()), choose, threshold: None, turn })
     }
 }

@@ -30,7 +30,7 @@ const KEYWORDS: [&str; 20] = [
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 /// How other libraries, and other parts of this one, call a kind.
-const ALIASES: [(&str, &str); 22] = [
+const ALIASES: [(&str, &str); 24] = [
     ("json", "json_schema"),
     ("schema", "json_schema"),
     ("guided_json", "json_schema"),
@@ -51,6 +51,8 @@ const ALIASES: [(&str, &str); 22] = [
     ("union", "one_of"),
     ("or", "one_of"),
     ("concat", "then"),
+    ("list", "repeat"),
+    ("many", "repeat"),
     ("thinking", "think"),
     ("tools", "reply"),
 ];

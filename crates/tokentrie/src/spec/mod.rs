@@ -42,6 +42,7 @@ pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;
 pub use kinds::moment::MomentSpec;
 pub use kinds::number::NumberSpec;
+pub use kinds::repeat::RepeatSpec;
 pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
 pub use kinds::think::{Marker, OwnVocabulary, Think};
@@ -164,6 +165,8 @@ pub enum Spec {
     OneOf(Vec<Piece>),
     /// The text of one rule after that of the other; tokens may cross from one into the next.
     Then(Vec<Piece>),
+    /// A rule several times; tokens may cross from one text of it into the next.
+    Repeat(Box<RepeatSpec>),
     /// One constraint after the other, each in tokens of its own.
     Sequence(Vec<Self>),
     /// Text with parts to fill in.
@@ -263,6 +266,7 @@ impl Spec {
             Self::String(_) => "string",
             Self::OneOf(_) => "one_of",
             Self::Then(_) => "then",
+            Self::Repeat(_) => "repeat",
             Self::Sequence(_) => "sequence",
             Self::Form(_) => "form",
             Self::Think(_) => "think",

@@ -8,7 +8,7 @@ use super::kinds::form::Part;
 use super::kinds::reply::Reply;
 use super::kinds::think::Think;
 use super::place::Place;
-use super::{Blanks, LimitsSpec, MomentSpec, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
+use super::{Blanks, LimitsSpec, MomentSpec, NumberSpec, Piece, RepeatSpec, SchemaSpec, Spec, StringSpec, VERSION};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use trie_text::{TextValues, Tokenization};
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// The kinds, and the fields that may stand beside each.
-const KINDS: [(&str, &[&str]); 23] = [
+const KINDS: [(&str, &[&str]); 24] = [
     ("choice", &["prefix", "suffix", "tokenization"]),
     ("set", &[]),
     ("payload", &["path"]),
@@ -37,6 +37,7 @@ const KINDS: [(&str, &[&str]); 23] = [
     ("string", &[]),
     ("one_of", &[]),
     ("then", &[]),
+    ("repeat", &[]),
     ("sequence", &[]),
     ("any", &[]),
     ("form", &[]),
@@ -142,11 +143,11 @@ impl Spec {
                 Self::Number(NumberSpec::read(&Fields::of(&at, inner, &known)?, reader)?)
             }
             "date" => {
-                let days = Fields::of(&at, inner, &["min", "max"])?;
+                let days = Fields::of(&at, inner, &["min", "max", "format"])?;
                 Self::Moment(MomentSpec::read(&days, reader, |_, _| Moment::Date)?)
             }
             "time" | "date_time" => {
-                let times = Fields::of(&at, inner, &["min", "max", "timespec", "utc"])?;
+                let times = Fields::of(&at, inner, &["min", "max", "timespec", "format", "utc"])?;
                 Self::Moment(MomentSpec::read(
                     &times,
                     reader,
@@ -166,6 +167,10 @@ impl Spec {
             }
             "one_of" => Self::OneOf(pieces(&at, inner, reader)?),
             "then" => Self::Then(pieces(&at, inner, reader)?),
+            "repeat" => {
+                let fields = Fields::of(&at, inner, &["rule", "min", "max", "separator"])?;
+                Self::Repeat(RepeatSpec::read(&fields, reader)?.into())
+            }
             "sequence" => {
                 let part = |(index, part): (usize, &Value)| Self::read(&at.item(index), part, reader);
                 Self::Sequence(filled(&at, inner, reader)?.iter().enumerate().map(part).collect::<Result<_>>()?)
@@ -209,7 +214,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether values are checked that making a rule would refuse.
-    fn checks(self) -> bool {
+    pub(crate) fn checks(self) -> bool {
         self.objects.is_none()
     }
 
@@ -262,11 +267,17 @@ fn filled<'v>(place: &Place<'_>, value: &'v Value, reader: Reader<'_>) -> Result
 }
 
 fn pieces(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Vec<Piece>> {
-    let piece = |(index, piece): (usize, &Value)| match piece {
-        Value::String(text) => Ok(Piece::Text(text.as_str().into())),
-        other => Spec::read(&place.item(index), other, reader).map(Piece::Spec),
-    };
+    let piece = |(index, piece): (usize, &Value)| Piece::read(&place.item(index), piece, reader);
     filled(place, value, reader)?.iter().enumerate().map(piece).collect()
+}
+
+impl Piece {
+    pub(super) fn read(place: &Place<'_>, piece: &Value, reader: Reader<'_>) -> Result<Self> {
+        match piece {
+            Value::String(text) => Ok(Self::Text(text.as_str().into())),
+            other => Spec::read(place, other, reader).map(Self::Spec),
+        }
+    }
 }
 
 fn choice(at: &Place<'_>, inner: &Value, fields: &Fields<'_>, reader: Reader<'_>) -> Result<Spec> {

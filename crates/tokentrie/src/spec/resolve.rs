@@ -27,12 +27,12 @@ impl Spec {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
+        let resolved = |piece: &Piece, place: &Place<'_>| match piece {
+            Piece::Text(_) => Ok(piece.clone()),
+            Piece::Spec(spec) => spec.resolved_at(place, host, deeper).map(Piece::Spec),
+        };
         let pieces = |pieces: &[Piece]| -> Result<Vec<Piece>> {
-            let piece = |(index, piece): (usize, &Piece)| match piece {
-                Piece::Text(_) => Ok(piece.clone()),
-                Piece::Spec(spec) => spec.resolved_at(&at.item(index), host, deeper).map(Piece::Spec),
-            };
-            pieces.iter().enumerate().map(piece).collect()
+            pieces.iter().enumerate().map(|(index, piece)| resolved(piece, &at.item(index))).collect()
         };
         Ok(match self {
             Self::Object(Object::Compiled(compiled)) if host.is_none() => compiled.spec().data(),
@@ -57,6 +57,11 @@ impl Spec {
             }
             Self::OneOf(all) => Self::OneOf(pieces(all)?),
             Self::Then(all) => Self::Then(pieces(all)?),
+            Self::Repeat(repeat) => {
+                let mut repeat = repeat.clone();
+                repeat.rule = resolved(&repeat.rule, &at.field("rule"))?;
+                Self::Repeat(repeat)
+            }
             Self::Sequence(parts) => {
                 let part = |(index, part): (usize, &Self)| part.resolved_at(&at.item(index), host, deeper);
                 Self::Sequence(parts.iter().enumerate().map(part).collect::<Result<_>>()?)

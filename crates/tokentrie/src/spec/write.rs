@@ -94,12 +94,10 @@ impl Spec {
                 ("quotes", string.quotes.then_some(Value::Bool(true))),
             ]),
             Self::OneOf(pieces) | Self::Then(pieces) => {
-                let piece = |(index, piece): (usize, &Piece)| match piece {
-                    Piece::Text(text) => Ok((**text).into()),
-                    Piece::Spec(spec) => spec.write(&at.item(index), deeper),
-                };
+                let piece = |(index, piece): (usize, &Piece)| piece.write(&at.item(index), deeper);
                 pieces.iter().enumerate().map(piece).collect::<Result<_>>()?
             }
+            Self::Repeat(repeat) => repeat.write(&at, deeper)?,
             Self::Sequence(parts) => {
                 let part = |(index, part): (usize, &Self)| part.write(&at.item(index), deeper);
                 parts.iter().enumerate().map(part).collect::<Result<_>>()?
@@ -117,6 +115,15 @@ impl Spec {
         let mut object = Map::from_iter([(kind.to_owned(), inner)]);
         object.extend(beside);
         Ok(Value::Object(object))
+    }
+}
+
+impl Piece {
+    pub(super) fn write(&self, place: &Place<'_>, deeper: usize) -> Result<Value> {
+        match self {
+            Self::Text(text) => Ok((**text).into()),
+            Self::Spec(spec) => spec.write(place, deeper),
+        }
     }
 }
 

@@ -75,6 +75,11 @@ impl Automaton {
         self.0.ends.len()
     }
 
+    /// Bytes of its table.
+    pub(crate) fn nbytes(&self) -> usize {
+        size_of::<u32>() * (self.0.next.len() + self.0.ends.len())
+    }
+
     /// Trimmed and made minimal.
     pub(crate) fn of_table(table: Table) -> Result<Self, AutomatonError> {
         Ok(Self::of_exact(table.without_dead_ends()?.minimal()))

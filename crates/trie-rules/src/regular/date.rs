@@ -14,6 +14,38 @@ pub(super) fn days(year: u32, month: u32) -> u32 {
     }
 }
 
+/// Year, month and day.
+pub(super) type Day = (u16, u8, u8);
+
+/// The first and the last day.
+pub(super) const ALL: [Day; 2] = [(1, 1, 1), (9999, 12, 31)];
+
+/// The day of the week of January 1, from Monday on: that of the year 1 is one.
+pub(super) fn weekday_of_january(year: u32) -> u32 {
+    let before = year - 1;
+    (before * 365 + before / 4 - before / 100 + before / 400) % 7
+}
+
+/// The day before.
+pub(super) fn before((year, month, day): Day) -> Day {
+    match (month, day) {
+        (1, 1) => (year - 1, 12, 31),
+        (_, 1) => (year, month - 1, days(year.into(), u32::from(month) - 1) as u8),
+        _ => (year, month, day - 1),
+    }
+}
+
+/// The day after.
+pub(super) fn after((year, month, day): Day) -> Day {
+    if u32::from(day) < days(year.into(), month.into()) {
+        (year, month, day + 1)
+    } else if month < 12 {
+        (year, month + 1, 1)
+    } else {
+        (year + 1, 1, 1)
+    }
+}
+
 /// Bytes of a day.
 pub(super) const LENGTH: usize = 10;
 

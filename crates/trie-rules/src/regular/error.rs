@@ -1,5 +1,6 @@
 use crate::automaton::AutomatonError;
 use crate::automaton::regex::RegexError;
+use trie_core::work::Over;
 
 /// What makes no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +22,14 @@ pub enum RegularError {
         given: String,
         /// One that is written as it must be.
         example: String,
+    },
+    /// A format of days and times that is none.
+    #[error("invalid format {format:?}: {reason}")]
+    Format {
+        /// What was given.
+        format: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// No day or time is in the range.
     #[error("no {what} is {}: give the earlier one first", range(.low.as_deref(), .high.as_deref()))]
@@ -68,11 +77,21 @@ pub enum RegularError {
         /// The most.
         max_chars: usize,
     },
+    /// No count is so large and so small.
+    #[error("nothing is repeated at least {min} and at most {max} times: give the smaller count first")]
+    NoTimes {
+        /// The fewest.
+        min: usize,
+        /// The most.
+        max: usize,
+    },
     /// One of nothing.
     #[error("one of no rules and no texts: nothing could be written")]
     NoTexts,
-    /// Choices in choices in choices.
-    #[error("more than {most} choices stand in each other: give what may come side by side, in one choice")]
+    /// Choices or repetitions in each other.
+    #[error(
+        "more than {most} choices or repetitions stand in each other: give what may come side by side, in one choice"
+    )]
     TooDeep {
         /// How many may.
         most: usize,
@@ -88,6 +107,9 @@ pub enum RegularError {
     /// The automaton.
     #[error(transparent)]
     Automaton(#[from] AutomatonError),
+    /// It takes more work than it may.
+    #[error(transparent)]
+    TooMuch(#[from] Over),
     /// A pattern.
     #[error(transparent)]
     Regex(#[from] RegexError),

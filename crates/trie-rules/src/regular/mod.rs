@@ -5,11 +5,13 @@ mod date;
 mod decimal;
 mod documents;
 mod error;
+mod format;
 mod list;
 mod moment;
 mod numerals;
 mod parts;
 mod parts_walk;
+mod repeat;
 mod string;
 mod value;
 
@@ -17,6 +19,7 @@ pub use choice::{Choice, ChoiceState};
 pub use decimal::NumberBound;
 pub use documents::{Documents, DocumentsBuilder, DocumentsState};
 pub use error::RegularError;
+pub use format::MomentFormat;
 pub use moment::{Moment, Timespec};
 pub use numerals::NumberOptions;
 pub use parts::{Parts, PartsState};
@@ -165,6 +168,21 @@ impl Regular {
     /// A bound that is none; none between them.
     pub fn moment(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
         Ok(Self { machine: Machine::Automaton(moment::between(kind, low, high)?), reads: Reads::Moment(kind) })
+    }
+
+    /// [`Regular::moment`] in another format. Bounds are written as there, and what the format leaves out is 0.
+    ///
+    /// # Errors
+    /// As there; a `format` of another kind of moments.
+    pub fn formatted(
+        kind: Moment,
+        format: &MomentFormat,
+        low: Option<&str>,
+        high: Option<&str>,
+    ) -> Result<Self, RegularError> {
+        let format = MomentFormat::new(kind, format.text())?;
+        let automaton = format::automaton(&format, &moment::Range::new(kind, low, high)?)?;
+        Ok(Self { machine: Machine::Automaton(automaton), reads: Reads::Formatted(kind, format) })
     }
 
     /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.

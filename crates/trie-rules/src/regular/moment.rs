@@ -1,7 +1,8 @@
 //! Days, times of a day, and both: texts of one length, which stand in the order of the calendar and the clock.
 
 use super::RegularError;
-use super::date::{self, Read};
+use super::date::{self, Day, Read};
+use super::value::{Clock, Value};
 use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::sync::OnceLock;
@@ -69,6 +70,77 @@ pub enum Moment {
         /// Whether it is one of UTC.
         utc: bool,
     },
+}
+
+/// Moments from one to another, both included.
+pub(super) struct Range {
+    kind: Moment,
+    low: Option<String>,
+    high: Option<String>,
+    /// Days and times, to the last microsecond; of a day the last of them, of a time some day.
+    from: (Day, [u32; 4]),
+    to: (Day, [u32; 4]),
+}
+
+/// The first and the last time of a day.
+const DAY: [[u32; 4]; 2] = [[0; 4], [23, 59, 59, 999_999]];
+
+impl Range {
+    /// # Errors
+    /// A bound that is none.
+    pub(super) fn new(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
+        let read = |given: Option<&str>, open: (Day, [u32; 4])| -> Result<_, RegularError> {
+            let Some(given) = given else { return Ok(open) };
+            let clock = |time: Clock| [time.hour.into(), time.minute.into(), time.second.into(), time.microsecond];
+            Ok(match kind.value(given).ok_or_else(|| kind.none(given))? {
+                Value::Date { year, month, day } => ((year, month, day), open.1),
+                Value::DateTime { year, month, day, time } => ((year, month, day), clock(time)),
+                Value::Time(time) => (open.0, clock(time)),
+                _ => open,
+            })
+        };
+        let [first, mut last] = date::ALL;
+        if matches!(kind, Moment::Time { .. }) {
+            last = first;
+        }
+        let (from, to) = (read(low, (first, DAY[0]))?, read(high, (last, DAY[1]))?);
+        Ok(Self { kind, low: low.map(str::to_owned), high: high.map(str::to_owned), from, to })
+    }
+
+    pub(super) fn none(&self) -> RegularError {
+        RegularError::NoMoments { what: self.kind.what(), low: self.low.clone(), high: self.high.clone() }
+    }
+
+    /// Years of the first and the last.
+    pub(super) fn years(&self) -> (u16, u16) {
+        (self.from.0.0, self.to.0.0)
+    }
+
+    /// Days from one to another, each with all times from one to another.
+    pub(super) fn days_and_times(&self) -> Vec<(Day, Day, [u32; 4], [u32; 4])> {
+        let ((first, from), (last, to)) = (self.from, self.to);
+        if self.from > self.to {
+            return Vec::new();
+        }
+        if first == last {
+            return vec![(first, last, from, to)];
+        }
+        let mut found = Vec::new();
+        // Days that are whole at their bounds belong to those between.
+        let (mut begin, mut end) = (first, last);
+        if from != DAY[0] {
+            found.push((first, first, from, DAY[1]));
+            begin = date::after(first);
+        }
+        if to != DAY[1] {
+            found.push((last, last, DAY[0], to));
+            end = date::before(last);
+        }
+        if begin <= end {
+            found.push((begin, end, DAY[0], DAY[1]));
+        }
+        found
+    }
 }
 
 /// What is known of a bound.

@@ -8,8 +8,10 @@ use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
 use crate::rule::{Rule, Walker};
 use crate::tokens::token_bytes::TokenBytes;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use trie_core::work::spend;
 
 /// Parts, and which may follow which. The texts of each are not empty sets, and each leads to an end: so every place
 /// in a part is the beginning of a legal text.
@@ -117,21 +119,47 @@ impl Factor {
 }
 
 impl Parts {
+    /// Bytes of a part, about.
+    pub(super) const SIZE: usize = size_of::<Part>();
+
+    /// None yet.
+    pub(super) fn nothing() -> Self {
+        Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() }
+    }
+
+    /// One more way to begin: its starts, and the parts with which it ends.
+    pub(super) fn begin(&mut self, factor: &Factor) -> (Vec<u32>, Vec<u32>) {
+        let (starts, ends) = self.add(&[], factor);
+        self.starts.extend_from_slice(&starts);
+        (starts, ends)
+    }
+
+    /// One more behind these parts: its starts, and the parts with which it ends.
+    pub(super) fn add(&mut self, behind: &[u32], factor: &Factor) -> (Vec<u32>, Vec<u32>) {
+        let begin = self.all.len() as u32;
+        let starts = factor.add_to(&mut self.all);
+        self.follow(behind, &starts);
+        let ends = (begin..self.all.len() as u32).filter(|&part| self.all[part as usize].last).collect();
+        (starts, ends)
+    }
+
+    /// Those may come behind these.
+    pub(super) fn follow(&mut self, behind: &[u32], starts: &[u32]) {
+        behind.iter().for_each(|&part| self.all[part as usize].then.extend_from_slice(starts));
+    }
+
+    /// The text does not end with these.
+    pub(super) fn goes_on(&mut self, ends: &[u32]) {
+        ends.iter().for_each(|&part| self.all[part as usize].last = false);
+    }
+
     /// One after the other. Two at least.
     pub(super) fn sequence(factors: Vec<Factor>) -> Self {
-        let mut made = Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() };
-        let mut before = 0..0;
+        let mut made = Self::nothing();
+        let mut ends: Vec<u32> = Vec::new();
         for (at, factor) in factors.iter().enumerate() {
-            let begin = made.all.len();
-            let starts = factor.add_to(&mut made.all);
-            for part in made.all[before].iter_mut().filter(|part| part.last) {
-                part.last = false;
-                part.then.extend_from_slice(&starts);
-            }
-            before = begin..made.all.len();
-            if at == 0 {
-                made.starts = starts;
-            }
+            made.goes_on(&ends);
+            ends = if at == 0 { made.begin(factor).1 } else { made.add(&ends, factor).1 };
         }
         made.factors = factors;
         made
@@ -139,20 +167,28 @@ impl Parts {
 
     /// One of several.
     pub(super) fn one_of(factors: &[Factor]) -> Self {
-        let mut parts = Vec::new();
-        let starts = factors.iter().flat_map(|factor| factor.add_to(&mut parts)).collect();
-        Self { all: parts, starts, factors: Vec::new() }
+        let mut made = Self::nothing();
+        factors.iter().for_each(|factor| drop(made.begin(factor)));
+        made
     }
 
     /// The same texts as one automaton.
     pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
         let lists = self.automata().any(|automaton| automaton.is_none());
+        // A repetition has one automaton many times.
+        let mut seen = HashSet::new();
+        let automata: Vec<&Automaton> =
+            self.automata().flatten().filter(|automaton| seen.insert(Arc::as_ptr(&automaton.0))).collect();
         let classes = Classes::by(|byte| {
-            let of_each: Vec<u8> = self.automata().flatten().map(|automaton| automaton.class(byte)).collect();
+            let of_each: Vec<u8> = automata.iter().map(|automaton| automaton.class(byte)).collect();
             (of_each, lists.then_some(byte))
         });
         let weigh = |state: &PartsState| size_of_val(&*state.0);
-        let step = |state: &PartsState, byte| self.step(state, byte);
+        let step = |state: &PartsState, byte| {
+            // What is over says so where the next state is looked at.
+            let _ = spend(state.0.len());
+            self.step(state, byte)
+        };
         let table = Table::explore(&classes, self.start(), limits, weigh, step, |state| u32::from(self.is_end(state)))?;
         Ok(Automaton::of_table(table)?)
     }
@@ -197,15 +233,16 @@ impl Parts {
     }
 
     /// The places of a state, but for those where a part begins behind one that is there: what may come at these may
-    /// come at that.
+    /// come at that. Where parts follow each other in a circle, those with higher numbers stand behind.
     pub(super) fn places(&self, state: &PartsState) -> impl Iterator<Item = Item> {
-        let begun = |place: &Item| {
-            let start = self.all[place.part as usize].of.start();
+        let start = |place: &Item| self.all[place.part as usize].of.start();
+        let begun = move |place: &Item| {
             let before = |other: &Item| {
                 let part = &self.all[other.part as usize];
-                other != place && part.then.contains(&place.part) && part.of.is_end(other.at)
+                let is_first = other.part < place.part || other.at != start(other);
+                is_first && part.then.contains(&place.part) && part.of.is_end(other.at)
             };
-            place.at == start && state.0.iter().any(before)
+            place.at == start(place) && state.0.iter().any(before)
         };
         state.0.iter().filter(move |place| !begun(place)).copied()
     }

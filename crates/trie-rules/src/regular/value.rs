@@ -1,6 +1,8 @@
 //! What a text stands for.
 
+use super::format::MomentFormat;
 use super::moment::{MIDNIGHT, Moment};
+use super::repeat::Repeat;
 use super::{Regular, RegularError, date, string};
 use std::sync::Arc;
 
@@ -48,6 +50,8 @@ pub enum Value {
         /// The text. What is no UTF-8 in it is replaced.
         text: String,
     },
+    /// Of a repetition: what each item stands for.
+    List(Vec<Value>),
 }
 
 /// A time of a day.
@@ -65,7 +69,7 @@ pub struct Clock {
     pub utc: bool,
 }
 
-/// How many choices may stand in each other: a value is asked of each, on the stack.
+/// How many choices and repetitions may stand in each other: a value is asked of each, on the stack.
 const MOST_DEPTH: usize = 256;
 
 /// How the texts of a rule are read.
@@ -75,6 +79,7 @@ pub(super) enum Reads {
     Integer,
     Number,
     Moment(Moment),
+    Formatted(Moment, MomentFormat),
     String {
         quotes: bool,
     },
@@ -84,18 +89,36 @@ pub(super) enum Reads {
         /// How many choices stand in each other, this one counted.
         depth: usize,
     },
+    /// Item by item.
+    Repeat {
+        repeat: Arc<Repeat>,
+        /// As of choices.
+        depth: usize,
+    },
 }
 
 impl Reads {
     /// # Errors
     /// Too many choices in each other.
     pub(super) fn one_of(rules: Vec<Regular>) -> Result<Self, RegularError> {
-        let inner = rules.iter().map(|rule| if let Self::OneOf { depth, .. } = rule.reads { depth } else { 0 });
-        let depth = 1 + inner.max().unwrap_or(0);
-        if depth > MOST_DEPTH {
-            return Err(RegularError::TooDeep { most: MOST_DEPTH });
-        }
+        let depth = Self::depth_around(rules.iter())?;
         Ok(Self::OneOf { rules: rules.into(), depth })
+    }
+
+    /// # Errors
+    /// Too many of them in each other.
+    pub(super) fn repeat(repeat: Repeat) -> Result<Self, RegularError> {
+        let depth = Self::depth_around([repeat.rule()].into_iter())?;
+        Ok(Self::Repeat { repeat: Arc::new(repeat), depth })
+    }
+
+    fn depth_around<'r>(inner: impl Iterator<Item = &'r Regular>) -> Result<usize, RegularError> {
+        let inner = inner.map(|rule| match rule.reads {
+            Self::OneOf { depth, .. } | Self::Repeat { depth, .. } => depth,
+            _ => 0,
+        });
+        let depth = 1 + inner.max().unwrap_or(0);
+        if depth > MOST_DEPTH { Err(RegularError::TooDeep { most: MOST_DEPTH }) } else { Ok(depth) }
     }
 
     /// A text that the rule takes.
@@ -109,9 +132,14 @@ impl Reads {
             }
             Self::Number => Value::Number(std::str::from_utf8(text).ok()?.parse().ok()?),
             Self::Moment(kind) => moment(*kind, std::str::from_utf8(text).ok()?)?,
+            Self::Formatted(kind, format) => format.value(*kind, std::str::from_utf8(text).ok()?)?,
             Self::String { quotes } => {
                 let inside = if *quotes { text.strip_prefix(b"\"")?.strip_suffix(b"\"")? } else { text };
                 Value::String(string::decoded(std::str::from_utf8(inside).ok()?)?)
+            }
+            Self::Repeat { repeat, .. } => {
+                let items = repeat.items(text)?;
+                Value::List(items.into_iter().map(|item| repeat.rule().value(&text[item])).collect::<Option<_>>()?)
             }
             Self::OneOf { rules, .. } => return rules.iter().find_map(|rule| rule.value(text)),
         })

@@ -31,10 +31,22 @@ export interface SpecLimits {
 /** A number, or the string of one with more digits than a number of JSON holds: `"0.1234567890123456789"`. */
 export type SpecNumber = number | string;
 
-/** From one time to another, in UTC with a `Z`: `"09:30"`, `"2024-02-29T09:30:00Z"`. */
+/** A rule at least `min` and at most `max` times, with a separator between two of its texts. */
+export type SpecRepeat = {
+  readonly rule: SpecPart;
+  readonly min?: number;
+  readonly max?: number;
+  readonly separator?: string;
+};
+
+/**
+ * From one time to another, in UTC with a `Z`: `"09:30"`, `"2024-02-29T09:30:00Z"`. They are written as exactly as
+ * `timespec` says, or in a `format` of strftime: `"%d.%m.%Y %H:%M"`.
+ */
 export type SpecTimes = {
   readonly min?: string;
   readonly max?: string;
+  readonly format?: string;
   readonly timespec?: "minutes" | "seconds" | "milliseconds" | "microseconds";
   readonly utc?: boolean;
 };
@@ -83,12 +95,13 @@ export type Spec = { readonly version?: 1 } & (
         readonly exponent_digits?: number;
       };
     }
-  | { readonly date: { readonly min?: string; readonly max?: string } }
+  | { readonly date: { readonly min?: string; readonly max?: string; readonly format?: string } }
   | { readonly time: SpecTimes }
   | { readonly date_time: SpecTimes }
   | { readonly string: { readonly min_chars?: number; readonly max_chars?: number; readonly quotes?: boolean } }
   | { readonly one_of: readonly SpecPart[] }
   | { readonly then: readonly SpecPart[] }
+  | { readonly repeat: SpecRepeat }
   | { readonly sequence: readonly Spec[] }
   | { readonly form: readonly FormPart[] }
   | {

@@ -24,6 +24,7 @@ class Scored(NamedTuple):
 
     top: int | None
     beam: int | None
+    threshold: float | None = None
 
 
 def check_usage(where: dict[str, object], of_rows: dict[str, object]) -> None:
@@ -54,7 +55,7 @@ def run(
         trie = source.trie(vocab, content, distinct_names=True)
     with console.working("choosing"):
         asked = turn.tokens(opened.model, [(prompt, False)]) if turn.is_chat else prompt
-        choice = opened.model.choose(asked, trie, top=scored.top, beam=scored.beam)
+        choice = opened.model.choose(asked, trie, top=scored.top, beam=scored.beam, threshold=scored.threshold)
     names = Names(trie, vocab)
     if picture:
         pictures.of_choice(picture, shares(choice, names), opened.model.path.name)
@@ -82,7 +83,7 @@ def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
     screen = console.screen()
     shown = [int(number) for number in choice.ranking[:SHOWN]]
     printed = [
-        Text(console.printable(names[number] or '""'), style="" if place else "bold green")
+        Text(console.printable(names[number] or '""'), style="" if place or choice.value is None else "bold green")
         for place, number in enumerate(shown)
     ]
     numbers = {
@@ -94,6 +95,8 @@ def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
     if more := len(trie) - min(scored, SHOWN):
         unscored = f", {len(trie) - scored:,} of them not scored" if scored < len(trie) else ""
         screen.print(Text(f"… {more:,} more{unscored}", style="dim"))
+    if choice.reason is not None:
+        screen.print(Text(f"None is chosen: {choice.reason}.", style="yellow"))
     low, high = choice.mass_bounds
     mass = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
     screen.print(Text(f"The probability that the model answers with any of them at all is {mass}.", style="dim"))
@@ -105,6 +108,8 @@ def _document(
     logprobs = choice.logprobs
     return {
         "name": names[choice.index],
+        "value": None if choice.value is None else names[choice.index],
+        "reason": choice.reason,
         "index": index,
         "probabilities": shares(choice, names),
         # Impossible is no number in JSON.

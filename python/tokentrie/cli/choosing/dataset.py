@@ -19,7 +19,7 @@ from tokentrie.cli import console
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.choose import shares
 from tokentrie.cli.choosing.loop import GROUP, work
-from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
+from tokentrie.cli.choosing.results import Output, Streamed, check_output, digest, rounded
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.choosing.summary import LISTED, Tally
 from tokentrie.cli.choosing.turn import Turn
@@ -47,11 +47,12 @@ class Job:
     restart: bool
     gold: str | None
     picture: Path | None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.field is None and self.template is None:
             raise typer.BadParameter("give --field or --template: what the prompt is", param_hint="--input")
-        check_output(self.output, self.input)
+        check_output(self.output, self.input, self.restart)
         if self.picture:
             pictures.check(self.picture)
 
@@ -72,9 +73,11 @@ class Chooser:
         turn: Turn,
         prompts: Prompts,
         anchor: list[int] | None = None,
+        threshold: float | None = None,
     ) -> None:
         """`anchor`: what prompts begin with, if that is known before the first group."""
         self._model, self._trie, self._top, self._turn, self._prompts = model, trie, top, turn, prompts
+        self._threshold = threshold
         self._names = Names(trie, model.vocab)
         self._longest = len(_levels(trie)) - 1
         self._anchor = anchor
@@ -111,7 +114,9 @@ class Chooser:
 
     def _chosen(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
         counted = None
-        choices = self._model.choose_many(prompts, self._trie, top=self._top, on_error="return")
+        choices = self._model.choose_many(
+            prompts, self._trie, top=self._top, threshold=self._threshold, on_error="return"
+        )
         # In this order: asking for one choice more would begin another group.
         for _, choice in zip(prompts, choices, strict=False):
             if not isinstance(choice, tokentrie.Choice):
@@ -125,7 +130,9 @@ class Chooser:
             best_first = {name: rounded(p) for name, p in shares(choice, self._names).items()}
             name, probability = next(iter(best_first.items()))
             mass = rounded(choice.mass)
-            yield {"choice": name, "probability": probability, "mass": mass, "probabilities": best_first}
+            # Below the threshold none is chosen.
+            chosen = None if choice.value is None else name
+            yield {"choice": chosen, "probability": probability, "mass": mass, "probabilities": best_first}
 
     def _settle(self, prompts: Sequence[list[int]]) -> None:
         anchor = self._anchor or []
@@ -161,13 +168,11 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
         if not as_json:
             for warning in warnings[: -1 if path is None else None]:
                 console.say(f"warning: {warning}")
-        chooser = Chooser(opened.model, trie, job.top, job.turn, prompts)
+        chooser = Chooser(opened.model, trie, job.top, job.turn, prompts, threshold=job.threshold)
         tally = Tally(few_labels(trie, opened.model.vocab), job.gold)
         assert job.output is not None
         leave_out = job.on_error == "skip"
-        settings = _settings(job, opened.model.path, trie, source)
-        identity = digest(job.input) if job.input.is_file() else None
-        with Output(job.output, settings, job.restart, leave_out, identity) as output:
+        with _output(job, job.output, leave_out, opened, trie, source) as output:
             summary = work(rows, chooser, output, tally, job.on_error)
     if job.picture:
         pictures.of_rows(job.picture, tally, f"{job.output.name}, labelled by {opened.model.path.name}")
@@ -175,6 +180,16 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
         console.print_json(summary | tally.document() | {"model": opened.describe(), "warnings": warnings})
         return
     _show(job, summary, tally, opened)
+
+
+def _output(
+    job: Job, path: Path, leave_out: bool, opened: Opened, trie: tokentrie.Trie, source: Source
+) -> Output | Streamed:
+    if console.is_standard(path):
+        return Streamed(leave_out)
+    settings = _settings(job, opened.model.path, trie, source)
+    identity = digest(job.input) if job.input.is_file() else None
+    return Output(path, settings, job.restart, leave_out, identity)
 
 
 def _show(job: Job, summary: dict[str, Any], tally: Tally, opened: Opened) -> None:
@@ -215,5 +230,6 @@ def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> di
         "--system": job.turn.system,
         "--prefix": job.turn.prefix if job.turn.is_chat else None,
         "--top": job.top,
+        "--threshold": job.threshold,
         "--on-error": "skip" if job.on_error == "skip" else "return",
     }

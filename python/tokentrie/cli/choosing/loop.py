@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.choosing.results import ERROR, UNREAD, Output
+from tokentrie.cli.choosing.results import ERROR, UNREAD, Output, Streamed
 from tokentrie.cli.choosing.rows import Input, Row, RowError, count
 
 # What is decoded together at most: rows, and characters of their fields, some forward passes. A group is what is kept
@@ -55,7 +55,7 @@ class Counter(Protocol):
 
 
 def work(
-    rows: Input, maker: Maker, output: Output, tally: Counter, on_error: Literal["raise", "skip", "return"]
+    rows: Input, maker: Maker, output: Output | Streamed, tally: Counter, on_error: Literal["raise", "skip", "return"]
 ) -> dict[str, Any]:
     """Makes a result for every row that has none yet, a group at a time. Returns the summary."""
     new = errors = 0
@@ -86,7 +86,8 @@ def work(
     except KeyboardInterrupt:
         # Not what was tallied: rows are written before.
         kept = console.count(output.kept(), "row is", "rows are")
-        raise InterruptedRun(f"interrupted: {kept} done, the same command goes on from there") from None
+        how = ", the same command goes on from there" if output.goes_on else ""
+        raise InterruptedRun(f"interrupted: {kept} done{how}") from None
     return {
         "output": str(output.path),
         "rows": tally.rows + errors,
@@ -120,7 +121,11 @@ def _prepared(row: Row, maker: Maker) -> Any | RowError:
 
 
 def _results(
-    group: Sequence[Row], rows: Input, maker: Maker, output: Output, on_error: Literal["raise", "skip", "return"]
+    group: Sequence[Row],
+    rows: Input,
+    maker: Maker,
+    output: Output | Streamed,
+    on_error: Literal["raise", "skip", "return"],
 ) -> list[dict[str, Any]]:
     """The rows of a group with their results."""
     made = [_prepared(row, maker) for row in group]
@@ -143,7 +148,7 @@ def _check(
     group: Sequence[Row],
     made: Sequence[object],
     rows: Input,
-    output: Output,
+    output: Output | Streamed,
     on_error: Literal["raise", "skip", "return"],
 ) -> None:
     """That what is wrong with a row may be, and that what it gets has a place in it."""

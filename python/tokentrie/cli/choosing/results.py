@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NoReturn
 import typer
 
 import tokentrie
+from tokentrie.cli import console
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.rows import JSON_LINES, Row
 from tokentrie.files import replacing
@@ -33,6 +34,9 @@ class Output:
     show that it comes from the same run, or `restart` says so. What is finished is not made again; results in JSON
     lines go on where rows were added to the input.
     """
+
+    goes_on = True
+    """Whether a run that is interrupted goes on when the same command is given again."""
 
     def __init__(
         self,
@@ -249,14 +253,64 @@ class Output:
         return self._refuse(f"has in line {self._line:,} no result of line {row.line:,} of the input")
 
 
-def check_output(path: Path | None, source: Path) -> None:
+class Streamed:
+    """Results on standard output, as JSON lines, a group at a time. Nothing is kept, so nothing goes on."""
+
+    goes_on = False
+    finished = False
+    left_out = 0
+
+    def __init__(self, leave_out_errors: bool, results: formats.Columns = formats.CHOICE) -> None:
+        """As of `Output`."""
+        self.path = Path("-")
+        self.results = results
+        self._leave_out_errors = leave_out_errors
+        self._written = 0
+
+    def __enter__(self) -> Streamed:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+    def holds(self, group: Sequence[Row]) -> None:
+        """There are no results of earlier runs."""
+
+    def append(self, results: Sequence[dict[str, Any]]) -> None:
+        """Writes the results of a group."""
+        stream = console.standard_output()
+        for result in results:
+            if not (self._leave_out_errors and self.results.is_error(result)):
+                stream.write((json.dumps(result, allow_nan=False) + "\n").encode())
+        stream.flush()
+        self._written += len(results)
+
+    def finish(self, left_out: int, columns: Sequence[str]) -> None:
+        """All is written."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """None of an earlier run."""
+        return iter(())
+
+    def kept(self) -> int:
+        """How many rows were done."""
+        return self._written
+
+
+def check_output(path: Path | None, source: Path, restart: bool = False) -> None:
     """Whether the results of a data set can go there, before any work.
 
     Raises:
-        BadParameter: it is no file, the input itself, or of no known format.
+        BadParameter: there is none, it is the input itself, or of no known format; or nothing is kept there.
     """
-    if path is None or str(path) == "-":
-        raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
+    if path is None:
+        raise typer.BadParameter(
+            "give a file, where an interrupted run goes on, or - for standard output", param_hint="--output"
+        )
+    if console.is_standard(path):
+        if restart:
+            raise typer.BadParameter("standard output keeps nothing of an earlier run", param_hint="--restart")
+        return
     if path.exists() and source.exists() and path.samefile(source):
         raise typer.BadParameter(f"{path} is the input", param_hint="--output")
     formats.check(path)

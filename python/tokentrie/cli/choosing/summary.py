@@ -32,7 +32,7 @@ class Tally:
         """`labels` are those to list even where no row has them; `gold` is the field that says what is right."""
         self.gold = gold
         self.labels = [*labels]
-        self.rows = self.errors = self.doubtful = self.unlikely = 0
+        self.rows = self.errors = self.abstained = self.doubtful = self.unlikely = 0
         self.counts: Counter[str] = Counter()
         self.bands: Counter[tuple[str, int]] = Counter()
         self.sums: defaultdict[str, float] = defaultdict(float)
@@ -45,6 +45,10 @@ class Tally:
         self.rows += 1
         if CHOICE.is_error(row):
             self.errors += 1
+            return
+        if row["choice"] in (None, ""):
+            # Below the threshold none was chosen.
+            self.abstained += 1
             return
         label, probability = str(row["choice"]), float(row["probability"])
         self.counts[label] += 1
@@ -79,6 +83,7 @@ class Tally:
         """For JSON."""
         found: dict[str, Any] = {
             "labels": {label: self.counts[label] for label in self.all_labels()},
+            "abstained": self.abstained,
             "doubtful": self.doubtful,
             "least_sure": self.least_sure,
             "unlikely": self.unlikely,
@@ -99,9 +104,13 @@ class Tally:
 
     def shown(self, width: int) -> list[RenderableType]:
         """Parts for people, on a screen of a width."""
+        parts: list[RenderableType] = []
+        if self.abstained:
+            rows = console.count(self.abstained, "row", "rows")
+            parts.append(Text(f"{rows} without a label: no value is as probable as --threshold asks"))
         if not self.counts:
-            return []
-        parts: list[RenderableType] = [self._counts(width)]
+            return parts
+        parts.insert(0, self._counts(width))
         if self.doubtful:
             rows = ", ".join(f"{number:,}" for number in self.least_sure)
             line = (

@@ -59,7 +59,10 @@ def run(
                 show(done, total)
     text = json.dumps({"state": "", **request}, ensure_ascii=False)
     found = tokentrie.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
-    found.save(output)
+    if console.is_standard(output):
+        console.standard_output().write((json.dumps(found.to_dict()) + "\n").encode())
+    else:
+        found.save(output)
     if as_json:
         console.print_json(found.to_dict() | {"output": str(output)})
         return

@@ -18,7 +18,7 @@ import tokentrie
 from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.loop import work
-from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
+from tokentrie.cli.choosing.results import Output, Streamed, check_output, digest, rounded
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.decide import read_request, said
 from tokentrie.cli.loading import Opened, open_model
@@ -42,7 +42,7 @@ class Job:
     restart: bool
 
     def __post_init__(self) -> None:
-        check_output(self.output, self.input)
+        check_output(self.output, self.input, self.restart)
 
 
 class Decider:
@@ -176,10 +176,7 @@ def run(
         results = columns(request["questions"])
         tally = Tally(request["questions"], results)
         assert job.output is not None
-        identity = digest(job.input) if job.input.is_file() else None
-        with Output(
-            job.output, _settings(job, opened, request), job.restart, job.on_error == "skip", identity, results
-        ) as output:
+        with _output(job, job.output, opened, request, results) as output:
             summary = work(rows, decider, output, tally, job.on_error)
     if as_json:
         counts = {name: dict(of) for name, of in tally.counts.items()}
@@ -193,6 +190,16 @@ def run(
     screen = console.screen()
     for table in tally.shown(screen.width):
         screen.print(table)
+
+
+def _output(
+    job: Job, path: Path, opened: Opened, request: dict[str, Any], results: formats.Columns
+) -> Output | Streamed:
+    leave_out = job.on_error == "skip"
+    if console.is_standard(path):
+        return Streamed(leave_out, results)
+    identity = digest(job.input) if job.input.is_file() else None
+    return Output(path, _settings(job, opened, request), job.restart, leave_out, identity, results)
 
 
 def _settings(job: Job, opened: Opened, request: dict[str, Any]) -> dict[str, object]:

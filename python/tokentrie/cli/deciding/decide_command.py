@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from tokentrie.cli import console
 from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, THREADS, examples
 
 app = typer.Typer(rich_markup_mode=None)
@@ -47,7 +48,12 @@ def decide(
     rows: Annotated[Path | None, ROWS] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.csv|.jsonl|.parquet", help="The rows with their answers."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT.csv|.jsonl|.parquet",
+            help="The rows with their answers; - is standard output, as JSONL.",
+        ),
     ] = None,
     field: Annotated[str | None, FIELD] = None,
     template: Annotated[str | None, TEMPLATE] = None,
@@ -85,14 +91,17 @@ def decide(
     if json_state:
         raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
     job = dataset.Job(rows, output, field, template, on_error, restart)
-    dataset.run(model, questions, calibration, job, hardware, as_json)
+    with console.beside(output):
+        dataset.run(model, questions, calibration, job, hardware, as_json)
 
 
 @app.command(epilog=examples("calibrate -q questions.json --input known.csv --field text --gold on=lit -o lamp.json"))
 def calibrate(
     questions: Annotated[str, QUESTIONS],
     rows: Annotated[Path, ROWS],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="C.json", help="Where the calibration goes.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="C.json", help="Where the calibration goes; - is standard output.")
+    ],
     model: Annotated[Path | None, MODEL] = None,
     field: Annotated[str | None, FIELD] = None,
     template: Annotated[str | None, TEMPLATE] = None,
@@ -125,4 +134,5 @@ def calibrate(
             raise typer.BadParameter(f"{one!r}: write QUESTION=FIELD, once for a question", param_hint="--gold")
         fields[name] = of
     prompts = None if field is None and template is None else Prompts(field, template)
-    command.run(model, questions, rows, prompts, fields, output, Hardware(ctx, threads, gpu_layers), as_json)
+    with console.beside(output):
+        command.run(model, questions, rows, prompts, fields, output, Hardware(ctx, threads, gpu_layers), as_json)

@@ -32,6 +32,7 @@ class ChooseRequest(Said):
     values: Annotated[list[str], Field(min_length=1)] | None = None
     set: str | None = None
     top: Positive | None = None
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     return_prompt: bool = False
 
@@ -47,7 +48,15 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
 
     def work(*, cancel: CancelToken) -> tuple[Choice, list[int], list[dict[str, Any]]]:
         prompt = _prompt(served, said)
-        choice = served.model.choose(prompt, values, top=top, end_tokens=ends, cancel=cancel, timeout=served.timeout)
+        choice = served.model.choose(
+            prompt,
+            values,
+            top=top,
+            threshold=said.threshold,
+            end_tokens=ends,
+            cancel=cancel,
+            timeout=served.timeout,
+        )
         tokens = prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
         return choice, tokens, _values(choice, said.top, _texts(served, choice, values))
 
@@ -56,7 +65,8 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
         "id": new_id("choose"),
         "object": "choose",
         "model": served.name,
-        "choice": next(one["value"] for one in told if one["index"] == choice.index),
+        "choice": None if choice.value is None else next(one["value"] for one in told if one["index"] == choice.index),
+        "reason": choice.reason,
         "index": choice.index,
         "values": told,
         "mass": choice.mass,

@@ -12,13 +12,24 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use tokentrie::run::{Call, Choose, Turn, Turns};
+use tokentrie::run::{self, Call, Choose, Turns};
 use trie_text::{ValueSet, Values};
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
     pub(crate) choose: Choose,
+    /// The least probability of a value.
+    pub(crate) threshold: Option<f64>,
+    /// Around each prompt.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// A turn of a chat in which a prompt is what the user says.
+pub(crate) struct Turn {
+    pub(crate) system: String,
+    /// What opens the answer.
+    pub(crate) prefix: String,
 }
 
 /// What becomes of a bad prompt.
@@ -119,7 +130,7 @@ impl Choices {
         for prompt in self.prompts.bind(py).clone().take(Question::GROUP) {
             let number = first + group.read;
             let question = match prompt {
-                Ok(prompt) => made_in(py, &self.call, || model.question(&prompt, &self.set.values)),
+                Ok(prompt) => made_in(py, &self.call, || model.question(&prompt, &self.set)),
                 Err(error) => {
                     group.failed = Some(error.into());
                     break;
@@ -142,6 +153,7 @@ impl Choices {
         }
         let sets: Vec<ValueSet> = questions.iter().map(|question| question.set.clone()).collect();
         let options = self.set.choose.options();
+        let made = |choice, set: &ValueSet| Choice::new(choice, set).with_threshold(self.set.threshold);
         let named = |at: usize, error| {
             let number = numbers.get(at).copied().unwrap_or(first + at);
             Error::from(RuntimeError::Prompt { number, error: Box::new(error) })
@@ -151,8 +163,8 @@ impl Choices {
                 .using(py, None, &self.call, |context, watch| context.choose_until_bad(&questions, 0, &options, watch));
             match answers {
                 Ok(Answers { choices, refused, .. }) => {
-                    let made = choices.into_iter().zip(&sets).map(|(choice, set)| Ok(Choice::new(choice, set)));
-                    group.answers.extend(numbers.iter().copied().zip(made));
+                    let done = choices.into_iter().zip(&sets).map(|(choice, set)| Ok(made(choice, set)));
+                    group.answers.extend(numbers.iter().copied().zip(done));
                     let refused = refused.map(|error| match error {
                         RuntimeError::Prompt { number, error } => named(number, *error),
                         other => Error::from(other),
@@ -167,8 +179,8 @@ impl Choices {
             {
                 Ok(answers) => {
                     for (at, (answer, set)) in answers.into_iter().zip(&sets).enumerate() {
-                        let made = answer.map(|choice| Choice::new(choice, set)).map_err(|error| named(at, error));
-                        group.answers.push((numbers[at], made));
+                        let done = answer.map(|choice| made(choice, set)).map_err(|error| named(at, error));
+                        group.answers.push((numbers[at], done));
                     }
                     group.answers.sort_unstable_by_key(|&(number, _)| number);
                 }
@@ -207,7 +219,7 @@ impl Choices {
         Ok(())
     }
 
-    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<Turn> {
+    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<run::Turn> {
         let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
         turn(py, &self.turns, "choose_many", &self.call, own)
     }

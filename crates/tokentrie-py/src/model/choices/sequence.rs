@@ -23,8 +23,7 @@ impl Choices {
     /// As a pyarrow.Table, which needs the package pyarrow.
     ///
     /// Returns:
-    ///     pyarrow.Table: a row a choice, with the columns "choice" (its name, or its number where the set has no
-    ///         names), "probability", "mass" and "probabilities" (a map from names or numbers, the most probable
+    ///     pyarrow.Table: a row a choice, with the columns "choice" (its value: null below the threshold), "probability", "mass" and "probabilities" (a map from names or numbers, the most probable
     ///         first); with `on_error="return"` also "error", whose text stands beside nulls.
     ///
     /// Raises:

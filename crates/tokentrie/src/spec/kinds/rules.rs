@@ -117,6 +117,7 @@ impl Spec {
                 | Self::String(_)
                 | Self::OneOf(_)
                 | Self::Then(_)
+                | Self::Repeat(_)
         )
     }
 
@@ -153,18 +154,18 @@ impl Spec {
                 Regular::one_of(rules, &texts)
             }
             Self::Then(pieces) => {
-                let part = |(index, piece): (usize, &Piece)| match piece {
-                    Piece::Text(text) => {
-                        Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(&at.item(index), error))
-                    }
-                    Piece::Spec(spec) => spec.regular(&at.item(index), host, deeper),
-                };
+                let part =
+                    |(index, piece): (usize, &Piece)| piece.regular(&at.item(index), host, deeper);
                 let parts = pieces.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
                 let whole = Regular::sequence(&parts).map_err(|error| SpecError::new(&at, error))?;
                 return whole.ok_or_else(|| {
                     let reason = "nothing follows: give at least one part".to_owned();
                     SpecError::new(&at, SpecProblem::Value(reason))
                 });
+            }
+            Self::Repeat(repeat) => {
+                let rule = repeat.rule.regular(&at.field("rule"), host, deeper)?;
+                rule.repeat(repeat.min, repeat.max, &repeat.separator)
             }
             Self::Choice(values) if values_are_plain(values) => Regular::one_of([], &values.values),
             Self::Object(Object::Compiled(compiled)) => return compiled.regular_at(place, host, deeper),
@@ -173,8 +174,8 @@ impl Spec {
                 return spec.regular(place, host, deeper);
             }
             other => {
-                let reason = "only a text, choice, regex, integer, number, date, string, one_of and then can be put \
-                              together to a rule; constraints of other kinds follow each other in a sequence, or stand \
+                let reason = "only a text, choice, regex, integer, number, date, time, string, one_of, then and repeat \
+                              can be put together to a rule; constraints of other kinds follow each other in a sequence, or stand \
                               in a form";
                 let kind = other.kind().to_owned();
                 return Err(SpecError::new(place, SpecProblem::NotHere { kind, here: "here", reason }));
@@ -220,6 +221,16 @@ impl Spec {
                 .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is no UTF-8: {error}"))))
         };
         texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
+    }
+}
+
+impl Piece {
+    /// The finite automaton.
+    fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+        match self {
+            Self::Text(text) => Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(place, error)),
+            Self::Spec(spec) => spec.regular(place, host, deeper),
+        }
     }
 }
 
