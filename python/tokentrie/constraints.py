@@ -234,9 +234,11 @@ def _made(kind: type, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
-        return f"[{len(value)} texts]"
+        return f"<{len(value)} texts>"
     if isinstance(value, decimal.Decimal):
         return str(value)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return repr(value.isoformat().replace("+00:00", "Z"))
     # A float of numpy is shown as Python's own.
     text = repr(float(value)) if isinstance(value, float) else repr(value)
     return _clipped(text)
@@ -454,9 +456,14 @@ def _written(name: str, given: Any, utc: bool) -> str:
 class _Moment(_Data):
     """What days and times share: bounds that are str or values, and are kept as values."""
 
-    format: str | None
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        given, named = super()._arguments()
+        return given, {name: value for name, value in named.items() if (name, value) != ("timespec", "seconds")}
 
     def _between(self, kind: str, value: Any, **written: Any) -> None:
+        form: str | None = self.format  # type: ignore[attr-defined]
+        if form is not None:
+            written["format"] = _text("format", form)
         said: dict[str, Any] = dict(written)
         if self.format is not None:
             said["format"] = _text("format", self.format)
@@ -478,9 +485,14 @@ class _Moment(_Data):
                 self._set(**{name: bound.replace(tzinfo=datetime.timezone.utc) if utc else bound})
 
 
-def _timespec(name: str, written: str | None) -> str | None:
+def _timespec(name: str | None, form: str | None) -> str | None:
     """How exactly a time is written, where no format says so."""
-    if name not in TIMESPECS:
+    if form is not None and name is not None:
+        raise OptionError(
+            f"timespec is {json.dumps(name)} beside a format, which says how exactly a time is written: leave timespec "
+            "out"
+        )
+    if name is not None and name not in TIMESPECS:
         names = ", ".join(f'"{known}"' for known in TIMESPECS)
         raise OptionError(f"timespec is {json.dumps(name)}: it must be one of {names}")
     if written is None:
@@ -499,9 +511,9 @@ class Date(_Moment, Rule[datetime.date]):
     Args:
         lo, hi: the first and the last day, both included: datetime.date, or str as "YYYY-MM-DD". None: no bound. Kept
             as datetime.date.
-        format: how it is written instead, in the directives of `datetime.date.strftime`: %Y or %y, %m, %b or %B, and
-            %d, or %j, the number of the day in the year; %a and %A add the name of the day. "%-d" has no zeros in
-            front.
+        format: how a day is written instead, in the directives of `datetime.date.strftime` with English names: %Y or %y
+            (from 1969 to 2068); %m, %B or %b with %d, or %j; %A and %a. "%-d" has no zeros in front. All of a text must
+            agree: of "Friday, 1 March 2024" the weekday, too.
 
     Raises:
         RuleError: a bound is no day, no day is in the range, or the format leaves open which day is meant.
@@ -513,7 +525,7 @@ class Date(_Moment, Rule[datetime.date]):
         False
         >>> tokentrie.rules.Date().parse("2024-02-29")
         datetime.date(2024, 2, 29)
-        >>> tokentrie.rules.Date(format="%-d %b %Y").parse("29 Feb 2024")
+        >>> tokentrie.rules.Date(format="%A, %-d %B %Y").parse("Thursday, 29 February 2024")
         datetime.date(2024, 2, 29)
     """
 
@@ -534,7 +546,7 @@ class Time(_Moment, Rule[datetime.time]):
     Args:
         lo, hi: the first and the last time, both included: datetime.time, or a str such as "09:30". None: no bound.
             Kept as datetime.time.
-        timespec: how exactly it is written: "minutes" is HH:MM, "seconds" HH:MM:SS, "milliseconds" and
+        timespec: how exactly it is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds" and
             "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
         format: how it is written instead, in the directives of `datetime.time.strftime`: %H, or %I with %p (AM, PM);
             %M, %S and %f. "%-I" has no zeros in front. What is left out is 0.
@@ -556,12 +568,14 @@ class Time(_Moment, Rule[datetime.time]):
 
     lo: datetime.time | str | None = None
     hi: datetime.time | str | None = None
-    timespec: Timespec = field(default="seconds", kw_only=True)
+    timespec: Timespec | None = field(default=None, kw_only=True)
     format: str | None = field(default=None, kw_only=True)
     utc: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._between("time", datetime.time, timespec=_timespec(self.timespec, self.format), utc=bool(self.utc))
+        timespec = _timespec(self.timespec, self.format)
+        self._between("time", datetime.time, timespec=timespec, utc=bool(self.utc))
+        self._set(timespec=None if self.format is not None else timespec or "seconds")
 
 
 @dataclass(frozen=True, repr=False)
@@ -573,13 +587,16 @@ class DateTime(_Moment, Rule[datetime.datetime]):
     Args:
         lo, hi: the first and the last moment, both included: datetime.datetime, or a str such as "2024-02-29T09:30".
             None: no bound. Kept as datetime.datetime.
-        timespec: how exactly the time is written: "minutes" is HH:MM, "seconds" HH:MM:SS, "milliseconds" and
-            "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
-        utc: whether it is a moment of UTC: then a "Z" follows, values have the zone, and bounds need one.
+        timespec: how exactly the time is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds"
+            and "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
+        format: how it is written instead, in the directives of `datetime.datetime.strftime` that `Date` and `Time`
+            have.
+        utc: whether it is a moment of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
+            bounds need one.
 
     Raises:
-        RuleError: a bound is no such moment, or none is in the range.
-        OptionError: `timespec` is none of these words.
+        RuleError: a bound is no such moment, none is in the range, or the format leaves open which one is meant.
+        OptionError: `timespec` is none of these words, or stands beside a format.
         TypeError: a bound has a time zone where none is written, or none where one is.
 
     Example:
@@ -588,17 +605,20 @@ class DateTime(_Moment, Rule[datetime.datetime]):
         (True, False)
         >>> tokentrie.rules.DateTime(timespec="minutes", utc=True).parse("2024-02-29T07:30Z")
         datetime.datetime(2024, 2, 29, 7, 30, tzinfo=datetime.timezone.utc)
+        >>> tokentrie.rules.DateTime(format="%d.%m.%Y %H:%M").parse("29.02.2024 07:30")
+        datetime.datetime(2024, 2, 29, 7, 30)
     """
 
     lo: datetime.datetime | str | None = None
     hi: datetime.datetime | str | None = None
-    timespec: Timespec = field(default="seconds", kw_only=True)
+    timespec: Timespec | None = field(default=None, kw_only=True)
     format: str | None = field(default=None, kw_only=True)
     utc: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         timespec = _timespec(self.timespec, self.format)
         self._between("date_time", datetime.datetime, timespec=timespec, utc=bool(self.utc))
+        self._set(timespec=None if self.format is not None else timespec or "seconds")
 
 
 @dataclass(frozen=True, repr=False)
@@ -994,7 +1014,7 @@ def _regular(place: str, rule: Rule[Any]) -> Rule[Any]:
     if not rule._facts.get("is_regular"):
         raise TypeError(
             f"{place} is of type {type(rule).__name__}, which is no finite automaton: only Regex, Integer, Number, "
-            "Date, Time, DateTime, String, OneOf and what + makes of them can be put together"
+            "Date, Time, DateTime, String, OneOf, Repeat and what + makes of them can be put together"
         )
     return rule
 
@@ -1168,6 +1188,70 @@ class Concatenation(_Data, Rule[str]):
 
     def __repr__(self) -> str:
         return " + ".join(map(_shown, self.parts))
+
+
+@dataclass(frozen=True, repr=False)
+class Repeat(_Data, Rule[list[Any]]):
+    """A text of a rule, several times, with a separator between: "1, 2, 3".
+
+    Every way to split a text counts. Its values are lists: of several ways to split a text, that whose first items are
+    longest.
+
+    Args:
+        rule: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+        min, max: fewest and most times. None: no limit, so that items may come for ever.
+        separator: stands between two of them.
+
+    Raises:
+        RuleError: `min` is above `max`, or the automaton is too large.
+        TypeError: the rule is something else.
+
+    Example:
+        >>> codes = tokentrie.Repeat(tokentrie.Integer(0, 99), min=1, max=3, separator=", ")
+        >>> (codes.parse("7, 42"), codes.matches("7, 42, 1, 2"), codes.matches(""))
+        ([7, 42], False, False)
+        >>> tokentrie.Repeat(["red", "blue"], separator="|").parse("blue|red|red")
+        ['blue', 'red', 'red']
+    """
+
+    rule: Rule[Any] | str | Iterable[str] = field(hash=False)
+    min: int = 0
+    max: int | None = None
+    separator: str = ""
+
+    def __post_init__(self) -> None:
+        item: Any = self.rule
+        if isinstance(item, Rule):
+            _regular("rule", item)
+        elif not isinstance(item, str):
+            texts = _listed_texts(item)
+            if texts is None:
+                raise _wrong("rule", "a Rule, a str or a list of str", item)
+            item = texts
+        most = None if self.max is None else _count("max", self.max)
+        said = {"min": _count("min", self.min), "max": most, "separator": _text("separator", self.separator)}
+        objects = [] if isinstance(item, str) else [item]
+        self._set(rule=item)
+        self._spec({"repeat": {"rule": {"object": 0} if objects else item, **said}}, objects)
+
+    def parse(self, text: str) -> list[Any]:
+        """Returns what each item of a text stands for: what the rule gives for it; of a str or a list str.
+
+        Args:
+            text: str, one of the rule's texts.
+
+        Raises:
+            RuleError: the text is none of the rule's.
+
+        Example:
+            >>> tokentrie.Repeat(tokentrie.rules.Date(), separator="/").parse("2024-02-28/2024-02-29")[1]
+            datetime.date(2024, 2, 29)
+        """
+        items = self._items(text)
+        if items is None:
+            # Says what is wrong.
+            return super().parse(text)
+        return [self.rule.parse(item) for item in items] if isinstance(self.rule, Rule) else items
 
 
 @dataclass(frozen=True, repr=False)

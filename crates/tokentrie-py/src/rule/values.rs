@@ -2,7 +2,7 @@
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyDate, PyDateTime, PyInt, PyString, PyTime, PyTzInfo};
+use pyo3::types::{PyDate, PyDateTime, PyInt, PyList, PyString, PyTime, PyTzInfo};
 use tokentrie::spec::{Clock, Value};
 
 /// Returns what a text stands for: an int, a float, a day, a time or a str.
@@ -28,6 +28,11 @@ pub(crate) fn in_python<'py>(
             PyDateTime::new(py, year.into(), month, day, hour, minute, second, microsecond, zone.as_ref())?.into_any()
         }
         Value::String(said) => PyString::new(py, &said).into_any(),
+        Value::List(items) => {
+            let items: Vec<_> = items.into_iter().map(|item| in_python(py, item, text)).collect::<PyResult<_>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Text(said) | Value::Entry { text: said, .. } => PyString::new(py, &said).into_any(),
         _ => text.clone().into_any(),
     })
 }

@@ -381,6 +381,14 @@ impl Constraint {
         Ok(released(slf.py(), || made.table()))
     }
 
+    /// The items of a text of a repetition; None of what is none, or no text of it.
+    fn _items(slf: &Bound<'_, Self>, text: &str) -> Result<Option<Vec<String>>> {
+        let Some(compiled) = slf.get().compiled() else { return Ok(None) };
+        let Some(made) = compiled.made(&DataOnly)? else { return Ok(None) };
+        let items = made.items(text.as_bytes());
+        Ok(items.map(|items| items.into_iter().filter_map(|item| text.get(item).map(str::to_owned)).collect()))
+    }
+
     /// Some texts, drawn at random.
     ///
     /// Args:

@@ -79,6 +79,11 @@ impl MadeRule {
         Self { rule: Arc::new(rule), regular: None, facts: Arc::new(facts) }
     }
 
+    /// Returns where the items of a text of a repetition are: see [`Regular::items`].
+    pub fn items(&self, text: &[u8]) -> Option<Vec<std::ops::Range<usize>>> {
+        self.regular.as_ref()?.items(text)
+    }
+
     /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
     /// that is no single automaton. `O(256 · states)`.
     pub fn table(&self) -> Option<Vec<(bool, Vec<ByteRanges>)>> {
@@ -314,6 +319,7 @@ impl Spec {
             Self::Object(Object::Constraint(_)) => false,
             Self::Object(Object::Compiled(compiled)) => compiled.is_fixed,
             Self::OneOf(pieces) | Self::Then(pieces) => fixed_pieces(pieces),
+            Self::Repeat(repeat) => fixed_pieces(std::slice::from_ref(&repeat.rule)),
             Self::Sequence(parts) => parts.iter().all(Self::is_fixed),
             Self::Think(think) => think.then.is_fixed(),
             Self::Form(parts) => parts.iter().all(|part| match part {

@@ -214,7 +214,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether values are checked that making a rule would refuse.
-    fn checks(self) -> bool {
+    pub(crate) fn checks(self) -> bool {
         self.objects.is_none()
     }
 

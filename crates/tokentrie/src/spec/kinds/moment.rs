@@ -92,8 +92,8 @@ impl MomentSpec {
             Timespec::named(text(place, value)?).ok_or_else(|| wrong_type(place, expected, value))
         })?;
         let kind = made(timespec.unwrap_or_default(), of.flag("utc", false)?);
-        let mut read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref())
-            .map_err(|error| reader.refusal(of.place, error))?;
+        let read = Self::between(kind, of.text("min")?.as_deref(), of.text("max")?.as_deref());
+        let mut read = read.map_err(|error| reader.refusal(of.place, error))?;
         if let Some(format) = of.text("format")? {
             let at = of.place.field("format");
             if timespec.is_some() {
