@@ -465,8 +465,6 @@ class _Moment(_Data):
         if form is not None:
             written["format"] = _text("format", form)
         said: dict[str, Any] = dict(written)
-        if self.format is not None:
-            said["format"] = _text("format", self.format)
         utc = bool(written.get("utc"))
         for name, key in (("lo", "min"), ("hi", "max")):
             bound = getattr(self, name)
@@ -495,13 +493,7 @@ def _timespec(name: str | None, form: str | None) -> str | None:
     if name is not None and name not in TIMESPECS:
         names = ", ".join(f'"{known}"' for known in TIMESPECS)
         raise OptionError(f"timespec is {json.dumps(name)}: it must be one of {names}")
-    if written is None:
-        return name
-    if name != "seconds":
-        raise OptionError(
-            f"timespec is {json.dumps(name)} beside a format, which says how exactly a time is written: leave timespec out"
-        )
-    return None
+    return name
 
 
 @dataclass(frozen=True, repr=False)
@@ -1068,78 +1060,6 @@ class OneOf(_Data, Rule[Any]):
 
     def __hash__(self) -> int:
         return hash((OneOf, len(self.choices)))
-
-
-@dataclass(frozen=True, repr=False)
-class Repeat(_Data, Rule[list[Any]]):
-    """A text of a rule, several times, with a separator between two of them.
-
-    Tokens may cross from one into the next. Its values are lists of what the rule gives.
-
-    Args:
-        rule: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
-        min, max: the fewest and the most times, both included; max=None: no end.
-        separator: what stands between two of them.
-
-    Raises:
-        RuleError: no count is in the range, the texts of a list are none, or the automaton is too large.
-        OptionError: a count is negative.
-        TypeError: the rule is something else.
-
-    Example:
-        >>> codes = tokentrie.Repeat(tokentrie.Integer(0, 99), min=1, max=3, separator=", ")
-        >>> (codes.parse("7, 42"), codes.matches("7, 42, 1, 2"), codes.matches(""))
-        ([7, 42], False, False)
-        >>> tokentrie.Repeat(["red", "blue"], separator="|").parse("blue|red|red")
-        ['blue', 'red', 'red']
-    """
-
-    rule: Rule[Any] | str | Iterable[str]
-    min: int = 0
-    max: int | None = None
-    separator: str = ""
-
-    def __post_init__(self) -> None:
-        piece: Any = {"object": 0}
-        if isinstance(self.rule, Rule):
-            _regular("rule", self.rule)
-        elif isinstance(self.rule, str):
-            piece = self.rule
-        elif (texts := _listed_texts(self.rule)) is not None:
-            self._set(rule=texts)
-        else:
-            raise _wrong("rule", "a Rule, a str or a list of str", self.rule)
-        least, most = _count("min", self.min), None if self.max is None else _count("max", self.max)
-        if most is not None and least > most:
-            raise RuleError(
-                f"nothing is repeated at least {least} and at most {most} times: give the smaller count first"
-            )
-        said = {"rule": piece, "min": least, "max": most, "separator": _text("separator", self.separator)}
-        self._spec({"repeat": said}, [] if isinstance(piece, str) else [self.rule])
-
-    def parse(self, text: str) -> list[Any]:
-        """Returns what each item of a text stands for.
-
-        Args:
-            text: str, one of the rule's texts.
-
-        Returns:
-            list: what the rule gives for each; of a str or a list str.
-
-        Raises:
-            RuleError: the text is none of the rule's.
-
-        Example:
-            >>> tokentrie.Repeat(tokentrie.rules.Date(), separator="/").parse("2024-02-28/2024-02-29")[1]
-            datetime.date(2024, 2, 29)
-        """
-        items = self._items(text)
-        if items is None:
-            raise RuleError(f"{_clipped(repr(text))} is no text of {self!r}")
-        return [self.rule.parse(item) for item in items] if isinstance(self.rule, Rule) else items
-
-    def __hash__(self) -> int:
-        return hash((Repeat, self.min, self.max, self.separator))
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -512,14 +512,6 @@ impl Constraint {
         }
     }
 
-    /// The items of a text of a repetition; None where it is none of its texts.
-    fn _items(&self, text: &str) -> Result<Option<Vec<String>>> {
-        let made = self.compiled().map(|compiled| compiled.made(&DataOnly)).transpose()?.flatten();
-        let regular = made.and_then(|made| made.regular.as_ref());
-        let items = regular.and_then(|regular| regular.items(text.as_bytes()));
-        Ok(items.map(|items| items.into_iter().map(|item| text[item].to_owned()).collect()))
-    }
-
     /// All texts of it, if there are few.
     ///
     /// Args:
