@@ -76,7 +76,8 @@ fn references_to_nothing_leave_the_rest() {
         }
     }
     // What is wrong is told, and not what comes of leaving it out.
-    let needed = json!({"type": "object", "properties": {"a": to_it}, "required": ["a"], "$defs": {"n": {"type": "string", "const": 1}}});
+    let mut needed = json!({"type": "object", "properties": {"a": to_it}, "required": ["a"]});
+    needed["$defs"] = json!({"n": {"type": "string", "const": 1}});
     let error = JsonSchema::of(needed, SchemaOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("at /$defs/n:") && error.contains("const and type exclude each other"), "{error}");
 }

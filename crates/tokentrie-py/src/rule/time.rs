@@ -19,8 +19,8 @@ use trie_rules::Moment;
 ///     lo, hi: the first and the last time, both included: datetime.time, or a str such as "09:30". None: no bound.
 ///     timespec: how exactly it is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds" and
 ///         "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
-///     format: how it is written instead, in the directives of `datetime.time.strftime`: %H, or %I with %p (AM, PM); %M,
-///         %S and %f. "%-I" has no zeros in front. What is left out is 0.
+///     format: how it is written instead, in the directives of `datetime.time.strftime`: %H, or %I with %p (AM, PM);
+///         %M, %S and %f. "%-I" has no zeros in front. What is left out is 0.
 ///     utc: whether it is a time of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
 ///         bounds need it.
 ///
@@ -47,7 +47,8 @@ pub(crate) struct Time(MomentSpec);
 ///         None: no bound.
 ///     timespec: how exactly the time is written: "minutes" is HH:MM, "seconds" (the default) HH:MM:SS, "milliseconds"
 ///         and "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
-///     format: how it is written instead, in the directives of `datetime.datetime.strftime` that `Date` and `Time` have.
+///     format: how it is written instead, in the directives of `datetime.datetime.strftime` that `Date` and `Time`
+///         have.
 ///     utc: whether it is a moment of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
 ///         bounds need one.
 ///
