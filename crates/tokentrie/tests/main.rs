@@ -1,6 +1,8 @@
 //! What all hosts share. One binary, because each is linked anew.
 
 #[cfg(feature = "llama")]
+mod call_spelling;
+#[cfg(feature = "llama")]
 mod chats;
 #[cfg(feature = "llama")]
 mod decisions;

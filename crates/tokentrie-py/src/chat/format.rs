@@ -629,8 +629,8 @@ impl ChatFormat {
     ///     >>> tools = [{"name": "ring", "parameters": {"properties": {"loud": {"type": "boolean"}}}}]
     ///     >>> required = model.chat_format.constraint(tools, tool_choice="required")
     ///     >>> sampler = tokentrie.Sampler(model.vocab, required)
-    ///     >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
-    ///     >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
+    ///     >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "', parse_special=True))
+    ///     >>> model.vocab.detokenize(sampler.forced()).startswith('ring')
     ///     True
     #[pyo3(signature = (
         tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None,
