@@ -34,7 +34,7 @@ mod write;
 pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
-pub use error::{Concern, SpecError, SpecProblem};
+pub use error::{SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;

@@ -56,3 +56,5 @@ pub enum AutomatonError {
     #[error("no text matches")]
     Nothing,
 }
+
+trie_core::error_kind!(AutomatonError, Rule);
