@@ -2,6 +2,7 @@
 
 use crate::values::ShapeError;
 use chat_template::TemplateError;
+use trie_core::ErrorKind;
 use trie_core::work::Over;
 use trie_rules::ByRuleError;
 
@@ -65,4 +66,21 @@ pub enum FormatError {
     /// The vocabulary cannot spell it.
     #[error(transparent)]
     Vocabulary(#[from] ByRuleError),
+}
+
+impl FormatError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Template(_) => ErrorKind::Template,
+            Self::Vocabulary(error) => error.kind(),
+            Self::Over(over) => over.kind(),
+            Self::Schema { .. } => ErrorKind::Rule,
+            Self::Name { .. }
+            | Self::Misread { .. }
+            | Self::Recipients { .. }
+            | Self::NoCalls { .. }
+            | Self::Unrendered => ErrorKind::Argument,
+        }
+    }
 }

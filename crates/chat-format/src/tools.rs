@@ -76,6 +76,8 @@ pub enum ToolError {
     },
 }
 
+trie_core::error_kind!(ToolError, Spec);
+
 impl Tools {
     /// Reads a list of tools.
     ///

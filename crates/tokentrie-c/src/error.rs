@@ -1,17 +1,14 @@
 //! What went wrong: a status for programs, a sentence for people, and where both leave the library.
-//!
-//! No match over errors has a wildcard: one that is added breaks the build until it is mapped here.
-#![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::status::*;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokentrie::spec::{Concern, SpecError, SpecProblem};
+use tokentrie::spec::{SpecError, SpecProblem};
 use trie_core::{
-    BatchError, BuildError, DrawError, FileError, FileProblem, NotAllowed, PayloadError, RowError, RowsError,
-    RulesError, SamplerError, SpanError, TokenIdError, UnknownPath,
+    BatchError, BuildError, DrawError, ErrorKind, FileError, NotAllowed, PayloadError, RowError, RowsError, RulesError,
+    SamplerError, SpanError, TokenIdError, UnknownPath,
 };
 use trie_text::VocabError;
 
@@ -32,6 +29,23 @@ impl Error {
     #[cold]
     pub fn new(status: tokentrie_status, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
+    }
+
+    /// An error of this kind.
+    #[cold]
+    pub(crate) fn of_kind(kind: ErrorKind, error: &dyn fmt::Display) -> Self {
+        Self::new(status_of(kind), error.to_string())
+    }
+
+    /// What is wrong in a spec: it is to blame, unless another vocabulary, payload or limit would do.
+    #[cold]
+    pub fn of_spec(problem: &SpecProblem, error: &dyn fmt::Display) -> Self {
+        let status = match (problem, problem.kind()) {
+            (SpecProblem::Vocab(_) | SpecProblem::NeedsVocab { .. }, _) => TOKENTRIE_ERROR_VOCAB,
+            (SpecProblem::Payload(_), kind) | (_, kind @ (ErrorKind::Limit | ErrorKind::Cancelled)) => status_of(kind),
+            _ => TOKENTRIE_ERROR_SPEC,
+        };
+        Self::new(status, error.to_string())
     }
 
     /// An argument that cannot be used.
@@ -111,105 +125,88 @@ pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::new(TOKENTRIE_ERROR_PANIC, format!("a fault of the library, please report it: {said}"))
 }
 
-macro_rules! statuses_of {
-    ($($error:ty => $status:expr;)+) => {$(
-        impl From<$error> for Error {
+/// The status of a kind of error.
+fn status_of(kind: ErrorKind) -> tokentrie_status {
+    match kind {
+        ErrorKind::Argument | ErrorKind::Template => TOKENTRIE_ERROR_ARGUMENT,
+        ErrorKind::Spec | ErrorKind::Rule => TOKENTRIE_ERROR_SPEC,
+        ErrorKind::Payload => TOKENTRIE_ERROR_PAYLOAD,
+        ErrorKind::Set => TOKENTRIE_ERROR_SET,
+        ErrorKind::File => TOKENTRIE_ERROR_FILE,
+        ErrorKind::Damaged => TOKENTRIE_ERROR_DAMAGED,
+        ErrorKind::Vocabulary => TOKENTRIE_ERROR_VOCAB,
+        ErrorKind::NotAllowed | ErrorKind::State => TOKENTRIE_ERROR_NOT_ALLOWED,
+        ErrorKind::Row => TOKENTRIE_ERROR_ROW,
+        ErrorKind::Limit => TOKENTRIE_ERROR_LIMIT,
+        ErrorKind::Busy | ErrorKind::QueueFull => TOKENTRIE_ERROR_BUSY,
+        ErrorKind::Cancelled => TOKENTRIE_ERROR_CANCELLED,
+        // Kinds that are added later are those of a model until they have a status.
+        _ => TOKENTRIE_ERROR_MODEL,
+    }
+}
+
+/// Errors whose status is that of their kind.
+macro_rules! by_kind {
+    ($($error:ty),+ $(,)?) => {$(
+        impl From<$error> for $crate::error::Error {
             #[cold]
             fn from(error: $error) -> Self {
-                let status: fn(&$error) -> tokentrie_status = $status;
-                Self::new(status(&error), error.to_string())
+                Self::of_kind(error.kind(), &error)
             }
         }
     )+};
 }
+#[cfg(feature = "llama")]
+pub(crate) use by_kind;
 
-statuses_of! {
-    TokenIdError => |_| TOKENTRIE_ERROR_VOCAB;
-    NotAllowed => |_| TOKENTRIE_ERROR_NOT_ALLOWED;
-    UnknownPath => |_| TOKENTRIE_ERROR_NOT_ALLOWED;
-    DrawError => |_| TOKENTRIE_ERROR_ARGUMENT;
-    RowError => |_| TOKENTRIE_ERROR_ROW;
-    RowsError => |_| TOKENTRIE_ERROR_ROW;
-    BuildError => build;
-    PayloadError => |error| match error {
-        PayloadError::Build { source, .. } => build(source),
-        PayloadError::Malformed { .. } | PayloadError::DuplicatePath { .. } | PayloadError::NoUsableLeaf { .. } => {
-            TOKENTRIE_ERROR_PAYLOAD
-        }
-    };
-    RulesError => rules;
-    SpanError => span;
-    SamplerError => |error| match error {
-        SamplerError::Row(_) => TOKENTRIE_ERROR_ROW,
-        SamplerError::Span(error) => span(error),
-    };
-    BatchError => |error| match error {
-        BatchError::Width { .. } | BatchError::Rows(_) => TOKENTRIE_ERROR_ROW,
-        BatchError::Refused { source, .. } => span(source),
-        BatchError::MixedVocabularies { .. } => TOKENTRIE_ERROR_VOCAB,
-        BatchError::Rules(error) => rules(error),
-        BatchError::Count { .. }
-        | BatchError::NoSuchRow { .. }
-        | BatchError::Score { .. }
-        | BatchError::Groups { .. }
-        | BatchError::Listed { .. }
-        | BatchError::Endless { .. }
-        | BatchError::NoWidth
-        | BatchError::LengthPenalty { .. }
-        | BatchError::NothingLeft { .. }
-        | BatchError::NoItems { .. }
-        | BatchError::NoLogits { .. }
-        | BatchError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
-    };
-    SpecError => |error| spec_status(error.problem());
-    VocabError => |_| TOKENTRIE_ERROR_VOCAB;
-    FileError => |error| match error {
-        FileError::Content { problem: FileProblem::OutsideVocabulary { .. } | FileProblem::OtherVocabulary { .. }, .. }
-            => TOKENTRIE_ERROR_VOCAB,
-        FileError::Io { .. } | FileError::Content { .. } => TOKENTRIE_ERROR_FILE,
-    };
+by_kind! {
+    TokenIdError, NotAllowed, UnknownPath, DrawError, RowError, RowsError, BuildError, PayloadError, RulesError,
+    SpanError, SamplerError, BatchError, VocabError, FileError,
 }
 
-fn build(error: &BuildError) -> tokentrie_status {
-    match error {
-        BuildError::TooLarge { .. } => TOKENTRIE_ERROR_LIMIT,
-        BuildError::NoLeaves
-        | BuildError::EmptySequence { .. }
-        | BuildError::MixedNames { .. }
-        | BuildError::Stopped => TOKENTRIE_ERROR_SET,
-    }
-}
-
-fn rules(error: &RulesError) -> tokentrie_status {
-    match error {
-        RulesError::OutsideVocabulary { .. } => TOKENTRIE_ERROR_VOCAB,
-        RulesError::NoConstraint | RulesError::VocabularySize { .. } | RulesError::NothingToStopOn => {
-            TOKENTRIE_ERROR_ARGUMENT
-        }
-    }
-}
-
-fn span(error: &SpanError) -> tokentrie_status {
-    match error {
-        SpanError::OutsideVocabulary { .. } => TOKENTRIE_ERROR_VOCAB,
-        SpanError::NotAllowed(_) | SpanError::RollbackTooFar { .. } | SpanError::UnknownPath(_) => {
-            TOKENTRIE_ERROR_NOT_ALLOWED
-        }
-        SpanError::Damaged { .. } | SpanError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
-    }
-}
-
-/// Of what is wrong with a spec.
-pub fn spec_status(problem: &SpecProblem) -> tokentrie_status {
-    match problem.concern() {
-        Concern::Vocabulary => TOKENTRIE_ERROR_VOCAB,
-        Concern::Limit => TOKENTRIE_ERROR_LIMIT,
-        Concern::Payload => TOKENTRIE_ERROR_PAYLOAD,
-        Concern::Spec => TOKENTRIE_ERROR_SPEC,
+impl From<SpecError> for Error {
+    #[cold]
+    fn from(error: SpecError) -> Self {
+        Self::of_spec(error.problem(), &error)
     }
 }
 
 /// The name of a status.
 pub(crate) fn status_name(status: tokentrie_status) -> &'static CStr {
     name_of(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trie_core::{Payload, SequenceError, TrieBuilder};
+    use trie_text::ValuesError;
+
+    #[test]
+    fn a_status_is_that_of_the_kind() {
+        let of = |error: Error| error.status;
+        let payload = Payload::from_json(b"{", None).unwrap_err();
+        assert_eq!(of(payload.into()), TOKENTRIE_ERROR_PAYLOAD);
+        assert_eq!(of(TrieBuilder::new().build().unwrap_err().into()), TOKENTRIE_ERROR_SET);
+        assert_eq!(of(BuildError::TooLarge { what: "nodes", count: 8, limit: 7 }.into()), TOKENTRIE_ERROR_LIMIT);
+        assert_eq!(of(SpanError::RollbackTooFar { asked: 2, accepted: 1 }.into()), TOKENTRIE_ERROR_NOT_ALLOWED);
+        let row = SamplerError::Row(RowError { what: "logits", got: 3, need: 4, n_vocab: 4 });
+        assert_eq!(of(row.into()), TOKENTRIE_ERROR_ROW);
+        let refused = BatchError::Refused { row: 1, source: SpanError::Damaged { path: String::new(), depth: 0 } };
+        assert_eq!(of(refused.into()), TOKENTRIE_ERROR_DAMAGED);
+    }
+
+    #[test]
+    fn a_spec_is_to_blame_unless_something_else_would_do() {
+        let status = |problem: SpecProblem| Error::of_spec(&problem, &problem).status;
+        assert_eq!(status(SpecProblem::Repeated), TOKENTRIE_ERROR_SPEC);
+        assert_eq!(status(SpecProblem::Sequence(SequenceError::NoParts)), TOKENTRIE_ERROR_SPEC);
+        // Another tokenizer would do, but the texts are those of the spec.
+        assert_eq!(status(SpecProblem::Texts(ValuesError::SameTokens)), TOKENTRIE_ERROR_SPEC);
+        assert_eq!(status(SpecProblem::Vocab(VocabError::NoTokenizer)), TOKENTRIE_ERROR_VOCAB);
+        assert_eq!(status(SpecProblem::TooLong { bytes: 2, most: 1 }), TOKENTRIE_ERROR_LIMIT);
+        assert_eq!(status(SpecProblem::Over(trie_core::work::Over::Stopped)), TOKENTRIE_ERROR_CANCELLED);
+        let payload = Payload::from_json(b"{", None).unwrap_err();
+        assert_eq!(status(SpecProblem::Payload(payload)), TOKENTRIE_ERROR_PAYLOAD);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::abi::trie::{TRIES, payload_bytes};
 use crate::abi::vocab::VOCABS;
 pub use crate::abi::vocab::Vocab;
-pub use crate::error::{Error, Result, done, guarded, panicked, report, spec_status};
+pub use crate::error::{Error, Result, done, guarded, panicked, report};
 pub use crate::handles::{Kind, Table};
 pub use crate::memory::Buffer;
 use crate::memory::In;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
 use tokentrie_c::abi::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
 use tokentrie_c::more::{
-    Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, spec_status, trie_of, vocab_of,
+    Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, trie_of, vocab_of,
 };
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
@@ -150,8 +150,7 @@ pub extern "C" fn tokentrie_constraint_after(
         let built = spec.build(&Over::vocab(&tokens), &DataOnly)?;
         let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
         let after = built.after(prompt, &ValueSets::new(Arc::clone(&tokens)));
-        let AfterPrompt { prompt, spans, .. } =
-            after.map_err(|problem| Error::new(spec_status(&problem), problem.to_string()))?;
+        let AfterPrompt { prompt, spans, .. } = after.map_err(|problem| Error::of_spec(&problem, &problem))?;
         let first = spans.first().and_then(|(_, constraint)| constraint.first_set());
         let left = first.map_or(Ok(&prompt[..]), |set| tokens.before_set(&prompt, set)).map_err(healing)?;
         put_tokens(left);

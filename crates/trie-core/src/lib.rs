@@ -81,3 +81,4 @@ pub use set::storage::arrays::TrieArrays;
 pub use set::threads::SharedThreads;
 pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
 pub use set::weights::WeightsError;
+pub use work::ErrorKind;

@@ -47,6 +47,8 @@ pub enum Broken {
     },
 }
 
+trie_core::error_kind!(Broken, Rule);
+
 /// What was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -40,6 +40,8 @@ pub enum TextsError {
     },
 }
 
+trie_core::error_kind!(TextsError, Rule);
+
 impl From<TextsError> for NotListed {
     fn from(error: TextsError) -> Self {
         match error {

@@ -25,3 +25,5 @@ pub enum GuidedError {
         reason: String,
     },
 }
+
+trie_core::error_kind!(GuidedError, Rule);

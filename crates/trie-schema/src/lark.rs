@@ -68,6 +68,8 @@ pub enum LarkError {
     },
 }
 
+trie_core::error_kind!(LarkError, Rule);
+
 impl Lark {
     /// A grammar that begins with the rule `start`.
     ///

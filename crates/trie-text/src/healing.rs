@@ -6,6 +6,7 @@
 //! of a prompt matters to a set, and what is taken off the prompt.
 
 use crate::vocab::{Vocab, VocabError};
+use trie_core::ErrorKind;
 use trie_core::{TokenId, Trie};
 
 /// Why a set cannot come after a prompt.
@@ -34,6 +35,16 @@ pub enum HealingError {
         /// What every value begins with.
         spelled: String,
     },
+}
+
+impl HealingError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Vocab(error) => error.kind(),
+            Self::NotHealed { .. } | Self::AllTakenBack { .. } => ErrorKind::Argument,
+        }
+    }
 }
 
 impl Vocab {

@@ -2,6 +2,7 @@
 
 use chat_format::TemplateError;
 use std::path::PathBuf;
+use trie_core::ErrorKind;
 use trie_core::logits::NoLogits;
 use trie_core::{DrawError, FileProblem, NotListed, Problem, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
@@ -297,6 +298,51 @@ pub enum RuntimeError {
     /// A form that this vocabulary cannot spell.
     #[error(transparent)]
     Form(#[from] FormError),
+}
+
+impl RuntimeError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Prompt { error, .. } | Self::Argument { error, .. } => error.kind(),
+            Self::Vocab(error) => error.kind(),
+            Self::Healing(error) => error.kind(),
+            Self::Draw(error) => error.kind(),
+            Self::Sampler(error) => error.kind(),
+            Self::NotListed(error) => error.kind(),
+            Self::Rules(error) => error.kind(),
+            Self::Form(error) => error.kind(),
+            Self::Problem(_) | Self::DamagedSet | Self::DamagedFile(_) => ErrorKind::Damaged,
+            Self::VocabularyMismatch { .. } | Self::NoVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::Stopped { .. } => ErrorKind::Cancelled,
+            Self::QueueFull { .. } => ErrorKind::QueueFull,
+            Self::Forked => ErrorKind::Busy,
+            Self::Template(_) => ErrorKind::Template,
+            Self::OutOfRange { .. } | Self::Cache { .. } => ErrorKind::Argument,
+            Self::EmptyPrompt | Self::NothingSelected => ErrorKind::Prompt,
+            Self::Prefix { .. } => ErrorKind::File,
+            Self::ContextFull { .. } | Self::ValueTooLong { .. } | Self::FieldTooLong { .. } => ErrorKind::Context,
+            Self::Closed
+            | Self::Failed { .. }
+            | Self::Backend { .. }
+            | Self::File { .. }
+            | Self::Path { .. }
+            | Self::NotGguf { .. }
+            | Self::Metadata { .. }
+            | Self::VocabularyOnly { .. }
+            | Self::NotADecoder { .. }
+            | Self::Load { .. }
+            | Self::Context { .. }
+            | Self::Restore { .. }
+            | Self::FixedPrefix
+            | Self::NoTemplate { .. }
+            | Self::NoLogits
+            | Self::NoVectors { .. }
+            | Self::Unscored { .. }
+            | Self::SaysNothing(_)
+            | Self::Decode { .. } => ErrorKind::Model,
+        }
+    }
 }
 
 impl RuntimeError {

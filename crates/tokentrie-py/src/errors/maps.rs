@@ -1,28 +1,69 @@
-//! The one map from Rust's errors to Python's exceptions.
-//!
-//! No match over errors has a wildcard: one that is added breaks the build until it is mapped here.
-#![deny(clippy::wildcard_enum_match_arm)]
+//! Rust's errors as Python's exceptions: by their kind. Beside that stands here what only Python has: exceptions that
+//! Python raised itself, and what to do about an error, in Python's names.
 
 use crate::errors::{Class, Error};
 use crate::rule::problem::of_problem;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PySystemExit};
 use pyo3::prelude::*;
+use std::fmt::Display;
 use std::io;
 use trie_core::{
-    BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, FilterError, GateError, LeafSetError,
-    NotAllowed, NotInGbnf, NotListed, PatchError, PayloadError, PrefixTableError, RowError, RulesError, SamplerError,
-    SequenceError, SetError, SpanError, UnknownPath,
+    BatchError, BuildError, DrawError, ErrorKind, ExternalError, FileError, FileProblem, FilterError, GateError,
+    LeafSetError, NotAllowed, NotInGbnf, NotListed, PatchError, PayloadError, PrefixTableError, RowError, RulesError,
+    SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
-impl From<PayloadError> for Error {
-    fn from(error: PayloadError) -> Self {
-        match &error {
-            PayloadError::Malformed { .. }
-            | PayloadError::DuplicatePath { .. }
-            | PayloadError::NoUsableLeaf { .. }
-            | PayloadError::Build { .. } => Class::Payload.error(error.to_string()),
+impl Error {
+    /// An error of this kind.
+    #[cold]
+    pub(crate) fn of_kind(kind: ErrorKind, error: &dyn Display) -> Self {
+        let class = match kind {
+            ErrorKind::Row => return Self::Array(error.to_string()),
+            // Nobody verified its file.
+            ErrorKind::Damaged => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
+            ErrorKind::Context => {
+                return Class::Context.error(format!("{error} (a Model with a larger n_ctx has more)"));
+            }
+            ErrorKind::Argument | ErrorKind::Spec | ErrorKind::State | ErrorKind::Prompt | ErrorKind::Limit => {
+                Class::Option
+            }
+            ErrorKind::Payload => Class::Payload,
+            ErrorKind::Set | ErrorKind::File => Class::Trie,
+            ErrorKind::Vocabulary => Class::Vocabulary,
+            ErrorKind::NotAllowed => Class::NotAllowed,
+            ErrorKind::Rule => Class::Rule,
+            ErrorKind::Cancelled => Class::Cancelled,
+            ErrorKind::QueueFull => Class::QueueFull,
+            ErrorKind::Template => Class::Template,
+            ErrorKind::Receipt => Class::Receipt,
+            ErrorKind::Model | ErrorKind::Busy => Class::Model,
+            _ => Class::Base,
+        };
+        class.error(error.to_string())
+    }
+}
+
+/// Errors whose class is that of their kind.
+macro_rules! by_kind {
+    ($($error:ty),+ $(,)?) => {$(
+        impl From<$error> for Error {
+            #[cold]
+            fn from(error: $error) -> Self {
+                Self::of_kind(error.kind(), &error)
+            }
         }
+    )+};
+}
+
+by_kind! {
+    PayloadError, NotInGbnf, RulesError, DrawError, NotAllowed, RowError, UnknownPath, NotListed, GateError,
+    FilterError, LeafSetError, SequenceError,
+}
+
+impl From<BuildError> for Error {
+    fn from(error: BuildError) -> Self {
+        Class::Trie.error(error.to_string())
     }
 }
 
@@ -30,20 +71,8 @@ impl From<PrefixTableError> for Error {
     fn from(error: PrefixTableError) -> Self {
         match error {
             PrefixTableError::Read(error) => Self::Python(error.into()),
-            PrefixTableError::Malformed { .. }
-            | PrefixTableError::Separator { .. }
-            | PrefixTableError::NoRoot { .. }
-            | PrefixTableError::Refused { .. }
-            | PrefixTableError::NoValues { .. }
-            | PrefixTableError::Build(_)
-            | PrefixTableError::Weights(_) => Class::Payload.error(error.to_string()),
+            other => Self::of_kind(other.kind(), &other),
         }
-    }
-}
-
-impl From<BuildError> for Error {
-    fn from(error: BuildError) -> Self {
-        Class::Trie.error(error.to_string())
     }
 }
 
@@ -60,11 +89,7 @@ impl From<PatchError> for Error {
     fn from(error: PatchError) -> Self {
         match error {
             PatchError::Build(error) => error.into(),
-            PatchError::NothingLeft
-            | PatchError::HalfNamed { .. }
-            | PatchError::NoTokens { .. }
-            | PatchError::Weighted
-            | PatchError::NotATree => Class::Trie.error(error.to_string()),
+            other => Self::of_kind(other.kind(), &other),
         }
     }
 }
@@ -74,12 +99,7 @@ impl From<SetError> for Error {
         match error {
             SetError::Build(error) => error.into(),
             SetError::Damaged(problem) => problem.into(),
-            SetError::OtherVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
-            SetError::Empty { .. }
-            | SetError::HalfNamed { .. }
-            | SetError::NotATree { .. }
-            | SetError::Healed { .. }
-            | SetError::EndTokens { .. } => Class::Trie.error(error.to_string()),
+            other => Self::of_kind(other.kind(), &other),
         }
     }
 }
@@ -104,70 +124,17 @@ impl From<FileError> for Error {
                 }
                 None => io::Error::new(source.kind(), message).into(),
             }),
-            FileError::Content {
-                problem:
-                    FileProblem::OutsideVocabulary { .. }
-                    | FileProblem::OtherVocabulary { .. }
-                    | FileProblem::Fingerprint { .. },
-                ..
-            } => Class::Vocabulary.error(message),
-            FileError::Content { .. } => Class::Trie.error(message),
+            other => Self::of_kind(other.kind(), &message),
         }
     }
-}
-
-impl From<NotInGbnf> for Error {
-    fn from(error: NotInGbnf) -> Self {
-        Class::Trie.error(error.to_string())
-    }
-}
-
-impl From<RulesError> for Error {
-    fn from(error: RulesError) -> Self {
-        match &error {
-            RulesError::NoConstraint => Class::Trie.error(error.to_string()),
-            RulesError::VocabularySize { .. } | RulesError::OutsideVocabulary { .. } => {
-                Class::Vocabulary.error(error.to_string())
-            }
-            RulesError::NothingToStopOn => Class::Option.error(error.to_string()),
-        }
-    }
-}
-
-impl From<DrawError> for Error {
-    fn from(error: DrawError) -> Self {
-        let DrawError { name: _, value: _, range: _ } = &error;
-        Class::Option.error(error.to_string())
-    }
-}
-
-impl From<NotAllowed> for Error {
-    fn from(error: NotAllowed) -> Self {
-        Class::NotAllowed.error(error.to_string())
-    }
-}
-
-/// Of a set that nobody verified.
-fn damaged(error: &impl std::fmt::Display) -> Error {
-    Class::Trie.error(format!("{error} (Trie.open with verify=True)"))
 }
 
 impl From<SpanError> for Error {
     fn from(error: SpanError) -> Self {
-        match error {
-            SpanError::NotAllowed(error) => error.into(),
-            SpanError::OutsideVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
-            SpanError::UnknownPath(error) => error.into(),
-            SpanError::RollbackTooFar { .. } => Class::Option.error(error.to_string()),
-            SpanError::Problem { ref problem, .. } => of_problem(problem, error.to_string()),
-            SpanError::Damaged { .. } => damaged(&error),
+        match &error {
+            SpanError::Problem { problem, .. } => of_problem(problem, error.to_string()),
+            _ => Self::of_kind(error.kind(), &error),
         }
-    }
-}
-
-impl From<RowError> for Error {
-    fn from(error: RowError) -> Self {
-        Self::Array(error.to_string())
     }
 }
 
@@ -182,125 +149,28 @@ impl From<SamplerError> for Error {
 
 impl From<BatchError> for Error {
     fn from(error: BatchError) -> Self {
-        let class = match &error {
-            BatchError::Refused { source: SpanError::NotAllowed(_), .. } => Class::NotAllowed,
-            BatchError::Refused { source: SpanError::OutsideVocabulary { .. }, .. }
-            | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
+        match &error {
             BatchError::Refused { source: SpanError::Problem { problem, .. }, .. } => {
-                return of_problem(problem, error.to_string());
+                of_problem(problem, error.to_string())
             }
-            BatchError::Refused { source: SpanError::Damaged { .. }, .. } => return damaged(&error),
-            BatchError::Width { .. }
-            | BatchError::Listed { .. }
-            | BatchError::NoLogits { .. }
-            | BatchError::Rows(_) => {
-                return Self::Array(error.to_string());
-            }
-            BatchError::Rules(error) => return error.clone().into(),
-            BatchError::Draw(error) => return (*error).into(),
-            BatchError::Endless { .. } | BatchError::NothingLeft { .. } => Class::Trie,
-            BatchError::Refused { .. }
-            | BatchError::Count { .. }
-            | BatchError::NoSuchRow { .. }
-            | BatchError::Score { .. }
-            | BatchError::Groups { .. }
-            | BatchError::NoWidth
-            | BatchError::NoItems { .. }
-            | BatchError::LengthPenalty { .. } => Class::Option,
-        };
-        class.error(error.to_string())
-    }
-}
-
-impl From<UnknownPath> for Error {
-    fn from(error: UnknownPath) -> Self {
-        Class::Option.error(error.to_string())
-    }
-}
-
-impl From<NotListed> for Error {
-    fn from(error: NotListed) -> Self {
-        Class::Trie.error(error.to_string())
-    }
-}
-
-impl From<GateError> for Error {
-    fn from(error: GateError) -> Self {
-        Class::Option.error(error.to_string())
-    }
-}
-
-impl From<FilterError> for Error {
-    fn from(error: FilterError) -> Self {
-        let class = match error {
-            FilterError::NoSuchLeaf { .. } | FilterError::OtherTrie { .. } => Class::Option,
-            FilterError::NothingLeft { .. } => Class::Trie,
-        };
-        class.error(error.to_string())
-    }
-}
-
-impl From<LeafSetError> for Error {
-    fn from(error: LeafSetError) -> Self {
-        Class::Option.error(error.to_string())
-    }
-}
-
-impl From<SequenceError> for Error {
-    fn from(error: SequenceError) -> Self {
-        Class::Option.error(error.to_string())
+            _ => Self::of_kind(error.kind(), &error),
+        }
     }
 }
 
 impl From<FormError> for Error {
     fn from(error: FormError) -> Self {
-        let class = match error {
-            FormError::Rules(error) => return error.into(),
-            FormError::Rule { error, what } => return Self::from(error).at(&format!("{what}: ")),
-            FormError::NeverEnds { .. } => return Class::Option.error(format!("{error} (Text)")),
-            FormError::NothingToFill
-            | FormError::RepeatedName { .. }
-            | FormError::TooManyEmpty { .. }
-            | FormError::TextAfterText { .. }
-            | FormError::NoSlot { .. }
-            | FormError::NotHealed { .. }
-            | FormError::NotListed { .. }
-            | FormError::NoTokensLeft { .. }
-            | FormError::NotLast { .. }
-            | FormError::Begins { .. }
-            | FormError::RepeatedStop { .. }
-            | FormError::StopsTooLong { .. }
-            | FormError::Endless { .. } => Class::Option,
-            FormError::NoValues { .. }
-            | FormError::RepeatedValue { .. }
-            | FormError::NoTokens { .. }
-            | FormError::NotATree { .. }
-            | FormError::Damaged { .. }
-            | FormError::Ambiguous { .. } => Class::Trie,
-            FormError::PatternCut { .. } => Class::Rule,
-            FormError::Unspellable { .. } => Class::Vocabulary,
-        };
-        class.error(error.to_string())
+        match error {
+            FormError::Rule { error, what } => Self::from(error).at(&format!("{what}: ")),
+            FormError::NeverEnds { .. } => Self::of_kind(error.kind(), &format!("{error} (Text)")),
+            other => Self::of_kind(other.kind(), &other),
+        }
     }
 }
 
 impl From<VocabError> for Error {
     fn from(error: VocabError) -> Self {
-        let class = class_of_vocab(&error);
-        raised(&error).map_or_else(|| class.error(error.to_string()), |cause| caused(class, &error, cause))
-    }
-}
-
-pub(crate) fn class_of_vocab(error: &VocabError) -> Class {
-    match error {
-        VocabError::Value { error, .. } => class_of_vocab(error),
-        VocabError::OutOfRange { .. } => Class::Option,
-        VocabError::Over(_) => Class::Cancelled,
-        VocabError::OutsideVocabulary { .. }
-        | VocabError::OtherVocabulary { .. }
-        | VocabError::NoTokenizer
-        | VocabError::Tokenizer(_)
-        | VocabError::TokenizerFile { .. } => Class::Vocabulary,
+        caused(error.kind(), &error, raised(&error))
     }
 }
 
@@ -309,23 +179,20 @@ pub(crate) fn raised(error: &VocabError) -> Option<&PyErr> {
     match error {
         VocabError::Value { error, .. } => raised(error),
         VocabError::Tokenizer(error) => error.downcast_ref(),
-        VocabError::OutOfRange { .. }
-        | VocabError::Over(_)
-        | VocabError::OutsideVocabulary { .. }
-        | VocabError::OtherVocabulary { .. }
-        | VocabError::NoTokenizer
-        | VocabError::TokenizerFile { .. } => None,
+        _ => None,
     }
 }
 
-/// An error of ours that was caused by one of Python's; interrupts stay interrupts.
-pub(crate) fn caused(class: Class, error: &dyn std::error::Error, cause: &PyErr) -> Error {
+/// An error of ours, perhaps caused by one of Python's; interrupts stay interrupts.
+pub(crate) fn caused(kind: ErrorKind, error: &dyn Display, cause: Option<&PyErr>) -> Error {
+    let ours = Error::of_kind(kind, error);
+    let Some(cause) = cause else { return ours };
     Python::attach(|py| {
         let cause = cause.clone_ref(py);
         if cause.is_instance_of::<PyKeyboardInterrupt>(py) || cause.is_instance_of::<PySystemExit>(py) {
             return Error::Python(cause);
         }
-        let ours = PyErr::from(class.error(error.to_string()));
+        let ours = PyErr::from(ours);
         ours.set_cause(py, Some(cause));
         Error::Python(ours)
     })
@@ -335,45 +202,31 @@ impl From<HealingError> for Error {
     fn from(error: HealingError) -> Self {
         match error {
             HealingError::Vocab(error) => error.into(),
-            HealingError::NotHealed { .. } | HealingError::AllTakenBack { .. } => {
-                class_of_healing(&error).error(error.to_string())
-            }
+            other => Self::of_kind(other.kind(), &other),
         }
-    }
-}
-
-pub(crate) fn class_of_healing(error: &HealingError) -> Class {
-    match error {
-        HealingError::Vocab(error) => class_of_vocab(error),
-        HealingError::NotHealed { .. } | HealingError::AllTakenBack { .. } => Class::Option,
     }
 }
 
 impl From<TextError> for Error {
     fn from(error: TextError) -> Self {
-        let class = match error {
-            TextError::Vocab(error) => return error.into(),
-            TextError::Build(error) => return error.into(),
-            TextError::Run(error) => return error.into(),
-            TextError::Empty { .. } => Class::Trie,
+        match error {
+            TextError::Vocab(error) => error.into(),
+            TextError::Build(error) => error.into(),
+            TextError::Run(error) => error.into(),
             TextError::CrossesBoundary { .. } => {
-                return Class::Vocabulary.error(format!("{error} (Trie.from_strings with heal=True)"));
+                Self::of_kind(error.kind(), &format!("{error} (Trie.from_strings with heal=True)"))
             }
-            TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } => Class::Vocabulary,
-        };
-        class.error(error.to_string())
+            other => Self::of_kind(other.kind(), &other),
+        }
     }
 }
 
 impl From<ValuesError> for Error {
     fn from(error: ValuesError) -> Self {
-        let class = match error {
-            ValuesError::Text(error) => return error.into(),
-            ValuesError::Healing(error) => return error.into(),
-            ValuesError::NotBefore { .. } => Class::Option,
-            ValuesError::Empty { .. } | ValuesError::Repeated { .. } => Class::Trie,
-            ValuesError::SameTokens => Class::Vocabulary,
-        };
-        class.error(error.to_string())
+        match error {
+            ValuesError::Text(error) => error.into(),
+            ValuesError::Healing(error) => error.into(),
+            other => Self::of_kind(other.kind(), &other),
+        }
     }
 }

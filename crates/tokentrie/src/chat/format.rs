@@ -1,6 +1,5 @@
 //! The format of a model's chats, over its vocabulary.
 
-#[cfg(feature = "llama")]
 use super::prompt::ChatPrompt;
 use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
@@ -13,6 +12,8 @@ use chat_format::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "llama")]
+use trie_core::ErrorKind;
 use trie_core::{AnyConstraint, TokenId};
 #[cfg(feature = "llama")]
 use trie_core::{Constraint, Ending, Scratch};
@@ -64,6 +65,16 @@ pub enum ConstraintError {
         /// The marker.
         end: String,
     },
+}
+
+impl ConstraintError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Format(error) => error.kind(),
+            Self::NoEnd { .. } => ErrorKind::Vocabulary,
+        }
+    }
 }
 
 impl ModelFormat {

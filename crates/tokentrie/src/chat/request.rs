@@ -22,6 +22,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
+use trie_core::ErrorKind;
 use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special, ThinkGate};
 use trie_text::VocabError;
 
@@ -333,6 +334,27 @@ pub enum ChatError {
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+}
+
+impl ChatError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Template(_) => ErrorKind::Template,
+            Self::Format(error) => error.kind(),
+            Self::Constraint(error) => error.kind(),
+            Self::Vocab(error) => error.kind(),
+            Self::Rules(error) => error.kind(),
+            Self::Runtime(error) => error.kind(),
+            Self::Untold
+            | Self::ContentBesideTools
+            | Self::ContentWithoutEnd
+            | Self::ContentHealed
+            | Self::ContentThinks
+            | Self::StopOfContent
+            | Self::ContentBegun => ErrorKind::Spec,
+        }
+    }
 }
 
 /// The one constraint that content obeys.

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use trie_core::ErrorKind;
 use trie_core::work::{Over, look};
 use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
@@ -81,6 +82,23 @@ pub enum DecideError {
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+}
+
+impl DecideError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Template(_) => ErrorKind::Template,
+            Self::Format(error) => error.kind(),
+            Self::Vocab(error) => error.kind(),
+            Self::Options { error, .. } => error.kind(),
+            Self::Asked { error, .. } => error.kind(),
+            Self::Over(over) => over.kind(),
+            Self::Runtime(error) => error.kind(),
+            Self::NoEnd => ErrorKind::Argument,
+            Self::Message { .. } | Self::Prior { .. } | Self::Calibration(_) => ErrorKind::Spec,
+        }
+    }
 }
 
 impl DecideError {

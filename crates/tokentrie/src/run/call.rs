@@ -26,6 +26,8 @@ impl Cancel {
 #[error("timeout is {0}: it must be a number of seconds, from 0 up")]
 pub struct TimeoutError(pub f64);
 
+trie_core::error_kind!(TimeoutError, Argument);
+
 /// Why a call was ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ended {

@@ -6,6 +6,7 @@ use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
 use llama_sampler::{Completion, Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
+use trie_core::ErrorKind;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
 use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
 
@@ -55,6 +56,27 @@ pub enum GenerateError {
     /// What has no slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
+}
+
+impl GenerateError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Constraint(problem) => problem.kind(),
+            Self::Prompt(error) => error.kind(),
+            Self::Rules(error) => error.kind(),
+            Self::NotForForms
+            | Self::StopOfForm
+            | Self::StopOfValue
+            | Self::NothingToEnd
+            | Self::NothingFree
+            | Self::FreeNeedsSkipAhead
+            | Self::LogprobsOfExact
+            | Self::BiasOfWholes
+            | Self::ReceiptOfForm
+            | Self::ForFormsAlone(_) => ErrorKind::Argument,
+        }
+    }
 }
 
 /// A generation that only needs a context.

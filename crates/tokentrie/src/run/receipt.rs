@@ -191,6 +191,8 @@ pub enum ReceiptError {
     Generate(#[from] GenerateError),
 }
 
+trie_core::error_kind!(ReceiptError, Receipt);
+
 /// The version that is written.
 const VERSION: u32 = 1;
 /// The digits of a share.

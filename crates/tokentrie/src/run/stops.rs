@@ -27,6 +27,8 @@ pub enum StopError {
     TooMany(usize),
 }
 
+trie_core::error_kind!(StopError, Argument);
+
 /// Stop texts. The one that is written first counts, whatever tokens spell it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stops(Arc<[Text]>);

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use trie_core::work::{Over, spend};
-use trie_core::{GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
+use trie_core::{ErrorKind, GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
 use trie_text::{FormError, ValuesError, VocabError};
 
@@ -32,6 +32,11 @@ impl SpecError {
     /// What.
     pub fn problem(&self) -> &SpecProblem {
         &self.problem
+    }
+
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.problem.kind()
     }
 
     /// Both.
@@ -231,27 +236,28 @@ pub enum SpecProblem {
     Host(#[from] Problem),
 }
 
-/// What a problem concerns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Concern {
-    /// The spec itself.
-    Spec,
-    /// A payload in it.
-    Payload,
-    /// The vocabulary: another one would do.
-    Vocabulary,
-    /// How much is read.
-    Limit,
-}
-
 impl SpecProblem {
-    /// What it concerns, for a host with few kinds of errors. No wildcard: whoever adds a problem says it.
+    /// Returns what kind of error it is. No wildcard: whoever adds a problem says it.
     #[deny(clippy::wildcard_enum_match_arm)]
-    pub fn concern(&self) -> Concern {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Vocab(_) | Self::NeedsVocab { .. } => Concern::Vocabulary,
-            Self::TooLong { .. } | Self::Over(_) => Concern::Limit,
-            Self::Payload(_) => Concern::Payload,
+            Self::Payload(error) => error.kind(),
+            Self::Texts(error) => error.kind(),
+            Self::Path(error) => error.kind(),
+            Self::Regex(error) => error.kind(),
+            Self::Regular(error) => error.kind(),
+            Self::Grammar(error) => error.kind(),
+            Self::Rule(error) => error.kind(),
+            Self::Listed(error) => error.kind(),
+            Self::NotListed(error) => error.kind(),
+            Self::Sequence(error) => error.kind(),
+            Self::Gate(error) => error.kind(),
+            Self::Form(error) => error.kind(),
+            Self::Vocab(error) => error.kind(),
+            Self::Over(over) => over.kind(),
+            Self::Host(problem) => problem.kind(),
+            Self::NeedsVocab { .. } | Self::Marker(_) => ErrorKind::Vocabulary,
+            Self::TooLong { .. } => ErrorKind::Limit,
             Self::Json { .. }
             | Self::TooDeep { .. }
             | Self::Repeated
@@ -264,26 +270,19 @@ impl SpecProblem {
             | Self::NotHere { .. }
             | Self::NotGiven(_)
             | Self::NotBuilt { .. }
-            | Self::NoData { .. }
-            | Self::Marker(_)
-            | Self::Texts(_)
-            | Self::Path(_)
-            | Self::Regex(_)
-            | Self::Regular(_)
-            | Self::Grammar(_)
-            | Self::Rule(_)
-            | Self::Listed(_)
-            | Self::NotListed(_)
-            | Self::Sequence(_)
-            | Self::Gate(_)
-            | Self::Form(_)
-            | Self::Host(_) => Concern::Spec,
+            | Self::NoData { .. } => ErrorKind::Spec,
             #[cfg(feature = "wasm")]
-            Self::Wasm(_) => Concern::Spec,
+            Self::Wasm(error) => error.kind(),
             #[cfg(feature = "schema")]
-            Self::Lark(_) | Self::Schema { .. } => Concern::Spec,
+            Self::Lark(error) => error.kind(),
+            #[cfg(feature = "schema")]
+            Self::Schema { error, .. } => error.kind(),
             #[cfg(feature = "chat")]
-            Self::Tools(_) | Self::Template(_) | Self::Reply(_) => Concern::Spec,
+            Self::Tools(error) => error.kind(),
+            #[cfg(feature = "chat")]
+            Self::Template(_) => ErrorKind::Template,
+            #[cfg(feature = "chat")]
+            Self::Reply(error) => error.kind(),
         }
     }
 }

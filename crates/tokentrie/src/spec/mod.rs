@@ -36,7 +36,7 @@ pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
 pub use compiled::{ByteRanges, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
-pub use error::{Concern, SpecError, SpecProblem};
+pub use error::{SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;

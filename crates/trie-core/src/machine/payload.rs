@@ -110,6 +110,8 @@ pub enum PayloadError {
     },
 }
 
+crate::error_kind!(PayloadError, Payload);
+
 fn at_field(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!(", field {field}") }
 }

@@ -59,6 +59,8 @@ pub struct NoLogits {
     pub n_vocab: usize,
 }
 
+crate::error_kind!(NoLogits, Model);
+
 /// Tokens, as a place; of many only the last.
 fn after(prefix: &[TokenId]) -> String {
     const SHOWN: usize = 16;

@@ -6,6 +6,7 @@ use crate::rows::chooser::{Mode, RowChooser, SamplerOptions};
 use crate::rows::row;
 use crate::rows::settings::DrawError;
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 use std::sync::Arc;
 
 /// A row or mask of the wrong length.
@@ -22,6 +23,8 @@ pub struct RowError {
     pub n_vocab: usize,
 }
 
+crate::error_kind!(RowError, Row);
+
 /// Why a sampler refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SamplerError {
@@ -31,6 +34,16 @@ pub enum SamplerError {
     /// The token or request does not fit the span.
     #[error(transparent)]
     Span(#[from] SpanError),
+}
+
+impl SamplerError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Row(error) => error.kind(),
+            Self::Span(error) => error.kind(),
+        }
+    }
 }
 
 /// A [`Span`] with a way to choose. Clones are independent; the trie is shared.

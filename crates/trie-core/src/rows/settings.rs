@@ -56,6 +56,8 @@ pub struct DrawError {
     pub range: &'static str,
 }
 
+crate::error_kind!(DrawError, Argument);
+
 /// As it was given: whole numbers to the last digit, others as the single that they became.
 fn shown(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { (value as f32).to_string() }

@@ -5,6 +5,7 @@ use crate::machine::span::RulesError;
 use crate::rows::logits::NoLogits;
 use crate::set::file::FileProblem;
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 
 /// A choice that cannot be made. `E` is the host's own error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,23 @@ pub enum ChooseError<E> {
     /// The host did not give the rows that it was asked for.
     #[error(transparent)]
     Rows(RowProblem),
+}
+
+impl<E> ChooseError<E> {
+    /// Returns what kind of error it is; what a host fails with counts as a failure of the model.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Host(_) | Self::NoLogits(_) => ErrorKind::Model,
+            Self::NotListed(error) => error.kind(),
+            Self::Rules(error) => error.kind(),
+            Self::Damaged(_) | Self::DeadEnd { .. } => ErrorKind::Damaged,
+            Self::ManySequences => ErrorKind::Set,
+            Self::SetOutsideVocabulary { .. } | Self::EndTokenOutsideVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::Zero { .. } => ErrorKind::Argument,
+            Self::Prompt { problem, .. } => problem.kind(),
+            Self::Rows(problem) => problem.kind(),
+        }
+    }
 }
 
 /// A set that changed while it was walked: a position neither ends a value nor goes on.
@@ -144,6 +162,17 @@ pub enum PromptProblem {
     },
 }
 
+impl PromptProblem {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Empty => ErrorKind::Prompt,
+            Self::OutsideVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::TooLong { .. } | Self::ValueTooLong { .. } => ErrorKind::Context,
+        }
+    }
+}
+
 /// Rows that were not the ones that a host was asked for: an error of the host's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowProblem {
@@ -174,6 +203,8 @@ pub enum RowProblem {
         missing: usize,
     },
 }
+
+crate::error_kind!(RowProblem, Row);
 
 fn named(value: Option<&String>) -> String {
     value.map_or_else(String::new, |name| format!(" ({name:?})"))

@@ -3,6 +3,7 @@
 use super::decoder::{Decoded, TreeDecoder};
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 
 /// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has.
 /// Nothing is remembered between calls, so a prompt is read again for every row.
@@ -32,6 +33,16 @@ pub enum PrefixRowsError<E> {
         /// Size of the vocabulary.
         n_vocab: usize,
     },
+}
+
+impl<E> PrefixRowsError<E> {
+    /// Returns what kind of error it is; what the function fails with counts as a failure of the model.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Function(_) => ErrorKind::Model,
+            Self::Length { .. } => ErrorKind::Row,
+        }
+    }
 }
 
 impl<F> PrefixRows<F> {

@@ -33,6 +33,8 @@ pub struct NotInGbnf {
     pub text: String,
 }
 
+crate::error_kind!(NotInGbnf, Set);
+
 /// How alternatives and characters are written.
 struct Notation {
     open: &'static str,

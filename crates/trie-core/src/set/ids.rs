@@ -64,6 +64,8 @@ pub struct TokenIdError {
     pub value: i128,
 }
 
+crate::error_kind!(TokenIdError, Vocabulary);
+
 macro_rules! token_id_from {
     ($($int:ty),*) => {$(
         impl TryFrom<$int> for TokenId {

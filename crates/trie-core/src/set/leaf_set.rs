@@ -59,6 +59,8 @@ pub enum LeafSetError {
     },
 }
 
+crate::error_kind!(LeafSetError, Argument);
+
 /// Below one leaf in so many, numbers are smaller than bits.
 const SPARSE: usize = 32;
 /// Words of a block.

@@ -7,6 +7,7 @@ use crate::set::builder::{BuildError, TrieBuilder};
 use crate::set::file::FileProblem;
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::{Cursor, Trie};
+use crate::work::ErrorKind;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -85,6 +86,22 @@ pub enum SetError {
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+impl SetError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Build(error) => error.kind(),
+            Self::Damaged(problem) => problem.kind(),
+            Self::OtherVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::Empty { .. }
+            | Self::HalfNamed { .. }
+            | Self::NotATree { .. }
+            | Self::Healed { .. }
+            | Self::EndTokens { .. } => ErrorKind::Set,
+        }
+    }
 }
 
 impl SetOperation {

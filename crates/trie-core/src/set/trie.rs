@@ -157,6 +157,8 @@ pub struct NotAllowed {
     pub allowed: Vec<TokenId>,
 }
 
+crate::error_kind!(NotAllowed, NotAllowed);
+
 impl NotAllowed {
     const SHOWN: usize = 8;
 

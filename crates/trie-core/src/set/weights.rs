@@ -41,6 +41,8 @@ pub enum WeightsError {
     NotATree,
 }
 
+crate::error_kind!(WeightsError, Argument);
+
 impl PartialEq for Weights {
     fn eq(&self, other: &Self) -> bool {
         fn bits(weights: &[f32]) -> &[u32] {

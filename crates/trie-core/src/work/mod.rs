@@ -4,10 +4,12 @@
 //! between needs to know. Work inside other work keeps to the limits of both.
 
 mod clock;
+mod error_kind;
 #[cfg_attr(target_family = "wasm", path = "alone.rs")]
 mod threads;
 
 pub use clock::{Instant, lend_clock};
+pub use error_kind::ErrorKind;
 pub use threads::apart;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use threads::beside;
@@ -81,6 +83,16 @@ pub enum Over {
     /// Somebody asked for it.
     #[error("stopped on request")]
     Stopped,
+}
+
+impl Over {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Stopped => ErrorKind::Cancelled,
+            Self::Bytes(_) | Self::Steps(_) | Self::Time(_) => ErrorKind::Limit,
+        }
+    }
 }
 
 /// What is left of some [`Limits`]. A clone shares it, also with other threads.

@@ -50,6 +50,8 @@ pub enum RegexError {
     },
 }
 
+trie_core::error_kind!(RegexError, Rule);
+
 /// Whether there is room for what parsing makes of patterns: more than a hundred bytes for each byte of them, and some
 /// thousand for a class of Unicode.
 pub(crate) fn fits<'p>(

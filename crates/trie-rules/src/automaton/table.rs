@@ -465,6 +465,8 @@ pub enum AutomatonError {
     Nothing,
 }
 
+trie_core::error_kind!(AutomatonError, Rule);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,8 @@ pub struct GrammarError {
     pub problem: GrammarProblem,
 }
 
+trie_core::error_kind!(GrammarError, Rule);
+
 /// What is wrong with a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarProblem {
@@ -163,6 +165,8 @@ pub enum GrammarProblem {
     #[error("no text is legal: neighbouring terminals run into each other; let SKIP match blanks between them")]
     NoText,
 }
+
+trie_core::error_kind!(GrammarProblem, Rule);
 
 impl GrammarProblem {
     pub(crate) fn at(self, place: Place) -> GrammarError {

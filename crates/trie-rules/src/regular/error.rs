@@ -115,6 +115,8 @@ pub enum RegularError {
     Regex(#[from] RegexError),
 }
 
+trie_core::error_kind!(RegularError, Rule);
+
 fn range(low: Option<&str>, high: Option<&str>) -> String {
     let said = [("at least ", low), ("at most ", high)].map(|(words, bound)| Some(format!("{words}{}", bound?)));
     said.into_iter().flatten().collect::<Vec<_>>().join(" and ")

@@ -41,6 +41,8 @@ pub struct TooLarge {
     pub over: Option<Over>,
 }
 
+trie_core::error_kind!(TooLarge, Rule);
+
 impl TooLarge {
     /// Returns why the keyword is refused and what to do, without its name and place.
     pub fn reason(&self) -> String {

@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::ErrorKind;
 use trie_core::work::Over;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
@@ -90,6 +91,16 @@ pub enum ByRuleError {
     Failed(Problem),
 }
 
+impl ByRuleError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unspellable { .. } | Self::NoWay { .. } => ErrorKind::Vocabulary,
+            Self::Nothing { .. } | Self::Failed(_) => ErrorKind::Rule,
+        }
+    }
+}
+
 /// A place where the rule goes on and no token does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -101,6 +112,8 @@ pub struct DeadEnd {
     /// The bytes with which the rule would go on.
     pub bytes: Vec<u8>,
 }
+
+trie_core::error_kind!(DeadEnd, Rule);
 
 fn shown(bytes: &[u8]) -> String {
     let some: Vec<String> = bytes.iter().take(8).map(|&byte| format!("{:?}", char::from(byte))).collect();

@@ -49,6 +49,8 @@ pub enum TokenBytesError {
     TooLong,
 }
 
+trie_core::error_kind!(TokenBytesError, Vocabulary);
+
 impl Default for TokenBytes {
     /// Without tokens.
     fn default() -> Self {

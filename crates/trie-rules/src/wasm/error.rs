@@ -80,3 +80,5 @@ pub enum WasmError {
     #[error(transparent)]
     Over(#[from] Over),
 }
+
+trie_core::error_kind!(WasmError, Rule);

@@ -48,6 +48,8 @@ pub enum SchemaError {
     },
 }
 
+trie_core::error_kind!(SchemaError, Rule);
+
 impl SchemaError {
     /// Returns why the keywords of a schema are not supported, with the values that meet; `None` for other errors.
     #[must_use]

@@ -1,5 +1,6 @@
 //! What makes no form, or cannot be written where it stands.
 
+use trie_core::ErrorKind;
 use trie_core::{NotListed, RulesError};
 use trie_rules::ByRuleError;
 
@@ -192,4 +193,36 @@ pub enum FormError {
     /// A set of tokens for another vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),
+}
+
+impl FormError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Rules(error) => error.kind(),
+            Self::Rule { error, .. } => error.kind(),
+            Self::NothingToFill
+            | Self::RepeatedName { .. }
+            | Self::TooManyEmpty { .. }
+            | Self::TextAfterText { .. }
+            | Self::NoSlot { .. }
+            | Self::NotHealed { .. }
+            | Self::NotListed { .. }
+            | Self::NoTokensLeft { .. }
+            | Self::NotLast { .. }
+            | Self::Begins { .. }
+            | Self::RepeatedStop { .. }
+            | Self::StopsTooLong { .. }
+            | Self::Endless { .. }
+            | Self::NeverEnds { .. } => ErrorKind::Spec,
+            Self::NoValues { .. }
+            | Self::RepeatedValue { .. }
+            | Self::NoTokens { .. }
+            | Self::NotATree { .. }
+            | Self::Damaged { .. }
+            | Self::Ambiguous { .. } => ErrorKind::Set,
+            Self::PatternCut { .. } => ErrorKind::Rule,
+            Self::Unspellable { .. } => ErrorKind::Vocabulary,
+        }
+    }
 }

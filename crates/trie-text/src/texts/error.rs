@@ -1,6 +1,7 @@
 //! Why texts make no set.
 
 use crate::vocab::VocabError;
+use trie_core::ErrorKind;
 use trie_core::{BuildError, ExternalError};
 
 /// Why texts make no trie.
@@ -58,6 +59,19 @@ pub enum TextError {
         /// Of so many.
         values: usize,
     },
+}
+
+impl TextError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Vocab(error) => error.kind(),
+            Self::Build(error) => error.kind(),
+            Self::Run(error) => error.kind(),
+            Self::Empty { .. } => ErrorKind::Set,
+            Self::CrossesBoundary { .. } | Self::NoRoundTrip { .. } | Self::Unspellable { .. } => ErrorKind::Vocabulary,
+        }
+    }
 }
 
 /// A text in quotes for a message, not all of it if it is long.

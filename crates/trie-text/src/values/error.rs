@@ -3,6 +3,7 @@
 use crate::healing::HealingError;
 use crate::texts::TextError;
 use crate::vocab::VocabError;
+use trie_core::ErrorKind;
 
 /// Why values cannot be chosen from.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,19 @@ pub enum ValuesError {
     /// Different texts with the same tokens: a tokenizer that normalises.
     #[error("two values have the same tokens")]
     SameTokens,
+}
+
+impl ValuesError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Text(error) => error.kind(),
+            Self::Healing(error) => error.kind(),
+            Self::NotBefore { .. } => ErrorKind::Argument,
+            Self::Empty { .. } | Self::Repeated { .. } => ErrorKind::Set,
+            Self::SameTokens => ErrorKind::Vocabulary,
+        }
+    }
 }
 
 impl From<VocabError> for ValuesError {

@@ -1,6 +1,7 @@
 //! What can be wrong with a vocabulary, its tokenizer, or tokens given to it.
 
 use crate::tokenizer::TokenizerError;
+use trie_core::ErrorKind;
 use trie_core::TokenId;
 use trie_core::work::Over;
 
@@ -69,6 +70,22 @@ pub enum VocabError {
         /// Tokens of that.
         own: usize,
     },
+}
+
+impl VocabError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Value { error, .. } => error.kind(),
+            Self::OutOfRange { .. } => ErrorKind::Argument,
+            Self::Over(_) => ErrorKind::Cancelled,
+            Self::OutsideVocabulary { .. }
+            | Self::OtherVocabulary { .. }
+            | Self::NoTokenizer
+            | Self::Tokenizer(_)
+            | Self::TokenizerFile { .. } => ErrorKind::Vocabulary,
+        }
+    }
 }
 
 /// The longest text to tokenize, in bytes, and the most bytes that all tokens have: llama.cpp counts in 32 bits with a

@@ -59,6 +59,8 @@ pub struct ShapeError {
     pub problem: String,
 }
 
+trie_core::error_kind!(ShapeError, Rule);
+
 /// What a value may be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shape {

@@ -38,6 +38,8 @@ pub enum FitError {
     },
 }
 
+trie_core::error_kind!(FitError, Argument);
+
 /// The fewest examples.
 const LEAST: usize = 10;
 /// Questions with more options get no biases: there are never examples of each.

@@ -18,6 +18,7 @@ use crate::spec::place::Place;
 use crate::spec::{SpecError, SpecProblem};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use trie_core::ErrorKind;
 
 type Result<T> = std::result::Result<T, SpecError>;
 
@@ -142,6 +143,17 @@ pub enum CalibrateError {
     /// The file of the model.
     #[error("the file of the model: {0}")]
     Model(#[from] std::io::Error),
+}
+
+impl CalibrateError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Examples(error) => error.kind(),
+            Self::Fit { .. } => ErrorKind::Argument,
+            Self::Model(_) => ErrorKind::File,
+        }
+    }
 }
 
 impl Calibration {

@@ -5,6 +5,7 @@ use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens,
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::leaf_set::{LeafSet, within};
 use crate::set::trie::{Leaf, NotAllowed, Trie};
+use crate::work::ErrorKind;
 use std::fmt;
 use std::sync::Arc;
 
@@ -81,6 +82,16 @@ pub enum FilterError {
         /// Leaves of the trie.
         leaves: usize,
     },
+}
+
+impl FilterError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NothingLeft { .. } => ErrorKind::Set,
+            Self::OtherTrie { .. } | Self::NoSuchLeaf { .. } => ErrorKind::Argument,
+        }
+    }
 }
 
 impl Trie {

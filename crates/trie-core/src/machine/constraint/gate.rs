@@ -171,6 +171,8 @@ pub enum GateError {
     },
 }
 
+crate::error_kind!(GateError, Argument);
+
 /// What was thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Thought {

@@ -81,6 +81,8 @@ pub struct Step<S> {
 #[derive(Debug, Clone)]
 pub struct Problem(Arc<dyn Error + Send + Sync>);
 
+crate::error_kind!(Problem, Damaged);
+
 impl Problem {
     /// Of whatever kind.
     pub fn new(problem: impl Error + Send + Sync + 'static) -> Self {
@@ -132,6 +134,8 @@ pub enum NotListed {
     #[error("the set is damaged: a value ended where it has none")]
     Damaged,
 }
+
+crate::error_kind!(NotListed, Set);
 
 /// One kind of constraint: immutable, shared, and walked by states that are values.
 ///

@@ -8,6 +8,7 @@ use crate::set::ids::{LeafId, TokenId};
 use crate::set::leaf_set::LeafSet;
 use crate::set::operations::SetOperation;
 use crate::set::trie::{Leaf, NotAllowed, Trie};
+use crate::work::ErrorKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -84,6 +85,18 @@ pub enum PatchError {
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+impl PatchError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Build(error) => error.kind(),
+            Self::NothingLeft | Self::HalfNamed { .. } | Self::NoTokens { .. } | Self::Weighted | Self::NotATree => {
+                ErrorKind::Set
+            }
+        }
+    }
 }
 
 fn named(is: bool) -> (&'static str, &'static str) {

@@ -57,6 +57,8 @@ pub enum SequenceError {
     },
 }
 
+crate::error_kind!(SequenceError, Argument);
+
 /// Where a walk through a [`Sequence`] is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequenceState {

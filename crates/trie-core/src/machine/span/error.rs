@@ -3,6 +3,7 @@
 use crate::machine::constraint::Problem;
 use crate::set::ids::TokenId;
 use crate::set::trie::NotAllowed;
+use crate::work::ErrorKind;
 
 /// A request that the span refuses; its state is as before.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +50,19 @@ pub enum SpanError {
     },
 }
 
+impl SpanError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotAllowed(error) => error.kind(),
+            Self::UnknownPath(error) => error.kind(),
+            Self::OutsideVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::RollbackTooFar { .. } => ErrorKind::State,
+            Self::Damaged { .. } | Self::Problem { .. } => ErrorKind::Damaged,
+        }
+    }
+}
+
 /// A path that no constraint has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no trie has the path {path:?}; there are {known:?}{}", and_more(.known.len(), *.count))]
@@ -60,6 +74,8 @@ pub struct UnknownPath {
     /// How many there are.
     pub count: usize,
 }
+
+crate::error_kind!(UnknownPath, State);
 
 impl UnknownPath {
     /// Paths that an error holds: a payload may have a hundred thousand.

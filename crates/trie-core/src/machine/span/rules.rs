@@ -3,6 +3,7 @@
 use super::error::UnknownPath;
 use crate::machine::constraint::{AnyConstraint, Constraint, Special, Unconstrained};
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 use std::sync::{Arc, OnceLock};
 
 /// What follows a complete leaf.
@@ -66,6 +67,17 @@ pub enum RulesError {
          but neither end-of-generation nor end tokens are known"
     )]
     NothingToStopOn,
+}
+
+impl RulesError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoConstraint => ErrorKind::Set,
+            Self::VocabularySize { .. } | Self::OutsideVocabulary { .. } => ErrorKind::Vocabulary,
+            Self::NothingToStopOn => ErrorKind::Argument,
+        }
+    }
 }
 
 impl SpanRules {

@@ -6,6 +6,7 @@ use crate::machine::span::{RulesError, SpanError, SpanRules, SpanState};
 use crate::rows::logits::NoLogits;
 use crate::rows::settings::DrawError;
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 
 /// A request that the batch refuses. No row has changed, and nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -136,6 +137,27 @@ pub enum BatchError {
     /// A vocabulary size out of range.
     #[error(transparent)]
     Rules(#[from] RulesError),
+}
+
+impl BatchError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Refused { source, .. } => source.kind(),
+            Self::Rules(error) => error.kind(),
+            Self::Draw(error) => error.kind(),
+            Self::Width { .. } | Self::Rows(_) | Self::Listed { .. } | Self::NoLogits { .. } => ErrorKind::Row,
+            Self::MixedVocabularies { .. } => ErrorKind::Vocabulary,
+            Self::Endless { .. } | Self::NothingLeft { .. } => ErrorKind::Set,
+            Self::Count { .. }
+            | Self::NoSuchRow { .. }
+            | Self::Score { .. }
+            | Self::Groups { .. }
+            | Self::NoWidth
+            | Self::LengthPenalty { .. }
+            | Self::NoItems { .. } => ErrorKind::Argument,
+        }
+    }
 }
 
 impl BatchError {

@@ -56,6 +56,8 @@ pub enum RowsError {
     },
 }
 
+crate::error_kind!(RowsError, Row);
+
 impl Shape {
     fn check(self, len: usize) -> Result<Self, RowsError> {
         let Self { count, width, stride } = self;

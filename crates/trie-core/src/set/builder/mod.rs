@@ -16,6 +16,7 @@ mod threads;
 
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
+use crate::work::ErrorKind;
 use collect::NewLeaf;
 #[cfg(not(target_family = "wasm"))]
 use sequences::Fixed;
@@ -109,6 +110,17 @@ pub enum BuildError {
         /// How much there may be.
         limit: usize,
     },
+}
+
+impl BuildError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoLeaves | Self::EmptySequence { .. } | Self::MixedNames { .. } => ErrorKind::Set,
+            Self::TooLarge { .. } => ErrorKind::Limit,
+            Self::Stopped => ErrorKind::Cancelled,
+        }
+    }
 }
 
 /// Bytes of a name for which room is made.

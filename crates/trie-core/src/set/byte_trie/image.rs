@@ -45,6 +45,8 @@ pub enum ByteTrieError {
     },
 }
 
+crate::error_kind!(ByteTrieError, File);
+
 fn damaged(array: &str, item: usize, reason: impl Into<String>) -> ByteTrieError {
     ByteTrieError::Damaged { part: format!("{array}, item {item}"), reason: reason.into() }
 }

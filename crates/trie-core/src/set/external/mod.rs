@@ -14,6 +14,7 @@ use crate::set::file::{FileError, VocabularyId, of_written, replace_whole};
 use crate::set::ids::TokenId;
 use crate::set::storage::packed::Packed;
 use crate::set::trie::Trie;
+use crate::work::ErrorKind;
 use run::{Run, RunWriter};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,16 @@ pub enum ExternalError {
     /// A temporary file, or the one to write: a full disk, say.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+impl ExternalError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Build(error) => error.kind(),
+            Self::File(error) => error.kind(),
+        }
+    }
 }
 
 /// Runs that are merged at once: each takes a file and a buffer.

@@ -1,6 +1,7 @@
 //! Why a file cannot be opened or saved.
 
 use crate::set::ids::TokenId;
+use crate::work::ErrorKind;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,16 @@ pub enum FileError {
         /// What, and where.
         problem: FileProblem,
     },
+}
+
+impl FileError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::File,
+            Self::Content { problem, .. } => problem.kind(),
+        }
+    }
 }
 
 /// Contents that make no trie, or not the one that was asked for.
@@ -85,6 +96,22 @@ pub enum FileProblem {
         /// Its length.
         bytes: usize,
     },
+}
+
+impl FileProblem {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutsideVocabulary { .. } | Self::OtherVocabulary { .. } | Self::Fingerprint { .. } => {
+                ErrorKind::Vocabulary
+            }
+            Self::NotATrie { .. }
+            | Self::Truncated { .. }
+            | Self::ByteOrder
+            | Self::Version { .. }
+            | Self::Damaged { .. } => ErrorKind::File,
+        }
+    }
 }
 
 impl FileProblem {

@@ -5,6 +5,7 @@ use crate::set::builder::BuildError;
 use crate::set::byte_trie::{At, ByteTrie};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
+use crate::work::ErrorKind;
 
 /// One text of [`Trie::all_tokenizations`].
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,16 @@ pub enum TokenizationError {
         /// Its number.
         row: usize,
     },
+}
+
+impl TokenizationError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Build(error) => error.kind(),
+            Self::NoTokenization { .. } => ErrorKind::Set,
+        }
+    }
 }
 
 /// Texts that are asked about together.

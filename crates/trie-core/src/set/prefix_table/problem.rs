@@ -2,6 +2,7 @@
 
 use crate::set::builder::BuildError;
 use crate::set::weights::WeightsError;
+use crate::work::ErrorKind;
 use std::fmt;
 use std::io;
 
@@ -181,6 +182,22 @@ pub enum PrefixTableError {
     /// The weights do not fit the paths.
     #[error("prefix table: {0}")]
     Weights(#[from] WeightsError),
+}
+
+impl PrefixTableError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(_) => ErrorKind::File,
+            Self::Malformed { .. }
+            | Self::Separator { .. }
+            | Self::NoRoot { .. }
+            | Self::Refused { .. }
+            | Self::NoValues { .. }
+            | Self::Build(_)
+            | Self::Weights(_) => ErrorKind::Payload,
+        }
+    }
 }
 
 fn and_unreachable(keys: usize, first: Option<&str>) -> String {

@@ -1,0 +1,70 @@
+//! Kinds of errors: what a host tells apart.
+
+/// What an error is about, whichever type says it. A host maps kinds to classes or statuses of its own, once.
+///
+/// Every error type of the workspace has a `kind`:
+///
+/// ```
+/// use trie_core::{ErrorKind, Payload};
+///
+/// let error = Payload::from_json(b"{", None).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Payload);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument out of range, or arguments that do not go together.
+    Argument,
+    /// A request or a constraint as data that cannot be read or used.
+    Spec,
+    /// A payload that is malformed or has no usable leaf.
+    Payload,
+    /// Sequences or texts that make no set.
+    Set,
+    /// A file that cannot be read or written, or is no file of its kind.
+    File,
+    /// A set or a constraint in which nothing may come where something must.
+    Damaged,
+    /// A token id or a text that the vocabulary does not have, or a set of another one.
+    Vocabulary,
+    /// A token that may not come.
+    NotAllowed,
+    /// A request that does not fit the state.
+    State,
+    /// A row of logits or a mask of a wrong size.
+    Row,
+    /// A rule that cannot be made, or that allows nothing: a regular expression, a grammar, a schema.
+    Rule,
+    /// More than a limit allows.
+    Limit,
+    /// In use by another call, or no longer usable by this process.
+    Busy,
+    /// More calls wait than may.
+    QueueFull,
+    /// Ended on request.
+    Cancelled,
+    /// A model that cannot be loaded, or a forward pass that failed.
+    Model,
+    /// More tokens than the context holds.
+    Context,
+    /// A prompt from which nothing can begin.
+    Prompt,
+    /// A chat template that fails.
+    Template,
+    /// A receipt that does not hold.
+    Receipt,
+}
+
+/// Says of an error type that all of it is of one kind.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! error_kind {
+    ($error:ident, $kind:ident) => {
+        impl $error {
+            /// Returns what kind of error it is.
+            pub const fn kind(&self) -> $crate::ErrorKind {
+                $crate::ErrorKind::$kind
+            }
+        }
+    };
+}
