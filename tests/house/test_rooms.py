@@ -26,7 +26,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "trie-rules": {
         "grammar": (5, "the tokens of a grammar are found on its own tables"),
-        "regular": (5, "a value is made of values"),
+        "regular": (8, "a value is made of values, and a format is read by what it writes"),
         "automaton": (2, "an automaton and the walk through it are one thing of two files' length"),
         "placed": (2, "the rule and the walk through it are one thing of two files' length"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),

@@ -213,7 +213,8 @@ proptest! {
     #[test]
     fn moments_of_a_range(days in prop::sample::select(DAYS.to_vec()), clocks in prop::sample::select(CLOCKS.to_vec()),
                           time_first in any::<bool>(), begin in 719_000..730_000usize, length in 0..3usize,
-                          one in moments(), other in moments(), tries in prop::collection::vec((0..6usize, moments()), 60)) {
+                          one in moments(), other in moments(),
+                          tries in prop::collection::vec((0..6usize, moments()), 60)) {
         let all = calendar_from_1969();
         let format = if time_first { format!("{clocks}|{days}") } else { format!("{days} {clocks}") };
         let first = begin - 719_000;

@@ -33,6 +33,55 @@ fn each_place_is_named_once() {
     assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 
+/// A reference to what allows nothing is as if it stood there: the property, branch or item does not come.
+#[test]
+fn references_to_nothing_leave_the_rest() {
+    let odd =
+        json!({"odd": {"type": "string", "const": 1}, "next": {"$ref": "#"}, "same": {"$ref": "#/properties/odd"}});
+    let made = JsonSchema::of(json!({"type": "object", "properties": odd}), SchemaOptions::default()).unwrap();
+    assert_eq!(made.warnings().len(), 1, "{:?}", made.warnings());
+    let to_it = json!({"$ref": "#/$defs/n"});
+    for nothing in [
+        json!(false),
+        json!({"not": {}}),
+        json!({"type": "integer", "minimum": 5, "maximum": 3}),
+        json!({"type": "string", "const": 1}),
+        json!({"enum": []}),
+        json!({"allOf": [{"type": "string"}, {"type": "integer"}]}),
+        json!({"type": "object", "properties": {"x": false}, "required": ["x"], "additionalProperties": false}),
+        json!({"type": "string", "minLength": 4, "maxLength": 2}),
+        json!({"$ref": "#/$defs/m"}),
+        json!({"type": "object", "properties": {"a": to_it}, "required": ["a"]}),
+    ] {
+        let with = |mut whole: Value| {
+            whole["$defs"] = json!({"n": nothing, "m": false});
+            JsonSchema::of(whole, SchemaOptions::default())
+        };
+        for whole in [
+            json!({"type": "object", "properties": {"a": to_it, "b": {"type": "integer"}}}),
+            json!({"anyOf": [to_it, {"type": "integer"}]}),
+            json!({"type": "array", "items": to_it}),
+            json!({"type": "object", "properties": {"a": {"type": "array", "items": to_it}, "b": to_it}}),
+        ] {
+            assert!(with(whole.clone()).is_ok(), "{nothing} in {whole}: {}", with(whole.clone()).unwrap_err());
+        }
+        for whole in [
+            to_it.clone(),
+            json!({"type": "object", "properties": {"a": to_it}, "required": ["a"]}),
+            json!({"type": "array", "items": to_it, "minItems": 1}),
+            json!({"anyOf": [to_it, to_it]}),
+        ] {
+            let error = with(whole.clone()).unwrap_err();
+            assert!(matches!(error, SchemaError::Nothing { .. }), "{nothing} in {whole}: {error}");
+        }
+    }
+    // What is wrong is told, and not what comes of leaving it out.
+    let mut needed = json!({"type": "object", "properties": {"a": to_it}, "required": ["a"]});
+    needed["$defs"] = json!({"n": {"type": "string", "const": 1}});
+    let error = JsonSchema::of(needed, SchemaOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("at /$defs/n:") && error.contains("const and type exclude each other"), "{error}");
+}
+
 #[test]
 fn what_fits_somewhere_is_no_contradiction() {
     let schemas: [Value; 4] = [

@@ -150,8 +150,8 @@ impl Choice {
         self.probabilities.get(self.index).copied().unwrap_or(f64::NAN)
     }
 
-    /// str | int | None: the name of the most probable value, or its number where the set has no names; None where its
-    /// probability is below the `threshold`.
+    /// str | int | None: the name of the most probable value, or its number where the set has no names; None where
+    /// its probability is below the `threshold`.
     #[getter]
     fn value(&self) -> Option<ValueKey> {
         let key = || self.name.clone().map_or(ValueKey::Index(self.index), ValueKey::Name);

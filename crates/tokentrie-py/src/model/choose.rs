@@ -250,7 +250,8 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, beam=None, threshold=None, system=None, cancel=None, timeout=None, priority=0, on_error="raise", progress=None
+        max_rows=None, beam=None, threshold=None, system=None, cancel=None, timeout=None, priority=0, on_error="raise",
+        progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(

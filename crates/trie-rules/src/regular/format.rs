@@ -1,8 +1,8 @@
 //! Days and times in a format of `strftime`: which texts a range has in it, and what they say.
 //!
 //! A directive tells apart some of the days and hours that are still possible. So the automaton is found directive by
-//! directive: a node is what may still be told of the moments that are left, and one whose moments differ in nothing that
-//! is written later is one node. Feb 29 behind a weekday, before the year, leads to the years in which it is that day.
+//! directive: a node is what may still be told of the moments that are left, and those whose moments differ in nothing
+//! that is written later are one. Feb 29 behind a weekday, before the year, leads to the years in which it is that day.
 
 use super::date::days;
 use super::moment::{Moment, Range};

@@ -20,8 +20,8 @@ pub(super) struct Repeat {
 
 impl Regular {
     /// A text of this rule, at least `min` and at most `max` times, with a separator between two of them. A `max` that
-    /// is missing bounds nothing. Automata and short lists become one automaton; a long list (more than 4 kB) stays one,
-    /// and the state then is a set of places.
+    /// is missing bounds nothing. Automata and short lists become one automaton; a long list (more than 4 kB) stays
+    /// one, and the state then is a set of places.
     ///
     /// ```
     /// use trie_rules::{Regular, Value};
@@ -72,8 +72,8 @@ impl Regular {
         Ok(Self { machine, reads: Reads::repeat(repeat)? })
     }
 
-    /// Where each item of a repetition stands in a text: of several ways to split it that whose first items are longest.
-    /// `None` where this is no repetition, or the text is none of its texts.
+    /// Where each item of a repetition stands in a text: of several ways to split it that whose first items are
+    /// longest. `None` where this is no repetition, or the text is none of its texts.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
             Reads::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),

@@ -131,7 +131,7 @@ fn too_large(said: &str) -> Option<SchemaError> {
     large.iter().any(|words| said.contains(words)).then(|| SchemaError::TooLarge { reason: said.to_owned() })
 }
 
-fn nothing(refused: &Refused) -> bool {
+pub(super) fn nothing(refused: &Refused) -> bool {
     matches!(refused, Refused::Endless { .. }) || refused.said().contains("Unsatisfiable schema")
 }
 
@@ -191,7 +191,7 @@ fn escaped(name: &str) -> String {
 }
 
 /// A part with the definitions that it may refer to.
-fn alone(root: &Value, part: &Value) -> Value {
+pub(super) fn alone(root: &Value, part: &Value) -> Value {
     let mut part = part.clone();
     if let Value::Object(members) = &mut part {
         for shared in ["$schema", "$defs", "definitions"] {

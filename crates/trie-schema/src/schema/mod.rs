@@ -2,6 +2,7 @@
 
 mod blame;
 mod cost;
+mod dead;
 mod each;
 mod enums;
 mod error;
@@ -152,6 +153,9 @@ impl JsonSchema {
             }
             dropped.push(Unheld { at: String::new(), keyword: OPTIONS.to_owned() });
         }
+        // What was wrong before references to it were left out: it says more than what comes of that.
+        let mut nothing: Option<SchemaError> = None;
+        let mut left_out_references = 0;
         loop {
             let mut plain = schema.clone();
             let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&mut plain)?;
@@ -182,7 +186,7 @@ impl JsonSchema {
             let part = |mut part: Value| {
                 spelled(&mut part).map_or(Ok(()), |said| compile(said.schema.into_owned(), options).map(drop))
             };
-            let error = match &refused {
+            let mut error = match &refused {
                 Refused::Said(text) if blame::multiplies(text) => {
                     let fewer = spelled(&mut schema.clone())?.schema.into_owned();
                     blame::multiplied(given, &cost::Cost::of(&fewer))
@@ -192,6 +196,15 @@ impl JsonSchema {
                     error => error,
                 },
             };
+            if let SchemaError::Nothing { at, .. } = &error {
+                let is_left_out = left_out_references < dead::MOST && dead::leave_out(&mut schema, at, &part);
+                left_out_references += 1;
+                let first = nothing.get_or_insert_with(|| error.clone());
+                if is_left_out {
+                    continue;
+                }
+                error = first.clone();
+            }
             // Without what is not supported, as far as there is something.
             let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);
             let SchemaError::Unsupported { at, keywords } = &error else { return Err(error) };

@@ -23,7 +23,8 @@ impl Choices {
     /// As a pyarrow.Table, which needs the package pyarrow.
     ///
     /// Returns:
-    ///     pyarrow.Table: a row a choice, with the columns "choice" (its value: null below the threshold), "probability", "mass" and "probabilities" (a map from names or numbers, the most probable
+    ///     pyarrow.Table: a row a choice, with the columns "choice" (its value: null below the threshold),
+    ///         "probability", "mass" and "probabilities" (a map from names or numbers, the most probable
     ///         first); with `on_error="return"` also "error", whose text stands beside nulls.
     ///
     /// Raises:

@@ -175,8 +175,8 @@ impl Spec {
             }
             other => {
                 let reason = "only a text, choice, regex, integer, number, date, time, string, one_of, then and repeat \
-                              can be put together to a rule; constraints of other kinds follow each other in a sequence, or stand \
-                              in a form";
+                              can be put together to a rule; constraints of other kinds follow each other in a \
+                              sequence, or stand in a form";
                 let kind = other.kind().to_owned();
                 return Err(SpecError::new(place, SpecProblem::NotHere { kind, here: "here", reason }));
             }
