@@ -44,7 +44,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "tokentrie": {
         "spec": (
-            12,
+            13,
             "a spec holds specs: each kind that does reads, builds, writes and keeps those in it",
         ),
     },

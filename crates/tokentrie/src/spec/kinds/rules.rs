@@ -154,8 +154,7 @@ impl Spec {
                 Regular::one_of(rules, &texts)
             }
             Self::Then(pieces) => {
-                let part =
-                    |(index, piece): (usize, &Piece)| piece.regular(&at.item(index), host, deeper);
+                let part = |(index, piece): (usize, &Piece)| piece.regular(&at.item(index), host, deeper);
                 let parts = pieces.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
                 let whole = Regular::sequence(&parts).map_err(|error| SpecError::new(&at, error))?;
                 return whole.ok_or_else(|| {
