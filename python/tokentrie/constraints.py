@@ -56,6 +56,8 @@ else:
 Timespec: TypeAlias = Literal["minutes", "seconds", "milliseconds", "microseconds"]
 TIMESPECS = ("minutes", "seconds", "milliseconds", "microseconds")
 
+#: Limits that need not be said.
+USUAL_LIMITS = Limits()
 #: Integers that every reader of JSON holds exactly.
 EXACT = 2**53 - 1
 #: Parts that may follow each other: each more is joined to all before it.
@@ -269,6 +271,8 @@ def _limits(given: Limits | None) -> tuple[Limits, dict[str, Any]]:
     limits = Limits() if given is None else given
     if not isinstance(limits, Limits):
         raise _wrong("limits", "Limits or None", limits)
+    if limits == USUAL_LIMITS:
+        return limits, {}
     seconds = min(limits.seconds, 1e300)
     return limits, {"limits": {"bytes": limits.bytes, "steps": limits.steps, "seconds": seconds}}
 

@@ -26,7 +26,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "trie-rules": {
         "grammar": (5, "the tokens of a grammar are found on its own tables"),
-        "regular": (5, "a value is made of values"),
+        "regular": (8, "a value is made of values, and a format is read by what it writes"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),
     },
     "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it and how a value goes on")},
@@ -42,7 +42,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "tokentrie": {
         "spec": (
-            12,
+            13,
             "a spec holds specs: each kind that does reads, builds, writes and keeps those in it",
         ),
     },

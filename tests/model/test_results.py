@@ -198,6 +198,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
         "Sequence",
         "Choices",
         "ChatTemplate",
+        "Constraint",
         "Hypothesis",
         "TrieArrays",
     }
