@@ -709,7 +709,7 @@ class TestTokens:
         names = ["get_weather", "get_time", "search", "send"]
         form = ChatFormat(TEMPLATE, vocab)
         tools = [{"name": name, "parameters": {"type": "object", "properties": {}}} for name in names]
-        sampler = Sampler(vocab, form.constraint(tools, tool_choice="required"))
+        sampler = Sampler(vocab, form.constraint(tools, tool_choice="required", spelling="any"))
         sampler.accept(spelled(vocab, '<call>{"name": "'))
         allowed = set(sampler.allowed().tolist())
         texts = [vocab[token] for token in allowed]

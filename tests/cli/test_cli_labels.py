@@ -291,7 +291,8 @@ class TestSetFile:
                 return real(self._model, prompts, *given, **options)
 
         before = dataset.Chooser.__init__
-        monkeypatch.setattr(dataset.Chooser, "__init__", lambda self, model, *rest: before(self, Counted(model), *rest))
+        counted = lambda self, model, *rest, **more: before(self, Counted(model), *rest, **more)  # noqa: E731
+        monkeypatch.setattr(dataset.Chooser, "__init__", counted)
         assert run(*args, "-o", tmp_path / "parts.jsonl").code == 0
         assert asked == [2, 2, 2, 1]
         for one, other in zip(read(tmp_path / "whole.jsonl"), read(tmp_path / "parts.jsonl"), strict=True):
