@@ -36,6 +36,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     },
     "chat-format": {
         "analysis": (9, "an analysis is asked by what completes it"),
+        "constraint": (2, "a constraint and the spelling that it filters by are one thing of two files' length"),
         "machine": (4, "the machine and its states are one thing of several files' length"),
         "values": (15, "a value holds values: each style reads those of the others, and a schema has schemas"),
         "{check,format}": (2, "a format is checked by reading with it"),

@@ -26,7 +26,7 @@ STUB = PACKAGE / "_native.pyi"
 
 def test_docstrings_are_those_of_the_module() -> None:
     found = dict(stubs.documented(ast.parse(STUB.read_text(encoding="utf-8"))))
-    assert len(found) > 300
+    assert len(found) > 250
     assert {name: ast.get_docstring(node) or "" for name, node in found.items()} == {
         name: stubs.wanted(tokentrie._native, name) for name in found
     }

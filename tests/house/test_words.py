@@ -45,7 +45,8 @@ def in_rust(name: str, source: str) -> bool:
 def in_python(name: str) -> bool:
     found: object = tokentrie
     for part in name.split("."):
-        found = getattr(found, part, None)
+        # A field of a dataclass is no attribute of the class.
+        found = getattr(found, part, None) or getattr(found, "__dataclass_fields__", {}).get(part)
     return found is not None
 
 

@@ -187,7 +187,7 @@ mod tests {
         let of = |error: Error| error.status;
         let payload = Payload::from_json(b"{", None).unwrap_err();
         assert_eq!(of(payload.into()), TOKENTRIE_ERROR_PAYLOAD);
-        assert_eq!(of(TrieBuilder::new().build().unwrap_err().into()), TOKENTRIE_ERROR_SET);
+        assert_eq!(of(TrieBuilder::with_capacity(0, 0).build().unwrap_err().into()), TOKENTRIE_ERROR_SET);
         assert_eq!(of(BuildError::TooLarge { what: "nodes", count: 8, limit: 7 }.into()), TOKENTRIE_ERROR_LIMIT);
         assert_eq!(of(SpanError::RollbackTooFar { asked: 2, accepted: 1 }.into()), TOKENTRIE_ERROR_NOT_ALLOWED);
         let row = SamplerError::Row(RowError { what: "logits", got: 3, need: 4, n_vocab: 4 });

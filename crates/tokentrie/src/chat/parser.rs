@@ -3,8 +3,8 @@
 use crate::chat::ModelFormat;
 use chat_format::{ChatFormat, Event, FormatError, Message, Parser, ParserOptions};
 use std::sync::Arc;
-use trie_core::TokenId;
 use trie_core::work::{Over, spend};
+use trie_core::{ErrorKind, TokenId};
 
 /// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them
 /// from what spells them; tokens can.
@@ -55,6 +55,18 @@ pub enum PartError {
     /// The work ended. Some of the part is read then: such a parser is of no more use.
     #[error(transparent)]
     Over(#[from] Over),
+}
+
+impl PartError {
+    /// Returns the kind, by which hosts tell errors apart.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Mixed { .. } | Self::NoVocabulary => ErrorKind::Argument,
+            Self::Outside { .. } => ErrorKind::Vocabulary,
+            Self::Format(error) => error.kind(),
+            Self::Over(_) => ErrorKind::Limit,
+        }
+    }
 }
 
 impl ReplyParser {
