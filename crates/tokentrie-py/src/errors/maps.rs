@@ -124,7 +124,7 @@ impl From<FileError> for Error {
                 }
                 None => io::Error::new(source.kind(), message).into(),
             }),
-            other => Self::of_kind(other.kind(), &message),
+            other @ FileError::Content { .. } => Self::of_kind(other.kind(), &message),
         }
     }
 }
