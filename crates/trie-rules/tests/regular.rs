@@ -682,7 +682,8 @@ proptest! {
         let rule = Regular::one_of(patterns.iter().map(|pattern| regex(pattern)), &given).unwrap();
         let max = more.map(|more| min + more);
         let whole = rule.repeat(min, max, separator).unwrap();
-        prop_assert_eq!(matches!(whole.machine(), Machine::Parts(_)), long);
+        // No times at all: one automaton of nothing.
+        prop_assert_eq!(matches!(whole.machine(), Machine::Parts(_)), long && max != Some(0));
         // Items up to the longest text that is looked at, from the alphabet of all of them.
         let mut every = vec![String::new()];
         let mut items: Vec<String> = Vec::new();
