@@ -19,7 +19,6 @@ from typing import (
     Protocol,
     SupportsIndex,
     TypeAlias,
-    TypedDict,
     _SpecialForm,
     final,
     overload,
@@ -773,39 +772,6 @@ class TrieCache:
     ) -> Sampler: ...
     def cache_info(self) -> CacheInfo: ...
     def clear(self) -> None: ...
-
-@type_check_only
-class _ChooseOptions(TypedDict, total=False):
-    prefix: str
-    suffix: str
-    tokenization: Literal["canonical", "all"]
-    open_end: bool
-    end_tokens: _Ids | None
-    top: int | None
-    max_rows: int | None
-    beam: int | None
-    threshold: float | None
-    system: str | None
-    cancel: CancelToken | None
-    timeout: float | None
-    priority: int
-
-@type_check_only
-class _ChooseManyOptions(_ChooseOptions, total=False):
-    on_error: Literal["raise", "skip", "return"]
-    progress: Callable[[int, int | None], object] | None
-
-@type_check_only
-class _BeamOptions(TypedDict, total=False):
-    width: int | None
-    prefix: str
-    suffix: str
-    tokenization: Literal["canonical", "all"]
-    open_end: bool
-    end_tokens: _Ids | None
-    cancel: CancelToken | None
-    timeout: float | None
-    priority: int
 
 @final
 class Limits:

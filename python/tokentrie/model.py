@@ -16,12 +16,8 @@ if TYPE_CHECKING:
 
     from tokentrie._native import (
         CancelToken,
-        Rule,
         Sampling,
         _Asked,
-        _BeamOptions,
-        _ChooseManyOptions,
-        _ChooseOptions,
         _Constraint,
         _Ids,
         _Listed,
@@ -33,12 +29,16 @@ if TYPE_CHECKING:
         _Untyped,
     )
     from tokentrie.calibration import Calibration
+    from tokentrie.constraints import Rule
     from tokentrie.decisions import Answers
     from tokentrie.explaining import ChatExplanation, Explanation
     from tokentrie.options import (
         AnyOptions,
+        BeamOptions,
         ChatOptions,
         CheckedOptions,
+        ChooseManyOptions,
+        ChooseOptions,
         DecideOptions,
         GenerateOptions,
         ReplyOptions,
@@ -440,15 +440,15 @@ class Model(NativeModel):
 
     @overload
     def achoose(  # type: ignore[overload-overlap]
-        self, prompt: Prompt, choices: _Untyped, **options: Unpack[_ChooseOptions]
+        self, prompt: Prompt, choices: _Untyped, **options: Unpack[ChooseOptions]
     ) -> Coroutine[Any, Any, Choice]: ...
     @overload
     def achoose(
-        self, prompt: Prompt, choices: TypeForm[Any], **options: Unpack[_ChooseOptions]
+        self, prompt: Prompt, choices: TypeForm[Any], **options: Unpack[ChooseOptions]
     ) -> Coroutine[Any, Any, Choice[str]]: ...
     @overload
     def achoose(
-        self, prompt: Prompt, choices: _Listed, **options: Unpack[_ChooseOptions]
+        self, prompt: Prompt, choices: _Listed, **options: Unpack[ChooseOptions]
     ) -> Coroutine[Any, Any, Choice[str]]: ...
     def achoose(self, prompt: Prompt, choices: Any, **options: Any) -> Any:
         """`choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
@@ -475,15 +475,15 @@ class Model(NativeModel):
 
     @overload
     def achoose_many(  # type: ignore[overload-overlap]
-        self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[_ChooseManyOptions]
+        self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ChooseManyOptions]
     ) -> Coroutine[Any, Any, list[Choice]]: ...
     @overload
     def achoose_many(
-        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[_ChooseManyOptions]
+        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[ChooseManyOptions]
     ) -> Coroutine[Any, Any, list[Choice[str]]]: ...
     @overload
     def achoose_many(
-        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[_ChooseManyOptions]
+        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[ChooseManyOptions]
     ) -> Coroutine[Any, Any, list[Choice[str]]]: ...
     def achoose_many(self, prompts: Iterable[Prompt], choices: Any, **options: Any) -> Any:
         """`choose_many` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
@@ -510,7 +510,7 @@ class Model(NativeModel):
         return choosing_many(self, prompts, choices, **options)
 
     def abeam(
-        self, prompt: Prompt, choices: _Constraint, k: int = 10, **options: Unpack[_BeamOptions]
+        self, prompt: Prompt, choices: _Constraint, k: int = 10, **options: Unpack[BeamOptions]
     ) -> Coroutine[Any, Any, list[Hypothesis]]:
         """`beam` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
 

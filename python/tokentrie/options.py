@@ -106,6 +106,45 @@ class ChatOptions(ReplyOptions, total=False):
     constraint: _Constraint | None
 
 
+class ChooseOptions(TypedDict, total=False):
+    """Options of a choice."""
+
+    prefix: str
+    suffix: str
+    tokenization: Literal["canonical", "all"]
+    open_end: bool
+    end_tokens: _Ids | None
+    top: int | None
+    max_rows: int | None
+    beam: int | None
+    threshold: float | None
+    system: str | None
+    cancel: CancelToken | None
+    timeout: float | None
+    priority: int
+
+
+class ChooseManyOptions(ChooseOptions, total=False):
+    """Options of choices over many prompts."""
+
+    on_error: Literal["raise", "skip", "return"]
+    progress: Callable[[int, int | None], object] | None
+
+
+class BeamOptions(TypedDict, total=False):
+    """Options of a beam search over a set."""
+
+    width: int | None
+    prefix: str
+    suffix: str
+    tokenization: Literal["canonical", "all"]
+    open_end: bool
+    end_tokens: _Ids | None
+    cancel: CancelToken | None
+    timeout: float | None
+    priority: int
+
+
 class DecideOptions(TypedDict, total=False):
     """Options of decisions."""
 

@@ -210,12 +210,12 @@ fn part<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
 #[test]
 fn every_host_has_every_option_by_its_name() {
     let docs = include_str!("../../../docs/c-sessions.md");
-    let python = include_str!("../../tokentrie-py/_native.pyi");
+    let python = include_str!("../../../python/tokentrie/options.py");
     let typescript = include_str!("../../../hosts/typescript/src/session/session.ts");
     let calls = [("Generate", &Generate::OPTIONS[..], "a generation"), ("Choose", &Choose::OPTIONS[..], "a choice")];
     for (call, options, of) in calls {
         let in_c = part(docs, &format!("| field of {of}"), "\n\n");
-        let in_python = part(python, &format!("class _{call}Options("), "\n\n");
+        let in_python = part(python, &format!("class {call}Options("), "\n\n\n");
         let in_typescript = part(typescript, &format!("export interface {call}Options {{"), "\n}\n");
         for name in options.iter().map(|option| option.name) {
             assert!(in_c.contains(&format!("`{name}`")), "docs/c-sessions.md: {name}");

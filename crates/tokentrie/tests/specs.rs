@@ -60,7 +60,7 @@ fn what_is_read_is_written_the_same() {
         assert_eq!(again, spec);
         seen.insert(spec.kind().to_owned());
     }
-    assert_eq!(seen.len(), 23, "every kind: {seen:?}");
+    assert_eq!(seen.len(), 24, "every kind: {seen:?}");
 }
 
 #[test]

@@ -216,11 +216,8 @@ fn what_can_never_be_completed_is_refused() {
     assert!(matches!(refused(endless), SchemaError::Nothing { .. }), "{:?}", refused(endless));
     let part = r##"{"anyOf":[{"type":"integer"},{"$ref":"#/$defs/loop"}],
         "$defs":{"loop":{"type":"array","items":{"$ref":"#/$defs/loop"},"minItems":1}}}"##;
-    let error = refused(part);
-    assert!(
-        matches!(&error, SchemaError::Nothing { at, .. } if at.starts_with("/anyOf/1") || at.starts_with("/$defs/")),
-        "{error:?}"
-    );
+    // What one of several says nothing of is left to the others.
+    assert!(allows(&guided(part), "12") && !allows(&guided(part), "[]"));
     let fine = r##"{"type":"array","items":{"$ref":"#"}}"##;
     assert!(allows(&guided(fine), "[[],[[]]]"));
 }
