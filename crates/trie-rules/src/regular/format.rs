@@ -334,12 +334,12 @@ fn sound(kind: Moment, pieces: &[Piece]) -> Result<(), String> {
             return Err("it leaves open the year: write %Y or %y".to_owned());
         }
         let has_month = has(Month) || has(MonthName) || has(MonthShort);
-        if !has(DayOfYear) && !(has_month && has(Day)) {
+        if !(has(DayOfYear) || has_month && has(Day)) {
             return Err("it leaves open the day: write %m, %B or %b with %d, or %j".to_owned());
         }
     }
     if !matches!(kind, Moment::Date) {
-        if !has(Hour) && !(has(HourOfHalf) && has(Half)) {
+        if !(has(Hour) || has(HourOfHalf) && has(Half)) {
             return Err("it leaves open the hour: write %H, or %I with %p".to_owned());
         }
         for (finer, coarser) in [(Second, Minute), (Microsecond, Second)] {
@@ -377,7 +377,8 @@ struct DayOf {
     class: u32,
     month: u32,
     day: u32,
-    day_of_year: u32,
+    /// In the year, from 1.
+    number: u32,
 }
 
 /// Moments that are still possible before a piece.
@@ -512,12 +513,11 @@ impl Finder<'_> {
         let mut found = Vec::new();
         for (class, of) in self.classes.iter().enumerate() {
             let year = u32::from(of.year);
-            let mut day_of_year = 0;
-            for (month, day) in (1..=12).flat_map(|month| (1..=days(year, month)).map(move |day| (month, day))) {
-                day_of_year += 1;
+            let all = (1..=12).flat_map(|month| (1..=days(year, month)).map(move |day| (month, day)));
+            for (number, (month, day)) in (1..).zip(all) {
                 // Years of one class lie alike, but for the first and the last, which stand alone.
                 if (first..=last).contains(&(of.year, month as u8, day as u8)) {
-                    found.push(DayOf { class: class as u32, month, day, day_of_year });
+                    found.push(DayOf { class: class as u32, month, day, number });
                 }
             }
         }
@@ -531,8 +531,8 @@ impl Finder<'_> {
             Month => day.month,
             MonthName | MonthShort => day.month - 1,
             Day => day.day,
-            DayOfYear => day.day_of_year,
-            _ => (self.classes[day.class as usize].weekday + day.day_of_year - 1) % 7,
+            DayOfYear => day.number,
+            _ => (self.classes[day.class as usize].weekday + day.number - 1) % 7,
         }
     }
 
@@ -587,13 +587,12 @@ impl Finder<'_> {
     fn of_texts(&mut self, mut texts: Vec<String>) -> Result<Automaton, RegularError> {
         texts.sort_unstable();
         texts.dedup();
-        let made = match self.texts.get(&texts) {
-            Some(known) => known.clone(),
-            None => {
-                let made = of_texts(&texts)?;
-                self.texts.insert(texts, made.clone());
-                made
-            }
+        let made = if let Some(known) = self.texts.get(&texts) {
+            known.clone()
+        } else {
+            let made = of_texts(&texts)?;
+            self.texts.insert(texts, made.clone());
+            made
         };
         self.bytes += made.nbytes();
         Ok(made)
@@ -690,7 +689,9 @@ fn boxes(from: [u32; 4], to: [u32; 4]) -> Vec<[(u32, u32); 4]> {
 fn of_texts(texts: &[String]) -> Result<Automaton, RegularError> {
     let text = |at: u32| texts[at as usize].as_bytes();
     let mut own = [false; 256];
-    texts.iter().for_each(|text| text.bytes().for_each(|byte| own[usize::from(byte)] = true));
+    for byte in texts.iter().flat_map(|text| text.bytes()) {
+        own[usize::from(byte)] = true;
+    }
     let classes = Classes::by(|byte| own[usize::from(byte)].then_some(byte));
     // Texts that begin with what was read, and how much that was.
     let step = |&(from, to, depth): &(u32, u32, u32), byte: u8| {

@@ -145,12 +145,16 @@ impl Parts {
 
     /// Those may come behind these.
     pub(super) fn follow(&mut self, behind: &[u32], starts: &[u32]) {
-        behind.iter().for_each(|&part| self.all[part as usize].then.extend_from_slice(starts));
+        for &part in behind {
+            self.all[part as usize].then.extend_from_slice(starts);
+        }
     }
 
     /// The text does not end with these.
     pub(super) fn goes_on(&mut self, ends: &[u32]) {
-        ends.iter().for_each(|&part| self.all[part as usize].last = false);
+        for &part in ends {
+            self.all[part as usize].last = false;
+        }
     }
 
     /// One after the other. Two at least.
@@ -168,7 +172,9 @@ impl Parts {
     /// One of several.
     pub(super) fn one_of(factors: &[Factor]) -> Self {
         let mut made = Self::nothing();
-        factors.iter().for_each(|factor| drop(made.begin(factor)));
+        for factor in factors {
+            made.begin(factor);
+        }
         made
     }
 
