@@ -11,6 +11,7 @@ const TIME: Moment = Moment::Time { timespec: Timespec::Seconds, utc: false };
 
 /// A day, by how many came before it since 0001-01-01, a Monday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_field_names, reason = "the day of a month is its day")]
 struct Day {
     year: u32,
     month: u32,

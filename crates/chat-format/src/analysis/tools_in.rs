@@ -110,7 +110,7 @@ impl Analysis {
                 Part::Arguments(Arguments::Json) => text.push_str(&spaced(&json!({ARGUMENT: VALUE}))),
                 Part::Arguments(Arguments::Keywords(style)) => {
                     let quote = &style.quotes.first()?.mark;
-                    text.push_str(&format!("{ARGUMENT}={quote}{VALUE}{quote}"));
+                    text.extend([ARGUMENT, "=", quote, VALUE, quote]);
                 }
                 Part::Object(object) if object.beside.is_empty() && !object.text && !object.python => {
                     let fields = object.fields.iter().map(|field| match field {
@@ -120,7 +120,8 @@ impl Analysis {
                         Field::Constant(key, value) => (key, json!(value)),
                     });
                     let fields = fields.map(|(key, value)| format!("{}: {}", json!(key), spaced(&value)));
-                    text.push_str(&format!("{{{}}}", fields.collect::<Vec<_>>().join(", ")));
+                    let fields = fields.collect::<Vec<_>>().join(", ");
+                    text.extend(["{", &fields, "}"]);
                 }
                 Part::Arguments(_) | Part::Object(_) | Part::NameAsKey => return None,
             }

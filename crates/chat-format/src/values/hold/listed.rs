@@ -49,8 +49,7 @@ impl Thread {
 
     fn leads_to_listed(&self, shapes: &Shapes) -> bool {
         match &self.top {
-            Top::Keys(object, _) => !object.is_open(shapes),
-            Top::AfterValue(Container::Object(object)) => !object.is_open(shapes),
+            Top::Keys(object, _) | Top::AfterValue(Container::Object(object)) => !object.is_open(shapes),
             Top::Value(shape, types) => !types.meets(Types::STRING) || has_listed_strings(shapes, *shape),
             _ => self.is_listed(),
         }
