@@ -35,7 +35,7 @@ mod write;
 pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
-pub use compiled::{ByteRanges, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
+pub use compiled::{ByteRanges, ByteTable, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
 pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
