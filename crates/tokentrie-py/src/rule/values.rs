@@ -27,12 +27,13 @@ pub(crate) fn in_python<'py>(
             let zone = zone(&time)?;
             PyDateTime::new(py, year.into(), month, day, hour, minute, second, microsecond, zone.as_ref())?.into_any()
         }
-        Value::String(said) => PyString::new(py, &said).into_any(),
         Value::List(items) => {
             let items: Vec<_> = items.into_iter().map(|item| in_python(py, item, text)).collect::<PyResult<_>>()?;
             PyList::new(py, items)?.into_any()
         }
-        Value::Text(said) | Value::Entry { text: said, .. } => PyString::new(py, &said).into_any(),
+        Value::Text(said) | Value::String(said) | Value::Entry { text: said, .. } => {
+            PyString::new(py, &said).into_any()
+        }
         _ => text.clone().into_any(),
     })
 }

@@ -379,10 +379,6 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         SpecProblem::Texts(error) => error.into(),
         SpecProblem::Payload(error) => error.into(),
         SpecProblem::Path(error) => error.into(),
-        SpecProblem::Regex(_) | SpecProblem::Regular(_) | SpecProblem::Grammar(_) => Class::Rule.error(message),
-        SpecProblem::Wasm(_) => Class::Rule.error(message),
-        SpecProblem::Lark(_) => Class::Rule.error(message),
-        SpecProblem::Schema { .. } => Class::Rule.error(message),
         SpecProblem::Rule(error) => error.into(),
         SpecProblem::NotListed(error) => error.into(),
         SpecProblem::Sequence(error) => error.into(),
@@ -392,7 +388,13 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         SpecProblem::Template(error) => error.into(),
         SpecProblem::Reply(error) => error.into(),
         SpecProblem::Host(problem) => of_problem(&problem, String::new()),
-        SpecProblem::Listed(_) => Class::Rule.error(message),
+        SpecProblem::Regex(_)
+        | SpecProblem::Regular(_)
+        | SpecProblem::Grammar(_)
+        | SpecProblem::Wasm(_)
+        | SpecProblem::Lark(_)
+        | SpecProblem::Schema { .. }
+        | SpecProblem::Listed(_) => Class::Rule.error(message),
         SpecProblem::Marker(_) => Class::Vocabulary.error(message),
         SpecProblem::NotHere { .. } => PyTypeError::new_err(message).into(),
         SpecProblem::NeedsVocab { what, n_vocab, .. } if what == "choice" => {

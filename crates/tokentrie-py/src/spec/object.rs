@@ -25,8 +25,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tokentrie::spec::{
-    AnyRule, ByteRanges, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens,
-    Read, Spec as Data, Spelled,
+    AnyRule, ByteTable, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens, Read,
+    Spec as Data, Spelled,
 };
 use trie_core::work::Limits;
 use trie_core::{FileOptions, Payload, Problem, Trie};
@@ -375,7 +375,7 @@ impl Constraint {
     }
 
     /// The table of its automaton, for `Regex.table`.
-    fn _table(slf: &Bound<'_, Self>) -> Result<Option<Vec<(bool, Vec<ByteRanges>)>>> {
+    fn _table(slf: &Bound<'_, Self>) -> Result<Option<ByteTable>> {
         let Some(compiled) = slf.get().compiled() else { return Ok(None) };
         let Some(made) = compiled.made(&DataOnly)? else { return Ok(None) };
         Ok(released(slf.py(), || made.table()))

@@ -1,5 +1,6 @@
 //! The format of a model's chats, over its vocabulary.
 
+#[cfg(feature = "llama")]
 use super::prompt::ChatPrompt;
 use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
@@ -12,9 +13,7 @@ use chat_format::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-#[cfg(feature = "llama")]
-use trie_core::ErrorKind;
-use trie_core::{AnyConstraint, TokenId};
+use trie_core::{AnyConstraint, ErrorKind, TokenId};
 #[cfg(feature = "llama")]
 use trie_core::{Constraint, Ending, Scratch};
 use trie_text::Vocab;

@@ -71,6 +71,9 @@ pub struct RuleFacts {
     pub unheld: Vec<(String, String)>,
 }
 
+/// Whether a text may end at each state of an automaton, and where bytes lead from it.
+pub type ByteTable = Vec<(bool, Vec<ByteRanges>)>;
+
 /// Ranges of bytes, first and last included, and the number of the state that they lead to.
 pub type ByteRanges = (Vec<(u8, u8)>, usize);
 
@@ -86,7 +89,7 @@ impl MadeRule {
 
     /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
     /// that is no single automaton. `O(256 · states)`.
-    pub fn table(&self) -> Option<Vec<(bool, Vec<ByteRanges>)>> {
+    pub fn table(&self) -> Option<ByteTable> {
         let trie_rules::Machine::Automaton(automaton) = self.regular.as_ref()?.machine() else { return None };
         let start = automaton.start();
         let (mut numbers, mut order, mut rows) = (HashMap::from([(start, 0)]), vec![start], Vec::new());

@@ -250,12 +250,11 @@ impl Search {
                     end.status() != Status::Active || rules.constraint(end).ending(end.position()) != Ending::No
                 };
                 let known = walked(rules, &from, &self.value_after).filter(is_value);
-                let end = match known {
-                    Some(end) => end,
-                    None => {
-                        self.value_after = find(&from)?;
-                        walked(rules, &from, &self.value_after)?
-                    }
+                let end = if let Some(end) = known {
+                    end
+                } else {
+                    self.value_after = find(&from)?;
+                    walked(rules, &from, &self.value_after)?
                 };
                 ([&*self.thought_end, &*self.value_after].concat(), end)
             }

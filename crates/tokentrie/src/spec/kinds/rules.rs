@@ -97,10 +97,12 @@ impl Spec {
     /// Returns whether its values are texts of a rule, by its kind.
     pub fn is_rule(&self) -> bool {
         match self {
-            Self::Grammar { .. } | Self::Lark { .. } | Self::Gbnf { .. } | Self::Wasm { .. } | Self::JsonSchema(_) => {
-                true
-            }
-            Self::Object(Object::Rule(_)) => true,
+            Self::Grammar { .. }
+            | Self::Lark { .. }
+            | Self::Gbnf { .. }
+            | Self::Wasm { .. }
+            | Self::JsonSchema(_)
+            | Self::Object(Object::Rule(_)) => true,
             Self::Object(Object::Compiled(compiled)) => compiled.spec().is_rule(),
             regular => regular.is_regular(),
         }
