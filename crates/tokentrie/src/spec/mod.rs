@@ -35,13 +35,8 @@ mod write;
 pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
-<<<<<<< HEAD
-pub use compiled::{ByteRanges, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
-pub use error::{SpecError, SpecProblem};
-=======
 pub use compiled::{ByteRanges, ByteTable, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
-pub use error::{Concern, SpecError, SpecProblem};
->>>>>>> m-pyc
+pub use error::{SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;
