@@ -13,6 +13,9 @@ pub(crate) fn message_result(py: Python<'_>, message: Message) -> PyResult<Bound
     result("Message", message_fields(py, message, Vec::new())?)
 }
 
+/// How probable the name of a call is, and its arguments by their names.
+pub(crate) type CallShares = (Option<f64>, Vec<(String, f64)>);
+
 /// The fields of a `Message`, with the probabilities of each call, where they are known: that of its name, and those of
 /// arguments by their names. All else is as nobody said anything of it.
 ///
@@ -21,7 +24,7 @@ pub(crate) fn message_result(py: Python<'_>, message: Message) -> PyResult<Bound
 pub(crate) fn message_fields(
     py: Python<'_>,
     message: Message,
-    shares: Vec<(Option<f64>, Vec<(String, f64)>)>,
+    shares: Vec<CallShares>,
 ) -> PyResult<Bound<'_, PyDict>> {
     let Message { content, reasoning, tool_calls, warnings, .. } = message;
     let mut shares = shares.into_iter();

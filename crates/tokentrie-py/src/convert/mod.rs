@@ -4,6 +4,7 @@ pub(crate) mod added;
 pub(crate) mod asking;
 pub(crate) mod buffer;
 pub(crate) mod data;
+#[cfg(feature = "llama")]
 pub(crate) mod generic;
 pub(crate) mod gil;
 pub(crate) mod ids;

@@ -572,13 +572,12 @@ impl Constraint {
     ///     RuleStats(masks=0, bytes=0, hits=0, misses=0)
     fn stats(slf: &Bound<'_, Self>, vocab: &Bound<'_, Vocab>) -> Result<RuleStats> {
         let vocab = vocab.get().core();
-        let stats: MaskStats = match slf.get().compiled() {
-            Some(compiled) => compiled.stats(vocab),
-            None => {
-                let mut over = locked(slf.py(), &slf.get().asked)?;
-                let known = over.as_mut().and_then(|over| over.peek(&(Arc::as_ptr(vocab) as usize)));
-                known.map(|over| over.spelled.stats()).unwrap_or_default()
-            }
+        let stats: MaskStats = if let Some(compiled) = slf.get().compiled() {
+            compiled.stats(vocab)
+        } else {
+            let mut over = locked(slf.py(), &slf.get().asked)?;
+            let known = over.as_mut().and_then(|over| over.peek(&(Arc::as_ptr(vocab) as usize)));
+            known.map(|over| over.spelled.stats()).unwrap_or_default()
         };
         Ok(stats.into())
     }

@@ -19,6 +19,7 @@ use trie_text::Vocab;
 
 /// How a reply is made and read.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct ReplyOptions {
     /// The tools that may be called.
     pub tools: Tools,
