@@ -116,7 +116,7 @@ struct Held {
 
 fn held(format: &ModelFormat, tools: &[Value], choice: ToolChoice) -> Option<Held> {
     let ask = [json!({"role": "user", "content": "Go."})];
-    let (prompt, turn) = format.format().prompt(&ask, Some(&Value::from(tools)), &Default::default()).ok()?;
+    let (prompt, turn) = format.format().prompt(&ask, Some(&Value::from(tools)), &chat_format::analysis::PromptOptions::default()).ok()?;
     let mut options = ConstraintOptions::default();
     options.tools = Tools::new(tools).unwrap();
     (options.choice, options.prompt) = (choice, Some(prompt[turn..].to_owned()));
@@ -363,7 +363,9 @@ fn walk(
     options.tool_choice = held.options.choice.clone();
     options.prompt.clone_from(&held.options.prompt);
     let mut parser = format.parser(&options).unwrap();
-    said.iter().for_each(|&token| drop(format.push(&mut parser, token)));
+    for &token in &said {
+        format.push(&mut parser, token);
+    }
     let (_, message) = parser.finish(false);
     let text = String::from_utf8_lossy(&vocab.detokenize(&said).unwrap()).into_owned();
     let what = told(&format!("{text:?} reads as {message:?}"));

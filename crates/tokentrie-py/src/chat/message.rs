@@ -21,11 +21,7 @@ pub(crate) type CallShares = (Option<f64>, Vec<(String, f64)>);
 ///
 /// # Errors
 /// What Python raises.
-pub(crate) fn message_fields(
-    py: Python<'_>,
-    message: Message,
-    shares: Vec<CallShares>,
-) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn message_fields(py: Python<'_>, message: Message, shares: Vec<CallShares>) -> PyResult<Bound<'_, PyDict>> {
     let Message { content, reasoning, tool_calls, warnings, .. } = message;
     let mut shares = shares.into_iter();
     let calls = tool_calls.into_iter().map(|call| {

@@ -339,8 +339,8 @@ impl Model {
                 stopped = stopped.or(Some(generated.tokens.len()));
             }
             let seconds = started.elapsed().as_secs_f64();
-            let made = generated_result(py, generated, meaning, reason, receipt.as_ref(), seconds)?;
-            all.push(made.unbind());
+            let result = generated_result(py, generated, meaning, reason, receipt.as_ref(), seconds)?;
+            all.push(result.unbind());
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
         Several::of(all, n.is_some()).unless(py, &call, stopped, refused)

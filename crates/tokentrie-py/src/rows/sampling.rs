@@ -164,11 +164,6 @@ impl Changes {
 }
 
 impl Keywords<'_, '_> {
-    /// All settings but mode, as they may be named.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        names()
-    }
-
     /// # Errors
     /// `OptionError` for a setting out of range, or for keywords beside the value; `TypeError` for names that there are
     /// not. Settings that have no effect are warned of.
