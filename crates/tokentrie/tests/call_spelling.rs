@@ -116,7 +116,10 @@ struct Held {
 
 fn held(format: &ModelFormat, tools: &[Value], choice: ToolChoice) -> Option<Held> {
     let ask = [json!({"role": "user", "content": "Go."})];
-    let (prompt, turn) = format.format().prompt(&ask, Some(&Value::from(tools)), &chat_format::analysis::PromptOptions::default()).ok()?;
+    let (prompt, turn) = format
+        .format()
+        .prompt(&ask, Some(&Value::from(tools)), &chat_format::analysis::PromptOptions::default())
+        .ok()?;
     let mut options = ConstraintOptions::default();
     options.tools = Tools::new(tools).unwrap();
     (options.choice, options.prompt) = (choice, Some(prompt[turn..].to_owned()));
