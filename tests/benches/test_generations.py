@@ -128,7 +128,7 @@ class TestReport:
         assert report["machine"]["threads"] == report["loaded"]["n_threads"] == 1
         assert {"cpu", "cores", "system", "load"} <= report["machine"].keys()
         assert re.match(r"20\d\d-\d\d-\d\dT", report["date"])
-        assert report["command"].startswith("python -m benches.generations ")
+        assert report["command"].startswith("python -m benches.generations")
         assert [one["name"] for one in report["sets"]] == ["30-tools", "form"]
         assert [one["values"] for one in report["sets"]] == [30, 8 * 4 * 12]
         assert all(len(one["prompts"]) == 4 for one in report["sets"])

@@ -326,7 +326,7 @@ def test_a_hundred_labels_take_one_pass_after_the_prompt(model: Model) -> None:
     again = model.choose(prompt, labels)
     assert (again.stats.forward_passes, again.stats.tokens_decoded) == (1, 1 + nodes)
     assert (again.logprobs == fresh.logprobs).all()
-    assert repr(stats).startswith("ChoiceStats({'forward_passes': 2")
+    assert repr(stats).startswith("ChoiceStats(forward_passes=2")
     assert repr(fresh).startswith(f'<tokentrie.Choice: "{fresh.name}" of 100, probability 0.')
 
 

@@ -290,8 +290,8 @@ def test_slots(model: Model) -> None:
     tokens = Form("It is ", Slot("label", trie), ".")
     first = Form(Slot("label", trie), ".")
     for mode in ("greedy", "exact"):
-        expected = model.generate("So. ", texts, mode)  # type: ignore[arg-type]
-        out = model.generate("So. ", tokens, mode, probabilities=True)  # type: ignore[arg-type]
+        expected = model.generate("So. ", texts, mode=mode)  # type: ignore[arg-type]
+        out = model.generate("So. ", tokens, mode=mode, probabilities=True)  # type: ignore[arg-type]
         assert (out.text, out.tokens, out.values, out.canonical) == (
             expected.text,
             expected.tokens,

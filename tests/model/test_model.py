@@ -110,7 +110,7 @@ def test_statistics(model: Model) -> None:
     as_dict = stats.to_dict()
     assert json.loads(json.dumps(as_dict)) == as_dict
     assert as_dict == {name: getattr(stats, name) for name in as_dict}
-    assert repr(stats).startswith("Stats({'forward_passes': ")
+    assert repr(stats).startswith("Stats(forward_passes=")
     assert repr(out).endswith("tokens, span>")
 
 

@@ -157,7 +157,7 @@ def test_probabilities_beside_slots_of_endless_rules(model: Model) -> None:
     assert list(out.probabilities) == ["kind"]
     assert out.probabilities["kind"].sum() == pytest.approx(1)
     with pytest.raises(tokentrie.OptionError, match=r'slot "name": .* has more than 65536 values'):
-        model.generate("A record: ", form, "exact")
+        model.generate("A record: ", form, mode="exact")
 
 
 @pytest.mark.model

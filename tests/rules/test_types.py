@@ -115,7 +115,7 @@ def test_plain_values(kind: Any, values: dict[str, Any], model: Model) -> None:
     assert set(choice.names) == set(values)
     seen = set()
     for seed in range(20):
-        out = model.generate("It is ", kind, "sampled", temperature=5.0, seed=seed)
+        out = model.generate("It is ", kind, mode="sampled", temperature=5.0, seed=seed)
         assert same(out.value, values[out.text])
         seen.add(out.text)
     assert len(seen) > 1 or len(values) == 1

@@ -176,7 +176,7 @@ class TestModel:
         hot: Anything = {"temperature": 3.0} if mode == "sampled" else {}
 
         def call(opened: Trie) -> None:
-            out = model.generate("Next: ", opened, mode, 40, skip_ahead, seed=1, **hot)
+            out = model.generate("Next: ", opened, mode=mode, max_tokens=40, skip_ahead=skip_ahead, seed=1, **hot)
             assert (out.finish, out.leaf is None) == ("span", False)
 
         call(trie := Trie.from_strings(model.vocab, VALUES, tokenization=tokenization))

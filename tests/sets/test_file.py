@@ -344,7 +344,6 @@ class TestInspect:
     def test_refusals(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for args, message in [
             (["--find", "1 9"], "no leaf has the tokens or the name '1 9'"),
-            (["--path", "x"], "--path is for payloads"),
         ]:
             assert main(["inspect", str(path), *args]) == 1
             shown = capsys.readouterr()

@@ -1,6 +1,7 @@
 //! Choices and hypotheses as results.
 
 use crate::convert::results::{plain, result};
+use crate::exit::load_numpy;
 use crate::trie::leaf::Leaf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ pub(crate) fn choice_result<'py>(
     set: &ValueSet,
     threshold: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    load_numpy(py)?;
     let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
     let by_value = |known: &[f64]| PyArray1::from_vec(py, set.by_value(known));
     let all = PyDict::new(py);

@@ -1,6 +1,7 @@
 //! Generations and their steps as results.
 
 use crate::convert::results::{fields, plain, result};
+use crate::exit::load_numpy;
 use crate::model::meaning::Meaning;
 use crate::trie::leaf::Leaf;
 use llama_sampler::{Generated, Step};
@@ -22,6 +23,7 @@ pub(crate) fn generated_result<'py>(
     receipt: Option<&Receipt>,
     seconds: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    load_numpy(py)?;
     let all = fields(py, &GenerationFields::new(&generated, seconds))?;
     let Generated { leaf, leaves, partial_token, fields, .. } = generated;
     let (value, values, leaf, leaves) = match meaning {
@@ -46,6 +48,7 @@ pub(crate) fn generated_result<'py>(
 /// # Errors
 /// What Python raises.
 pub(crate) fn step_result<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyAny>> {
+    load_numpy(py)?;
     let Step { index, depth, allowed, token, forced, text, logprob, .. } = step;
     let all = pyo3::types::PyDict::new(py);
     all.set_item("index", index)?;
