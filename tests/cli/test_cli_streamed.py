@@ -96,7 +96,6 @@ def test_reports_and_calibrations_go_to_standard_output(run: Terminal, tmp_path:
     assert "12 examples" in found.err
 
 
-
 def test_the_least_probability_of_a_value(run: Terminal, tmp_path: Path) -> None:
     command = ["choose", "--choices", "yes,no", "--threshold"]
     sure, unsure = run(*command, "0", "-p", "Is it? ", "--json"), run(*command, "1", "-p", "Is it? ", "--json")

@@ -107,7 +107,7 @@ def test_prompt_and_text_are_the_whole_text(name: str) -> None:
                 assert out.stats.healed_bytes == taken_back(model, prompt, VALUES)
                 text = f"{prompt}{out.leaf.name}"
                 assert start + out.tokens == model.vocab.tokenize(text, add_special=True, parse_special=True)
-        drawn = [model.generate(prompt, VALUES, "sampled", skip_ahead=skip, seed=3) for skip in (True, False)]
+        drawn = [model.generate(prompt, VALUES, mode="sampled", skip_ahead=skip, seed=3) for skip in (True, False)]
         assert drawn[0].tokens == drawn[1].tokens
         assert drawn[0].text == drawn[1].text
 
@@ -298,7 +298,7 @@ def test_slots(model: Model) -> None:
             expected.values,
             True,
         )
-        begins = model.generate("So. It is ", first, mode, probabilities=True)  # type: ignore[arg-type]
+        begins = model.generate("So. It is ", first, mode=mode, probabilities=True)  # type: ignore[arg-type]
         assert begins.text == f"{begins.values['label']}."
         assert begins.values["label"] in LABELS
         assert begins.stats.healed_bytes == 1

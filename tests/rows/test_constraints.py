@@ -460,7 +460,8 @@ class TestSlot:
     def test_the_exact_value_and_its_probability(self, model: Model) -> None:
         sequence = self.form(model, VERBS, NOUNS)
         listed = Form("<", Slot("what", product(model, VERBS, NOUNS)), "> ", Slot("sure", ["yes", "no"]))
-        one, other = (model.generate(self.PROMPT, form, mode="exact", probabilities=True) for form in (sequence, listed))
+        forms = (sequence, listed)
+        one, other = (model.generate(self.PROMPT, form, mode="exact", probabilities=True) for form in forms)
         assert one.values == other.values
         shares = one.probabilities["what"]
         assert math.isclose(shares.sum(), 1.0, abs_tol=1e-6)

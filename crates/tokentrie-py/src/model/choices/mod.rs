@@ -165,8 +165,15 @@ impl Choices {
                 .using(py, None, &self.call, |context, watch| context.choose_until_bad(&questions, 0, &options, watch));
             match answers {
                 Ok(Answers { choices, refused, .. }) => {
-                    let made = choices.iter().zip(&sets).map(|(choice, set)| result(choice, set));
-                    group.answers.extend(numbers.iter().copied().zip(made));
+                    for ((choice, set), &number) in choices.iter().zip(&sets).zip(&numbers) {
+                        match result(choice, set) {
+                            Ok(made) => group.answers.push((number, Ok(made))),
+                            Err(error) => {
+                                group.failed = Some(error);
+                                return group;
+                            }
+                        }
+                    }
                     let refused = refused.map(|error| match error {
                         RuntimeError::Prompt { number, error } => named(number, *error),
                         other => Error::from(other),
@@ -181,8 +188,16 @@ impl Choices {
             {
                 Ok(answers) => {
                     for (at, (answer, set)) in answers.into_iter().zip(&sets).enumerate() {
-                        let made = answer.map_err(|error| named(at, error)).and_then(|choice| result(&choice, set));
-                        group.answers.push((numbers[at], made));
+                        let made = answer.map_err(|error| named(at, error)).map(|choice| result(&choice, set));
+                        match made {
+                            // No fault of the prompt: Ctrl-C, for one.
+                            Ok(Err(error)) => {
+                                group.failed = Some(error);
+                                break;
+                            }
+                            Ok(Ok(made)) => group.answers.push((numbers[at], Ok(made))),
+                            Err(error) => group.answers.push((numbers[at], Err(error))),
+                        }
                     }
                     group.answers.sort_unstable_by_key(|&(number, _)| number);
                 }
