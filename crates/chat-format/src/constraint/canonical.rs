@@ -22,7 +22,7 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 const MOST_TEXTS: usize = 128;
 const MOST_BYTES: usize = 1 << 14;
 
-/// Of what follows a text so much is looked at.
+/// How many bytes behind a text are looked at.
 const MOST_BEHIND: usize = 4;
 
 /// Tells which tokens are not the tokenizer's own.
@@ -35,13 +35,13 @@ pub(crate) struct Canonical {
 
 /// A text that may be written from a state on.
 struct Text {
-    /// What is left of it, and what follows.
+    /// The rest of it, and the bytes that follow.
     bytes: Box<[u8]>,
     /// How much of that is the text.
     length: usize,
     /// With which bytes it may go on behind all of these.
     goes_on: Arc<[bool; 256]>,
-    /// Whether what was written last may be read as one with punctuation at the front.
+    /// `true` if what was written last may be read as one with punctuation at the front.
     may_join: bool,
     /// The tokens that may begin it.
     firsts: OnceLock<Firsts>,
@@ -79,7 +79,7 @@ impl Canonical {
         }
     }
 
-    /// Whether a token that is legal by its bytes is left out.
+    /// Returns whether a token that is legal by its bytes is left out.
     pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
         self.may_leave_out(at) && self.is_left_out(at, token)
     }

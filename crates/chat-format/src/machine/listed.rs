@@ -8,7 +8,7 @@ use super::thread::Thread;
 use crate::values::Rest;
 
 impl Machine {
-    /// Whether one text of a list must come here, or the rest of one, and nothing else may.
+    /// Returns whether one text of a list must come here, or the rest of one, and nothing else may.
     pub(crate) fn is_listed(&self, state: &State) -> bool {
         match &state.at {
             At::Threads(home, threads) => self.is_held(state, *home, threads) && self.all_listed(threads, None),
@@ -47,13 +47,13 @@ impl Machine {
         (fits && !rests.is_empty()).then_some(rests)
     }
 
-    /// Whether one of the sequences that are begun must be meant: no text may come of them.
+    /// Returns whether one of the sequences that are begun must be meant: no text may come of them.
     fn is_held(&self, state: &State, home: Home, threads: &[Thread]) -> bool {
         let is_text = |region: Region| state.must_call.is_none() || region == Region::Reasoning;
         self.strict && !matches!(home, Home::Free(region) if is_text(region) && !self.any_committed(threads))
     }
 
-    /// Whether all are names, or texts beside a name; `to` collects what is left of each.
+    /// Returns whether all are names, or texts beside a name; `to` collects what is left of each.
     fn all_listed(&self, threads: &[Thread], to: Option<(&mut Vec<Rest>, usize)>) -> bool {
         let Some(names) = &self.names else { return false };
         let is_name = |thread: &Thread| self.seq(*thread).is_at_name(*thread);
@@ -70,7 +70,7 @@ impl Seq {
         self.atoms.get(usize::from(thread.atom)) == Some(&Atom::Name)
     }
 
-    /// Whether a known text stands here, white space, or a name.
+    /// Returns whether a known text stands here, white space, or a name.
     fn is_in_known(&self, thread: Thread) -> bool {
         let known = |atom: &Atom| {
             matches!(atom, Atom::Text(_) | Atom::Exactly(_) | Atom::Name | Atom::Blank | Atom::WholeId | Atom::Ahead(_))
@@ -100,7 +100,7 @@ impl Seq {
     }
 }
 
-/// What the template writes of an atom, as far as that is known.
+/// Returns the bytes that the template writes of an atom, as far as they are known.
 fn written(atom: &Atom) -> Vec<u8> {
     match atom {
         Atom::Text(text) => [&*text.blanks, text].concat(),

@@ -35,7 +35,7 @@ pub struct Compiled {
     form: OnceLock<Arc<Form>>,
     /// By the address of the vocabulary, which its entry keeps, or by the size alone.
     built: Mutex<LruCache<(usize, usize), Entry>>,
-    /// Whether building it again gives the same.
+    /// `true` if building it again gives the same.
     is_fixed: bool,
 }
 

@@ -8,21 +8,21 @@ use crate::values::shapes::strings::TextAt;
 use crate::values::shapes::{Alternative, ShapeId};
 use crate::values::types::Types;
 
-/// What is left to write of a text of a list.
+/// The rest of a text of a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rest {
     /// The text from here on.
     pub(crate) text: Vec<u8>,
     /// The byte of it that was written last, if one was.
     pub(crate) before: Option<u8>,
-    /// What is written after it, as far as that is known.
+    /// The bytes after it, as far as they are known.
     pub(crate) behind: Vec<u8>,
-    /// Whether the text goes on in a way that is not known here.
+    /// `true` if the text goes on in a way that is not known here.
     pub(crate) is_cut: bool,
 }
 
 impl Hold {
-    /// Whether a text of a list is written here, or is to be, and nothing else may be.
+    /// Returns whether a text of a list is written here, or is to be, and nothing else may be.
     pub(crate) fn is_listed(&self) -> bool {
         self.is_alive() && self.threads().iter().all(Thread::is_listed)
     }
@@ -86,7 +86,7 @@ impl Thread {
     }
 }
 
-/// Whether a shape has strings, and all of them are listed.
+/// Returns whether a shape has strings, and all of them are listed.
 fn has_listed_strings(shapes: &Shapes, shape: ShapeId) -> bool {
     if shapes.is_any(shape) {
         return false;
