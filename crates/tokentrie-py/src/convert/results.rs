@@ -2,6 +2,7 @@
 
 use crate::exit::{called, module};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
@@ -26,7 +27,10 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bo
 /// # Errors
 /// What Python raises.
 pub(crate) fn result<'py>(class: &str, fields: Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    // Looked up once: events and steps come for every token.
+    static MAKERS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = fields.py();
-    let maker = module(py, "tokentrie.results")?.getattr("_MAKERS")?.get_item(class)?;
+    let load = || PyResult::Ok(module(py, "tokentrie.results")?.getattr("_MAKERS")?.unbind());
+    let maker = MAKERS.get_or_try_init(py, load)?.bind(py).get_item(class)?;
     called(&maker, &(fields,).into_pyobject(py)?, None)
 }
