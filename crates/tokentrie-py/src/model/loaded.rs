@@ -10,7 +10,7 @@ use crate::convert::results::{fields, result};
 use crate::convert::strings::one_or_more;
 use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
-use crate::exit::module;
+use crate::exit::{called, module};
 use crate::model::embedding::Embedding;
 use crate::model::generated::generated_result;
 use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
@@ -106,7 +106,7 @@ impl Model {
         cache_type: Option<&str>,
         flash_attention: Option<bool>,
     ) -> Result<Self> {
-        let path = path.map_or_else(|| tiny(py), Ok)?;
+        let path = path.map_or_else(|| tiny(py), |path| located(py, path))?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
         let n_gpu_layers = match n_gpu_layers {
             // More than any model has.
@@ -571,6 +571,19 @@ pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
 fn closed() -> Error {
     Class::Model.error("the model is closed")
 }
+
+/// Returns the file of a model that is named rather than given, such as `hf:owner/model`: fetched where it is missing.
+fn located(py: Python<'_>, path: PathBuf) -> Result<PathBuf> {
+    let Some(name) = path.to_str().filter(|name| name.starts_with("hf:") || !name.contains(['.', '/'])) else {
+        return Ok(path);
+    };
+    let hub = module(py, "tokentrie.hub")?;
+    if !called(&hub.getattr("is_name")?, &(name,).into_pyobject(py)?, None)?.extract::<bool>()? {
+        return Ok(path);
+    }
+    Ok(called(&hub.getattr("model_file")?, &(name,).into_pyobject(py)?, None)?.extract()?)
+}
+
 
 /// The model inside the package.
 fn tiny(py: Python<'_>) -> Result<PathBuf> {
