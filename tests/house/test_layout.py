@@ -21,10 +21,11 @@ LEFT: dict[str, list[str]] = {"trie-core": []}
 """Each crate, in the order of the arrows, and those that it may depend on, in builds and in tests alike."""
 LEFT["trie-rules"] = ["trie-core"]
 LEFT["trie-schema"] = ["trie-core", "trie-rules"]
-LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema"]
+LEFT["trie-formats"] = ["trie-core"]
+LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema", "trie-formats"]
 LEFT["chat-template"] = []
 LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
-LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-template", "chat-format"]
+LEFT["llama-sampler"] = [*LEFT["trie-text"], "trie-text", "chat-template", "chat-format"]
 LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
 LEFT["tokentrie-c"] = [*LEFT["tokentrie"], "tokentrie"]
 # Rules are said as specs: what makes them is tokentrie's business.
@@ -137,6 +138,11 @@ def test_no_llama_cpp_and_no_python_in_what_must_do_without(crate: str) -> None:
     pulled = tree(crate)
     assert crate in pulled
     assert not pulled & HEAVY
+
+
+def test_the_core_has_no_files_and_no_json() -> None:
+    assert "memmap2" in tree("trie-formats"), "names are those of packages"
+    assert not tree("trie-core") & {"crc32fast", "lru", "memmap2", "serde_json", "sha2", "tempfile"}
 
 
 def test_the_tree_shows_what_is_heavy() -> None:

@@ -45,7 +45,8 @@
 //! # #[cfg(feature = "llama")] {
 //! use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
 //! use std::sync::Arc;
-//! use trie_core::{After, Payload, SpanRules};
+//! use trie_core::{After, SpanRules};
+//! use trie_formats::Payload;
 //!
 //! let model = Model::load("model.gguf", ModelOptions::default())?;
 //! let vocab = model.vocab();

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trie_core::{
-    After, AnyConstraint, Budget, FileOptions, Mode, Scratch, Sequence, Span, SpanRules, Status, ThinkGate,
-    ThinkOptions, TokenId, Trie, Unconstrained,
+    After, AnyConstraint, Budget, Mode, Scratch, Sequence, Span, SpanRules, Status, ThinkGate, ThinkOptions, TokenId,
+    Trie, Unconstrained,
 };
+use trie_formats::{FileOptions, TrieFile as _};
 
 const LEAVES: &[(&str, &[u32])] = &[("THINK", &[5, 6]), ("STOP", &[2]), ("WAIT", &[5, 7])];
 

@@ -7,7 +7,8 @@ use crate::process;
 use crate::status::{TOKENTRIE_ERROR_LIMIT, TOKENTRIE_ERROR_LLAMA, TOKENTRIE_MAX_PAYLOAD};
 use ::llama_sampler::{SamplerHandle, TokenTrieSampler};
 use std::sync::Arc;
-use trie_core::{Payload, SpanRules, TokenId};
+use trie_core::{SpanRules, TokenId};
+use trie_formats::Payload;
 
 /// Ids that any vocabulary may have, where none is given.
 const ANY_VOCABULARY: usize = TokenId::MAX.index() + 1;

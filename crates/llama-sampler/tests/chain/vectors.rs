@@ -7,7 +7,8 @@ use llama_sampler::{SamplerHandle, TokenTrieSampler};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trie_core::{Mode, Payload, SpanRules, Status};
+use trie_core::{Mode, SpanRules, Status};
+use trie_formats::Payload;
 
 /// The ids in the vectors are below this.
 const VOCAB: usize = 1_000_000;

@@ -40,7 +40,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
 use tokentrie::run::{Call, PrefillRequest, Receipt, Turns, generated_json};
-use trie_core::{After, Status, TokenId, TrieCache};
+use trie_core::{After, Status, TokenId};
+use trie_formats::TrieCache;
 use trie_text::Prompt;
 use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
 
