@@ -5,7 +5,7 @@ use crate::abi::{llama_sampler, llama_vocab, parts};
 use crate::error::{Error, Result};
 use crate::process;
 use crate::status::{TOKENTRIE_ERROR_LIMIT, TOKENTRIE_ERROR_LLAMA, TOKENTRIE_MAX_PAYLOAD};
-use ::llama_sampler::{SamplerHandle, TokenTrieSampler};
+use llama_callbacks::{SamplerHandle, TokenTrieSampler};
 use std::sync::Arc;
 use trie_core::{SpanRules, TokenId};
 use trie_formats::Payload;

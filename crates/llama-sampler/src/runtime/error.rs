@@ -1,6 +1,6 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
-use chat_format::TemplateError;
+use chat_template::TemplateError;
 use std::path::PathBuf;
 use trie_core::ErrorKind;
 use trie_core::logits::NoLogits;

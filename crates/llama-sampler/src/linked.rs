@@ -1,19 +1,17 @@
 //! The same sampler for the llama.cpp that is linked in, as the safe crate's type.
 
-use super::abi::{Callbacks, RawSampler, TokenData, TokenDataArray};
-use super::{SamplerInit, TokenTrieSampler};
+use llama_callbacks::abi::{Callbacks, RawSampler, TokenData, TokenDataArray};
+use llama_callbacks::{SamplerInit, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_sys_2::{llama_sampler, llama_sampler_i, llama_token_data, llama_token_data_array};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-impl SamplerInit {
-    /// The function of the llama.cpp that is linked in.
-    pub const fn linked() -> Self {
-        // SAFETY: the real function; the layouts are compared below, and what is linked in stays.
-        unsafe { Self::new(init) }
-    }
+/// Returns the function that makes samplers of the llama.cpp that is linked in.
+pub const fn linked_init() -> SamplerInit {
+    // SAFETY: the real function; the layouts are compared below, and what is linked in stays.
+    unsafe { SamplerInit::new(init) }
 }
 
 unsafe extern "C" fn init(table: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler {
@@ -21,10 +19,15 @@ unsafe extern "C" fn init(table: *mut Callbacks, ctx: *mut c_void) -> *mut RawSa
     unsafe { llama_cpp_sys_2::llama_sampler_init(table.cast(), ctx) }.cast()
 }
 
-impl TokenTrieSampler {
-    /// An ordinary sampler of the llama.cpp that is linked in, freed by whoever owns it.
-    pub fn into_llama_sampler(self) -> LlamaSampler {
-        let raw = self.into_raw(SamplerInit::linked());
+/// A token trie as a sampler of the llama.cpp that is linked in: what a [`TokenTrieSampler`] can do with this crate.
+pub trait IntoLlamaSampler {
+    /// Returns an ordinary sampler, freed by whoever owns it.
+    fn into_llama_sampler(self) -> LlamaSampler;
+}
+
+impl IntoLlamaSampler for TokenTrieSampler {
+    fn into_llama_sampler(self) -> LlamaSampler {
+        let raw = self.into_raw(linked_init());
         if raw.is_null() {
             handle_alloc_error(Layout::new::<llama_sampler>());
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The callbacks under valgrind: no invalid read or write, no definite leak. Their tests bring a llama.cpp written in
 # Rust, so that nothing else has to be built. With --linked whole chains of the real one too, after a build of the
-# workspace: eval "$(./dev env)" && crates/llama-sampler/valgrind.sh --linked
+# workspace: eval "$(./dev env)" && crates/llama-callbacks/valgrind.sh --linked
 #
 # Valgrind before 3.25 does not know AVX-512, so the code is built apart without it. The kernels of a llama.cpp that is
 # there have it too, which is why the one linked test that loads a model is left out.
@@ -12,7 +12,7 @@ export RUSTFLAGS='-C target-cpu=x86-64-v2' CARGO_TARGET_DIR=$target/valgrind
 
 # build CARGO-ARGUMENTS: the paths of the test binaries
 build() {
-  cargo test --profile checked -p llama-sampler --no-run --message-format=json "$@" |
+  cargo test --profile checked --no-run --message-format=json "$@" |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
 
@@ -25,7 +25,7 @@ watch() {
     --show-leak-kinds=definite,indirect "$1" --test-threads=1 "${@:2}"
 }
 
-binaries=$(build --no-default-features --lib --test tests)
+binaries=$(build -p llama-callbacks --lib --test tests)
 for binary in $binaries; do
   case $binary in
     # Thousands of arrays take minutes here; `callbacks` has its own random walks.
@@ -45,4 +45,5 @@ rustc-link-search = ["$built/lib"]
 rustc-link-lib = ["static=ggml-base", "static=ggml-cpu", "static=ggml", "static=llama", "dylib=stdc++"]
 rustc-env = { OUT_DIR = "$built" }
 TOML
-watch "$(build --config "$CARGO_TARGET_DIR/llama.toml" --test tests)" chain:: vectors:: --skip with_grammars
+binary=$(build -p llama-sampler --config "$CARGO_TARGET_DIR/llama.toml" --test tests)
+watch "$binary" chain:: vectors:: --skip with_grammars

@@ -1,18 +1,20 @@
-//! The sampler inside any llama.cpp: a table of callbacks over a shared span. Nothing here needs llama.cpp's code.
+//! A token trie as a sampler inside any llama.cpp: a table of callbacks over a shared span.
+//!
+//! Nothing here links llama.cpp. [`TokenTrieSampler::into_raw`] makes a sampler for whichever llama.cpp a process has
+//! loaded, from the address of its `llama_sampler_init`; a [`SamplerHandle`] reads and steers it once a chain has taken
+//! it. [`exit`] lets the end of a process wait for work in llama.cpp.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `abi` | llama.cpp's types, as its header lays them out |
-//! | `init` | `llama_sampler_init`, handed in by its address (unsafe) |
-//! | `table` | the callbacks (unsafe) |
-//! | `linked` | the llama.cpp that is linked in, with the feature `llama` (unsafe) |
+//! | `table` | `llama_sampler_init`, handed in by its address, and the callbacks (unsafe) |
 //! | `candidates` | shrinking an array of candidates |
 //! | `status` | what the owner sees and steers |
+//! | `exit` | the end of the process (unsafe) |
 
 pub mod abi;
 mod candidates;
-#[cfg(feature = "llama")]
-mod linked;
+pub mod exit;
 mod status;
 mod table;
 #[cfg(test)]
@@ -35,8 +37,8 @@ use trie_core::{Mode, Span, SpanRules};
 ///
 /// `llama_sampler_sample` accepts the token by itself: do not accept it again.
 ///
-/// [`into_raw`](Self::into_raw) makes a sampler for whatever llama.cpp the process has loaded. With the feature `llama`
-/// `into_llama_sampler` makes one for the crate `llama-cpp-2`.
+/// [`into_raw`](Self::into_raw) makes a sampler for whatever llama.cpp the process has loaded. The crate
+/// `llama-sampler` makes one for the crate `llama-cpp-2`.
 ///
 /// # Limits
 ///

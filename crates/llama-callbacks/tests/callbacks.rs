@@ -3,7 +3,7 @@
 
 use crate::common::fake_llama::{SIX, Sampler, TEN, THIRTY, TWELVE, alive};
 use crate::common::plain::{Numbers, id, ids, rules, shared_rules};
-use llama_sampler::{
+use llama_callbacks::{
     SamplerCounts, SamplerHandle, SamplerInit, TokenTrieSampler,
     abi::{self, TokenData},
 };

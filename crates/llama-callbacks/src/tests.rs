@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use trie_core::{Status, TokenId, Trie};
 
-#[path = "../../tests/common/fake_llama.rs"]
+#[path = "../tests/common/fake_llama.rs"]
 mod fake_llama;
 
 thread_local! {
