@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from budget import cases
 
-ROOT = Path(__file__).parents[2] / "conformance"
+ROOT = Path(__file__).parents[1]
 pytest.importorskip("jsonschema")
 pytest.importorskip("gguf")
 sys.path.insert(0, str(ROOT))
@@ -20,8 +20,15 @@ from generate import drawn, hostile, write
 from report import matrix, page, worse
 from runner import Process, run
 
+
+def cases(everything: int) -> int:
+    """How many of so many random cases to try: TOKENTRIE_TEST_BUDGET is the share, a tenth unless it is set."""
+    return max(1, round(everything * float(os.environ.get("TOKENTRIE_TEST_BUDGET") or 0.1)))
+
+
 WRONG = """
 import base64, json, sys, time
+
 size = 0
 for line in sys.stdin:
     asked, said = json.loads(line), {}
