@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the cases: `python conformance/generate.py OUT [--vocabularies N] [--seed S] [--gguf FILE ...]`.
+"""Writes the cases: `python generate.py OUT [--vocabularies N] [--seed S] [--gguf FILE ...]`.
 
 One JSON-lines file for each vocabulary. The same seed gives the same bytes.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cases of other suites' schemas, from a checkout that you have: `python conformance/import_schemas.py FOLDER OUT`.
+"""Cases of other suites' schemas, from a checkout that you have: `python import_schemas.py FOLDER OUT`.
 
 It reads what the official suite of JSON Schema has (lists of schemas, each with tests) and what MaskBench has (a schema
 with tests in each file). Their licences stay theirs: nothing of them is kept here. Documents are written without white

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs engines through the cases and writes what came of it: `python conformance/run.py CASES --engine NAME [...]`.
+"""Runs engines through the cases and writes what came of it: `python run.py CASES --engine NAME [...]`.
 
 An engine is one of `engines/*`, or any program that speaks the protocol: `--engine "name=command and arguments"`.
 """

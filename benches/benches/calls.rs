@@ -11,7 +11,8 @@ use std::sync::Arc;
 use tokentrie_c::abi::*;
 use tokentrie_c::status::{TOKENTRIE_ALLOWED_ONLY, TOKENTRIE_OK};
 use tokentrie_c::{In, Out};
-use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
+use trie_core::{Sampler, SamplerOptions, SpanRules, TokenId};
+use trie_formats::Payload;
 
 const N_VOCAB: usize = 151_936;
 

@@ -3,6 +3,7 @@
 //! same values at their first token. Building the array, which every chain needs, is timed alone.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use llama_callbacks::TokenTrieSampler;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
@@ -10,7 +11,7 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
-use llama_sampler::TokenTrieSampler;
+use llama_sampler::IntoLlamaSampler as _;
 use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar};
 use std::path::PathBuf;
 use std::sync::Arc;

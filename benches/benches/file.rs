@@ -4,7 +4,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use memmap2::Mmap;
 use std::fs::{self, File};
 use std::path::Path;
-use trie_core::{FileOptions, FlatSequences, Trie};
+use trie_core::{FlatSequences, Trie};
+use trie_formats::{FileOptions, TrieFile as _};
 
 mod common;
 use common::{check_fst, fst, table};

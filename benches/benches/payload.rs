@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 use std::hint::black_box;
 use std::sync::Arc;
 use tokentrie_benches::actions_payload;
-use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TrieCache};
+use trie_core::{Sampler, SamplerOptions, SpanRules};
+use trie_formats::{Payload, TrieCache};
 
 const N_VOCAB: usize = 151_936;
 

@@ -1,7 +1,13 @@
-/** tokentrie, from TypeScript: run by bun, on the library that TOKENTRIE_LIB names. */
+/**
+ * tokentrie, from TypeScript: run by bun, on the library that TOKENTRIE_LIB names. TOKENTRIE_PACKAGE names the folder of
+ * the package's sources; else it is the one that is installed.
+ */
 import { createInterface } from "node:readline";
-import { constraint, Sampler, type Spec, Vocab } from "../../hosts/typescript/src/index.js";
-import { version } from "../../hosts/typescript/package.json";
+import type { Sampler as OneSampler, Spec, Vocab as OneVocab } from "tokentrie";
+
+const sources = process.env.TOKENTRIE_PACKAGE;
+const { constraint, Sampler, Vocab } = await import(sources ? `${sources}/src/index.js` : "tokentrie");
+const { version } = await import(sources ? `${sources}/package.json` : "tokentrie/package.json");
 
 // biome-ignore lint/suspicious/noExplicitAny: what comes over the protocol
 function spec(kind: string, given: any): Spec {
@@ -18,10 +24,10 @@ function spec(kind: string, given: any): Spec {
 
 class Refused extends Error {}
 
-let vocab: Vocab;
+let vocab: OneVocab;
 let eog: number[] = [];
 let followed: ReturnType<typeof constraint>;
-let sampler: Sampler | undefined;
+let sampler: OneSampler | undefined;
 
 function begin(): void {
   sampler?.free();

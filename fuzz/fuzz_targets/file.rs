@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trie_core::{FileOptions, Trie};
+use trie_core::Trie;
+use trie_formats::{FileOptions, TrieFile as _};
 
 fuzz_target!(|file: &[u8]| {
     let file = signed(file);

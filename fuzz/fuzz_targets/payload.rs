@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trie_core::Payload;
+use trie_formats::Payload;
 
 fuzz_target!(|text: &[u8]| {
     let Ok(payload) = Payload::from_json(text, Some(1 << 20)) else { return };

@@ -21,7 +21,8 @@ from tokentrie.errors import ModelError, OptionError
 reference = pytest.importorskip("jinja2_reference", reason="the package jinja2 is not installed")
 
 ROOT = Path(__file__).parents[2]
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "chat_templates.json").read_text())
+FOLDER = Path(__file__).parents[2] / "crates" / "chat-template" / "tests" / "vectors"
+VECTORS = json.loads((FOLDER / "chat_templates.json").read_text())
 FOLDER = Path(os.environ.get("TOKENTRIE_TEMPLATE_DIR") or ROOT.parent / "shared" / "templates")
 TEMPLATES = sorted(FOLDER.glob("*.jinja"))
 HELLO = [{"role": "user", "content": "Hello"}]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tokentrie import ChatTemplate, TemplateError
 
-VECTORS = Path(__file__).parents[1] / "vectors" / "hostile_templates.json"
+VECTORS = Path(__file__).parents[2] / "crates" / "chat-template" / "tests" / "vectors" / "hostile_templates.json"
 MEGABYTES = 100
 HANGS = 300
 

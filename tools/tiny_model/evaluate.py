@@ -1,6 +1,6 @@
 """Every figure of the table, on held-out questions; also writes `heldout.jsonl`.
 
-python tools/tiny_model/evaluate.py --out tools/tiny_model/out
+python evaluate.py --out out
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chats with tools, asked through tokentrie and llama.cpp as a user would; also writes `heldout_chats.jsonl`.
 
-PYTHONPATH=python python tools/tiny_model/evaluate_chats.py --model python/tokentrie/models/tiny.gguf
+python evaluate_chats.py --model tiny.gguf
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from drawn import heldout_chats
 from drawn.chat import CALL_OPEN
 from drawn.heldout_chats import Chat, read
 
-MODEL = Path(__file__).parents[2] / "python/tokentrie/models/tiny.gguf"
+MODEL = Path(__file__).with_name("out") / "tiny.gguf"
 
 
 def reply(model: tokentrie.Model, prompt: str) -> str:

@@ -1,6 +1,6 @@
 """What the shipped model decides: held-out questions in both readouts, in several layouts and with priors.
 
-PYTHONPATH=python python tools/tiny_model/evaluate_decisions.py --per-task 200 --rows 40
+python evaluate_decisions.py --per-task 200 --rows 40
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from drawn import heldout_decisions
 from drawn.corpus import LABELS
 from drawn.heldout_decisions import Decision
 
-MODEL = Path(__file__).resolve().parents[2] / "python/tokentrie/models/tiny.gguf"
+MODEL = Path(__file__).with_name("out") / "tiny.gguf"
 BINS = 10
 ANOTHER = {"prompt": "{instructions}\n{options}\n{answer}\n\n{state}"}
 READOUTS: dict[str, dict[str, Any]] = {"text": {}, "label": {"readout": "label"}}

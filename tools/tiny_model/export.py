@@ -1,6 +1,6 @@
 """Write a checkpoint as GGUF: f16 matrices, f32 norms, the tokenizer and the chat template.
 
-python tools/tiny_model/export.py --out tools/tiny_model/out --to python/tokentrie/models/tiny.gguf
+python export.py --out out --to tiny.gguf
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"), help="folder of the checkpoint")
-    parser.add_argument("--to", type=Path, default=Path(__file__).parents[2] / "python/tokentrie/models/tiny.gguf")
+    parser.add_argument("--to", type=Path, default=Path(__file__).with_name("out") / "tiny.gguf")
     options = parser.parse_args()
     check_against_template()
     model, tokenizer = load(options.out)

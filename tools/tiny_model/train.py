@@ -2,9 +2,9 @@
 
 Two stages. From random weights it learns to choose, copy and label; from a GGUF, to chat with calls and thoughts:
 
-    python tools/tiny_model/train.py --out tools/tiny_model/base --tokens 22000000
-    python tools/tiny_model/export.py --out tools/tiny_model/base --to base.gguf
-    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 20000000
+    python train.py --out base --tokens 22000000
+    python export.py --out base --to base.gguf
+    python train.py --start base.gguf --out out --tokens 20000000
 """
 
 from __future__ import annotations

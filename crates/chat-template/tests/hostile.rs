@@ -3,7 +3,7 @@
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
 use serde_json::{Value, json};
 
-const VECTORS: &str = include_str!("../../../tests/vectors/hostile_templates.json");
+const VECTORS: &str = include_str!("vectors/hostile_templates.json");
 
 fn render(template: &str) -> Result<String, TemplateError> {
     let messages = Data::from(&json!([{"role": "user", "content": "x"}]));

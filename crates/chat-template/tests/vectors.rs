@@ -3,7 +3,7 @@
 use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
 use serde_json::Value;
 
-const VECTORS: &str = include_str!("../../../tests/vectors/chat_templates.json");
+const VECTORS: &str = include_str!("vectors/chat_templates.json");
 
 fn rendered(vectors: &Value, template: &str) -> Result<String, TemplateError> {
     let clock = Clock::at(2024, 7, 26, 12, 5, 9).unwrap();

@@ -1,16 +1,13 @@
-//! A token trie inside llama.cpp.
+//! A safe runtime on llama.cpp: load a GGUF, feed a prompt, choose one of a finite set, generate inside a constraint.
 //!
-//! [`TokenTrieSampler`] is a sampler for the chains of any llama.cpp, whatever links or loads it. With the default
-//! feature
-//! `llama` it is an ordinary sampler for `llama_cpp_2`'s chains too, and `Model` and `Context` are a safe runtime for
-//! the
-//! main job: load a GGUF, feed a prompt, choose one of a finite set.
+//! A [`TokenTrieSampler`](llama_callbacks::TokenTrieSampler) goes into the chains of any llama.cpp; here it is an
+//! ordinary sampler for `llama_cpp_2`'s chains too ([`IntoLlamaSampler`]).
 //!
 //! ```
-//! # #[cfg(feature = "llama")] {
+//! use llama_callbacks::TokenTrieSampler;
 //! use llama_cpp_2::sampling::LlamaSampler;
 //! use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
-//! use llama_sampler::TokenTrieSampler;
+//! use llama_sampler::IntoLlamaSampler as _;
 //! use std::sync::Arc;
 //! use trie_core::{Mode, SpanRules, TokenId, Trie};
 //!
@@ -35,17 +32,16 @@
 //!     assert_eq!(token.0, expected);
 //! }
 //! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("THINK"));
-//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! With a model:
 //!
 //! ```no_run
-//! # #[cfg(feature = "llama")] {
 //! use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
 //! use std::sync::Arc;
-//! use trie_core::{After, Payload, SpanRules};
+//! use trie_core::{After, SpanRules};
+//! use trie_formats::Payload;
 //!
 //! let model = Model::load("model.gguf", ModelOptions::default())?;
 //! let vocab = model.vocab();
@@ -57,7 +53,6 @@
 //! let mut context = model.context(ContextOptions::default())?;
 //! let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
 //! println!("{} in {} forward passes", out.text, out.stats.forward_passes);
-//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -65,13 +60,10 @@
 //!
 //! One sequence a context; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
-mod callbacks;
-pub mod exit;
-#[cfg(feature = "llama")]
+mod linked;
 mod runtime;
 
-pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
-#[cfg(feature = "llama")]
+pub use linked::{IntoLlamaSampler, linked_init};
 pub use runtime::{
     Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Embedder, Field, Finish, GenerateOptions,
     GenerateStats, GenerateTask, Generated, Inside, Model, ModelOptions, Placed, PlannedWave, Pooling, Prefix,

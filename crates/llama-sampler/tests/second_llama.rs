@@ -2,14 +2,15 @@
 //! language does. `tools/second_llama.py` builds one; `TOKENTRIE_SECOND_LLAMA` names any other `libllama`.
 #![cfg(unix)]
 
-#[path = "common/plain.rs"]
+#[path = "../../llama-callbacks/tests/common/plain.rs"]
 mod plain;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use llama_sampler::{
+use llama_callbacks::{
     SamplerHandle, SamplerInit, TokenTrieSampler,
     abi::{InitFn, RawSampler, Token, TokenData, TokenDataArray},
 };
+use llama_sampler::IntoLlamaSampler as _;
 use plain::{Numbers, ids, shared_rules};
 use std::ffi::{CStr, c_char};
 use std::io::Write;
@@ -219,7 +220,6 @@ fn legal(walked: &[u32], logits: &[f32]) -> Vec<TokenData> {
 #[test]
 fn it_is_another_llama_cpp() {
     let Some(llama) = Llama::second() else { return };
-    #[cfg(feature = "llama")]
     assert_ne!(llama.init as usize, llama_cpp_sys_2::llama_sampler_init as *const () as usize);
     let (chain, handle) = llama.with_trie(&shared_rules(VOCAB, LEAVES), Mode::Greedy, &[]);
     // SAFETY: a live sampler.
@@ -319,7 +319,6 @@ fn clone_reset_copy_and_free() {
 }
 
 /// The same rules in the llama.cpp that is linked in, at the same time: the same tokens.
-#[cfg(feature = "llama")]
 #[test]
 fn the_linked_llama_cpp_agrees() {
     use llama_cpp_2::sampling::LlamaSampler;

@@ -5,9 +5,10 @@ use crate::abi::{llama_sampler, llama_vocab, parts};
 use crate::error::{Error, Result};
 use crate::process;
 use crate::status::{TOKENTRIE_ERROR_LIMIT, TOKENTRIE_ERROR_LLAMA, TOKENTRIE_MAX_PAYLOAD};
-use ::llama_sampler::{SamplerHandle, TokenTrieSampler};
+use llama_callbacks::{SamplerHandle, TokenTrieSampler};
 use std::sync::Arc;
-use trie_core::{Payload, SpanRules, TokenId};
+use trie_core::{SpanRules, TokenId};
+use trie_formats::Payload;
 
 /// Ids that any vocabulary may have, where none is given.
 const ANY_VOCABULARY: usize = TokenId::MAX.index() + 1;

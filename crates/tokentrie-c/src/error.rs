@@ -7,9 +7,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokentrie::spec::{SpecError, SpecProblem};
 use trie_core::{
-    BatchError, BuildError, DrawError, ErrorKind, FileError, NotAllowed, PayloadError, RowError, RowsError, RulesError,
-    SamplerError, SpanError, TokenIdError, UnknownPath,
+    BatchError, BuildError, DrawError, ErrorKind, NotAllowed, RowError, RowsError, RulesError, SamplerError, SpanError,
+    TokenIdError, UnknownPath,
 };
+use trie_formats::{FileError, PayloadError};
 use trie_text::VocabError;
 
 /// A status and what is wrong, where, and with which value.
@@ -179,7 +180,8 @@ pub(crate) fn status_name(status: tokentrie_status) -> &'static CStr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trie_core::{Payload, SequenceError, TrieBuilder};
+    use trie_core::{SequenceError, TrieBuilder};
+    use trie_formats::Payload;
     use trie_text::ValuesError;
 
     #[test]

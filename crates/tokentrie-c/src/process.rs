@@ -10,8 +10,8 @@ use crate::abi::{llama_vocab, tokentrie_llama_api};
 use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::TOKENTRIE_ERROR_LLAMA;
-use ::llama_sampler::SamplerInit;
-use ::llama_sampler::abi::InitFn;
+use ::llama_callbacks::SamplerInit;
+use ::llama_callbacks::abi::InitFn;
 use bytemuck::{Pod, Zeroable};
 use libloading::Library;
 use std::ffi::{CStr, c_char};
@@ -19,7 +19,7 @@ use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 use trie_core::TokenId;
 
-/// Fields that a table of callbacks has had, and their meaning: see `llama_sampler::abi`.
+/// Fields that a table of callbacks has had, and their meaning: see `llama_callbacks::abi`.
 const KNOWN_FIELDS: [u32; 3] = [6, 10, 12];
 /// Versions (`llama_version`) whose table is known to have 12; before there was that function it had 6 or 10.
 const KNOWN_VERSIONS: [&str; 2] = ["0.5.", "0.6."];
@@ -235,7 +235,7 @@ impl Llama {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::llama_sampler::abi::{Callbacks, RawSampler};
+    use ::llama_callbacks::abi::{Callbacks, RawSampler};
     use std::ffi::c_void;
 
     unsafe extern "C" fn init(_: *mut Callbacks, _: *mut c_void) -> *mut RawSampler {

@@ -2,10 +2,10 @@
 //! `tests/chain/cpp_chain.rs` of llama-sampler. One test: what is handed over is the process's.
 
 mod common;
-#[path = "../../llama-sampler/tests/common/fake_llama.rs"]
+#[path = "../../llama-callbacks/tests/common/fake_llama.rs"]
 mod fake_llama;
 
-use ::llama_sampler::abi::{self, TokenData};
+use ::llama_callbacks::abi::{self, TokenData};
 use common::{one, output, put, said, text};
 use fake_llama::{Sampler, TWELVE, alive};
 use std::ffi::{CString, c_void};

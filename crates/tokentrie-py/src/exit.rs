@@ -6,9 +6,9 @@
 //!   unwinds its stack. Where Python code runs below a call of ours, that unwinding comes through our frames. [`items`]
 //!   and [`called`] stop such a thread for ever, as Python 3.14 does and as pyo3 does where it takes the GIL itself.
 //! - The C library destroys llama.cpp's tables at the end of the process, whoever uses them. So work without the GIL is
-//!   counted ([`llama_sampler::exit`]), and the end waits for it.
+//!   counted ([`llama_callbacks::exit`]), and the end waits for it.
 
-use llama_sampler::exit::{Made, Working as Counted, heed_forks, paused, wait_at_exit};
+use llama_callbacks::exit::{Made, Working as Counted, heed_forks, paused, wait_at_exit};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;

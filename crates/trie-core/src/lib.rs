@@ -1,18 +1,18 @@
 //! Token tries: the finite set of token sequences that a language model may choose from.
 //!
-//! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
-//! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
-//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `set/storage/map.rs` alone, which
-//! maps files, is `unsafe`.
+//! A [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it; a [`Span`] is the life of one
+//! constrained stretch of output; a [`Sampler`] adds the choice over a row of logits; a [`Batch`] is many rows. Nothing
+//! here knows of files and JSON, of llama.cpp or of Python; `set/storage/memory.rs` alone, which lends memory, is
+//! `unsafe`.
 //!
 //! ```
-//! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
+//! use trie_core::{Sampler, SamplerOptions, SpanRules, TokenId, Trie};
 //! use std::sync::Arc;
 //!
-//! let json = br#"{"modelId": "m", "descriptors": [{"path": "action", "leaves": [
-//!     {"name": "THINK", "tokens": [5, 6]}, {"name": "STOP", "tokens": [2]}]}]}"#;
-//! let payload = Payload::from_json(json, Some(8))?;
-//! let rules = SpanRules::new(payload.constraints, 8)?;
+//! let mut builder = Trie::builder();
+//! builder.push(Some("THINK"), &[5, 6].map(|id| TokenId::new(id).unwrap()));
+//! builder.push(Some("STOP"), &[TokenId::new(2).unwrap()]);
+//! let rules = SpanRules::new([("action".to_owned(), builder.build()?.into())], 8)?;
 //! let mut sampler = Sampler::new(Arc::new(rules), SamplerOptions::default())?;
 //!
 //! // The model likes token 7 best, but only 2 and 5 may come, and after 5 the 6 is forced.
@@ -34,14 +34,27 @@ mod scoring;
 mod set;
 pub mod work;
 
-pub use machine::cache::{CacheStats, TrieCache};
+/// The arrays of a set and how they are filled, for the crate that keeps sets in files. It may change in every version.
+#[doc(hidden)]
+pub mod storage {
+    pub use crate::set::builder::{SortedLeaf, fits};
+    pub use crate::set::damage::{Unverified, Verify};
+    pub use crate::set::graph::Graph;
+    pub use crate::set::storage::layout::{Cursors, Sink};
+    pub use crate::set::storage::memory::{Array, Memory};
+    pub use crate::set::storage::names::Names;
+    pub use crate::set::storage::packed::Packed;
+    pub use crate::set::storage::store::{LeafTable, Store};
+    pub use crate::set::trie::SetInfo;
+    pub use crate::set::weights::Weights;
+}
+
 pub use machine::constraint::{
     AnyConstraint, AnyState, Budget, Changes, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask,
     Next, NotListed, Opening, PatchError, PatchedState, PatchedTrie, Problem, Role, Scratch, Sequence, SequenceError,
     SequenceState, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState, Unconstrained,
     WeightedList, WeightedTokens,
 };
-pub use machine::payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use machine::span::{
     After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
 };
@@ -64,21 +77,17 @@ pub use scoring::{
     choose_many, run,
 };
 pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
-pub use set::byte_trie::{ByteTrie, ByteTrieError};
-pub use set::drawing::{BoxKind, DrawnBox, svg};
-pub use set::export::{NotInGbnf, TextGrammar};
-pub use set::external::{ExternalBuilder, ExternalError};
-pub use set::file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId, replace_whole};
+pub use set::byte_trie::ByteTrie;
+pub use set::damage::Damage;
 pub use set::graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
 pub use set::ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use set::leaf_set::{LeafSet, LeafSetError};
 pub use set::levels::Level;
 pub use set::operations::{LeafWalk, SetError, SetOperation};
-pub use set::outline::{OutlineLimits, OutlineNode};
-pub use set::prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
 pub use set::storage::arrays::TrieArrays;
 #[cfg(not(target_family = "wasm"))]
 pub use set::threads::SharedThreads;
 pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
+pub use set::vocabulary::VocabularyId;
 pub use set::weights::WeightsError;
 pub use work::ErrorKind;

@@ -104,7 +104,12 @@ export const NO_NATIVE = skip(NATIVE);
 /** Each file of vectors has a shape of its own. */
 export const vectors = (name: string): any => JSON.parse(vectorsText(name));
 
-export const vectorsText = (name: string): string =>
-  readFileSync(join(ROOT, "tests", "vectors", `${name}.json`), "utf8");
+/** The crate of templates keeps its own. */
+const OF_TEMPLATES = ["chat_templates", "hostile_templates"];
+
+export const vectorsText = (name: string): string => {
+  const folder = OF_TEMPLATES.includes(name) ? ["crates", "chat-template", "tests"] : ["tests"];
+  return readFileSync(join(ROOT, ...folder, "vectors", `${name}.json`), "utf8");
+};
 
 export const tinyTokenizer = (): string => readFileSync(join(MODELS, "tiny", "tokenizer.json"), "utf8");

@@ -1,10 +1,10 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
-use chat_format::TemplateError;
+use chat_template::TemplateError;
 use std::path::PathBuf;
 use trie_core::ErrorKind;
 use trie_core::logits::NoLogits;
-use trie_core::{DrawError, FileProblem, NotListed, Problem, RulesError, SamplerError};
+use trie_core::{Damage, DrawError, NotListed, Problem, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
 
 /// Why the runtime refused or failed. After any of these the model and the context can be used again.
@@ -282,7 +282,7 @@ pub enum RuntimeError {
     NotListed(#[from] NotListed),
     /// A set from a file that was damaged after it was written.
     #[error("the set cannot be trusted: {0}")]
-    DamagedFile(#[from] FileProblem),
+    DamagedFile(#[from] Damage),
     /// Rules that do not fit this vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),

@@ -1,11 +1,13 @@
 //! Kinds of constraints other than sets, in real chains and in the runtime; and questions with values of their own.
 
 use crate::common::{Numbers, apply, id, ids, in_id_order, precise_model, trie};
+use llama_callbacks::TokenTrieSampler;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
+use llama_sampler::IntoLlamaSampler as _;
 use llama_sampler::{
     Answers, Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, Question, QuestionScorer,
-    RuntimeError, Scorer, TokenTrieSampler,
+    RuntimeError, Scorer,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The trie first in real chains of llama.cpp: never an illegal token, greedy always the best, memory flat.
 
 use crate::common::{Applied, Numbers, apply, ids, in_child, in_id_order, shared_rules, tiny_model, trie};
+use llama_callbacks::{SamplerHandle, TokenTrieSampler};
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
@@ -9,7 +10,7 @@ use llama_cpp_sys_2::{
     llama_model, llama_model_get_vocab, llama_sampler as RawSampler, llama_sampler_accept, llama_sampler_copy,
     llama_sampler_free, llama_sampler_init_grammar_lazy_patterns, llama_vocab,
 };
-use llama_sampler::{SamplerHandle, SamplerInit, TokenTrieSampler};
+use llama_sampler::IntoLlamaSampler as _;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -187,7 +188,7 @@ fn llama_sampler_copy_moves_the_state() {
     let rules = shared_rules(VOCAB, LEAVES);
     let start = || {
         let sampler = TokenTrieSampler::new(Arc::clone(&rules), Mode::Greedy);
-        (sampler.handle(), sampler.into_raw(SamplerInit::linked()).cast::<RawSampler>())
+        (sampler.handle(), sampler.into_raw(llama_sampler::linked_init()).cast::<RawSampler>())
     };
     let ((from_handle, from), (to_handle, to)) = (start(), start());
     from_handle.accept_all(&ids([10])).unwrap();

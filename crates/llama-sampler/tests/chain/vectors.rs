@@ -1,13 +1,15 @@
 //! Every `sampler_script` of the shared vectors, run through the callbacks in real chains.
 
 use crate::common::{apply, repository};
+use llama_callbacks::{SamplerHandle, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_sampler::{SamplerHandle, TokenTrieSampler};
+use llama_sampler::IntoLlamaSampler as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trie_core::{Mode, Payload, SpanRules, Status};
+use trie_core::{Mode, SpanRules, Status};
+use trie_formats::Payload;
 
 /// The ids in the vectors are below this.
 const VOCAB: usize = 1_000_000;

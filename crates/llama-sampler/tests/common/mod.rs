@@ -1,12 +1,9 @@
 //! What the test files share.
 #![allow(unused_imports, unreachable_pub)]
 
-pub mod fake_llama;
-#[cfg(feature = "llama")]
 mod linked;
+#[path = "../../../llama-callbacks/tests/common/plain.rs"]
 pub mod plain;
 
-#[cfg(feature = "llama")]
 pub use linked::*;
-pub use llama_sampler::abi;
 pub use plain::*;

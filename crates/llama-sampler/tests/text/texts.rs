@@ -5,7 +5,8 @@ use llama_sampler::vocab_from_gguf;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use trie_core::{BuildError, ByteTrie, ExternalBuilder, LeafId, TokenId, Trie};
+use trie_core::{BuildError, ByteTrie, LeafId, TokenId, Trie};
+use trie_formats::{ByteTrieImage as _, ExternalBuilder};
 use trie_text::{TextError, TextStream, Texts, Tokenization};
 
 fn all() -> Texts<'static> {

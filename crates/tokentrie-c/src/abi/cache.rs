@@ -6,7 +6,7 @@ use crate::handles::{Kind, Table};
 use crate::memory::Out;
 use crate::status::tokentrie_status;
 use std::num::NonZeroUsize;
-use trie_core::TrieCache;
+use trie_formats::TrieCache;
 
 pub(super) static CACHES: Table<TrieCache> = Table::new(Kind::Cache);
 

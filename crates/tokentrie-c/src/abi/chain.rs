@@ -7,7 +7,7 @@ use crate::error::{Error, Result, done, guarded};
 use crate::memory::{Buffer, In, Out};
 use crate::status::tokentrie_status;
 use crate::{chain, process};
-use ::llama_sampler::SamplerHandle;
+use ::llama_callbacks::SamplerHandle;
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
 

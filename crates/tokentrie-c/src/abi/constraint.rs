@@ -12,7 +12,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::spec::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
-use trie_core::{Constraint, PayloadReport};
+use trie_core::Constraint;
+use trie_formats::PayloadReport;
 
 static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
 

@@ -9,9 +9,9 @@ use crate::memory::In;
 use crate::status::*;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-#[cfg(feature = "specs")]
-use trie_core::PayloadReport;
 use trie_core::{After, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
+#[cfg(feature = "specs")]
+use trie_formats::PayloadReport;
 
 /// Ids of C as ids.
 pub(crate) fn ids(numbers: &[i32], what: &str) -> Result<Vec<TokenId>> {

@@ -12,9 +12,11 @@ use crate::status::*;
 use bytemuck::Pod;
 use std::ffi::c_char;
 use std::sync::Arc;
-use trie_core::{Cursor, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder};
 #[cfg(not(target_family = "wasm"))]
-use trie_core::{FileOptions, VocabularyId};
+use trie_core::VocabularyId;
+use trie_core::{Cursor, FlatSequences, LeafId, TokenId, Trie, TrieBuilder};
+use trie_formats::FileOptions;
+use trie_formats::{Payload, PayloadReport, TrieFile as _};
 
 /// One or several tries, as a payload has them.
 pub(crate) static TRIES: Table<Arc<Payload>> = Table::new(Kind::Trie);

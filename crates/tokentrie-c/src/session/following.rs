@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tokentrie::chat::ChatFormat;
 use tokentrie::run::Generate;
 use tokentrie::spec::{Built, Host, Spec};
-use trie_core::{After, Mode, PayloadReport, Problem, SpanRules, Trie};
+use trie_core::{After, Mode, Problem, SpanRules, Trie};
+use trie_formats::PayloadReport;
 use trie_text::{TextValues, ValuesError, Vocab};
 
 /// What the next generation follows.

@@ -29,7 +29,7 @@ use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use ::llama_sampler::exit::{self, Made};
+use ::llama_callbacks::exit::{self, Made};
 use ::llama_sampler::{ContextOptions, Generated};
 use errors::ending;
 use events::Events;
@@ -40,7 +40,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
 use tokentrie::run::{Call, PrefillRequest, Receipt, Turns, generated_json};
-use trie_core::{After, Status, TokenId, TrieCache};
+use trie_core::{After, Status, TokenId};
+use trie_formats::TrieCache;
 use trie_text::Prompt;
 use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
 

@@ -3,8 +3,8 @@
 use super::Session;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_HANDLE};
+use ::llama_callbacks::exit::is_ending;
 use ::llama_sampler::Watch;
-use ::llama_sampler::exit::is_ending;
 use tokentrie::run::{Call, Ended, Refusal, Turn};
 
 pub(super) const GENERATE: &str = "generate";

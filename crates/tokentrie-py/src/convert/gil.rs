@@ -4,7 +4,7 @@ use crate::call::ended;
 use crate::convert::asking::{asking, is_asking, waits_for_itself};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Working, attached};
-use llama_sampler::exit::is_ending;
+use llama_callbacks::exit::is_ending;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;

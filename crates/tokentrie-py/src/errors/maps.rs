@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use std::fmt::Display;
 use std::io;
 use trie_core::{
-    BatchError, BuildError, DrawError, ErrorKind, ExternalError, FileError, FileProblem, FilterError, GateError,
-    LeafSetError, NotAllowed, NotInGbnf, NotListed, PatchError, PayloadError, PrefixTableError, RowError, RulesError,
-    SamplerError, SequenceError, SetError, SpanError, UnknownPath,
+    BatchError, BuildError, Damage, DrawError, ErrorKind, FilterError, GateError, LeafSetError, NotAllowed, NotListed,
+    PatchError, RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
+use trie_formats::{ExternalError, FileError, NotInGbnf, PayloadError, PrefixTableError};
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
 impl Error {
@@ -105,8 +105,8 @@ impl From<SetError> for Error {
 }
 
 /// Of a set in memory: what was asked of its file was asked before.
-impl From<FileProblem> for Error {
-    fn from(problem: FileProblem) -> Self {
+impl From<Damage> for Error {
+    fn from(problem: Damage) -> Self {
         Class::Trie.error(format!("{problem} (Trie.open with verify=True finds it earlier)"))
     }
 }

@@ -7,7 +7,7 @@ use crate::convert::words::Mode;
 use crate::errors::{Class, Result};
 use crate::rows::sampler::Sampler;
 use crate::trie::leaf::Leaf;
-use llama_sampler::{SamplerHandle, SamplerInit, TokenTrieSampler};
+use llama_callbacks::{SamplerHandle, SamplerInit, TokenTrieSampler};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::ffi::c_void;

@@ -32,7 +32,8 @@ use tokentrie::spec::{
     alone,
 };
 use trie_core::work::Limits;
-use trie_core::{AnyConstraint, Constraint as _, Payload, PayloadReport, Problem, SpanRules};
+use trie_core::{AnyConstraint, Constraint as _, Problem, SpanRules};
+use trie_formats::{Payload, PayloadReport};
 use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
 
 /// What is known of the tokens, and where what was made of texts and payloads is kept.

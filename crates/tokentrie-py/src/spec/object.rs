@@ -29,7 +29,8 @@ use tokentrie::spec::{
     Spec as Data, Spelled,
 };
 use trie_core::work::Limits;
-use trie_core::{FileOptions, Payload, Problem, Trie};
+use trie_core::{Problem, Trie};
+use trie_formats::{FileOptions, Payload, TrieFile as _};
 
 /// For how many vocabularies a rule of a user's keeps what it worked out.
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();

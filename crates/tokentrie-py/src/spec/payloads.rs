@@ -7,7 +7,7 @@ use crate::rule::problem::problem;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use tokentrie::spec::SpecProblem;
-use trie_core::{Payload, PayloadError, TrieCache};
+use trie_formats::{Payload, PayloadError, TrieCache};
 
 /// Where payloads are looked up.
 #[derive(Clone, Copy)]

@@ -31,7 +31,7 @@ use std::num::NonZeroUsize;
 ///     >>> (cache.cache_info().misses, cache.cache_info().hits)
 ///     (1, 2)
 #[pyclass(frozen, module = "tokentrie.sets")]
-pub(crate) struct TrieCache(Shared<trie_core::TrieCache>);
+pub(crate) struct TrieCache(Shared<trie_formats::TrieCache>);
 
 #[pymethods]
 impl TrieCache {
@@ -46,7 +46,7 @@ impl TrieCache {
         let payloads = usize::try_from(capacity).ok().and_then(NonZeroUsize::new);
         let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
         match payloads {
-            Some(payloads) => Ok(Self(Shared::new(trie_core::TrieCache::new(payloads)))),
+            Some(payloads) => Ok(Self(Shared::new(trie_formats::TrieCache::new(payloads)))),
             None => Err(Class::Option.error(format!("capacity is {capacity}: it must be from 1 to {}", Self::MOST))),
         }
     }

@@ -11,7 +11,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use std::borrow::Cow;
-use trie_core::{FileOptions, LeafId, OutlineLimits};
+use trie_core::LeafId;
+use trie_formats::{FileOptions, OutlineLimits, TrieFile as _};
 
 #[pymethods]
 impl Trie {

@@ -6,7 +6,7 @@ use crate::trie::Trie;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use std::path::{Path, PathBuf};
-use trie_core::{FileError, FileOptions, FileStamp};
+use trie_formats::{FileError, FileOptions, FileStamp, TrieFile as _};
 
 /// The file that a trie was opened from.
 #[derive(Debug)]

@@ -34,7 +34,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use trie_core::work::{Limits, spend};
-use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, VocabularyId};
+use trie_core::{LeafId, VocabularyId};
+use trie_formats::{FileOptions, Payload, PrefixTable, PrefixTableReport, TrieFile as _};
 use trie_text::{TextReport, Texts, Tokenization};
 
 /// An immutable set of values, each a token sequence with or without a name.

@@ -7,7 +7,7 @@ use crate::exit::{called, module};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use trie_core::{Payload, PayloadReport};
+use trie_formats::{Payload, PayloadReport};
 
 /// Runs `use_text` on the JSON text of a payload.
 ///

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyMapping, PyString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use trie_core::{FileError, PrefixTable, PrefixTableError, PrefixTableReport, Strictness};
+use trie_formats::{FileError, PrefixTable, PrefixTableError, PrefixTableReport, Strictness};
 
 #[pymethods]
 impl Trie {

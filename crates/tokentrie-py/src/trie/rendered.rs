@@ -3,7 +3,8 @@
 use crate::errors::{Class, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
-use trie_core::{BoxKind, DrawnBox, OutlineLimits, OutlineNode, TextGrammar, TokenId, Trie};
+use trie_core::{TokenId, Trie};
+use trie_formats::{BoxKind, DrawnBox, OutlineLimits, OutlineNode, TextGrammar, TrieOutline as _};
 use trie_text::Vocab;
 
 /// The set of the leaves' texts.
@@ -109,7 +110,7 @@ pub(crate) fn svg(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> 
         boxed.push(DrawnBox { parent, label: one.label.clone(), kind });
     }
     let title = format!("{}, {} nodes", leaves(trie.len()), trie.nodes());
-    Ok(trie_core::svg(&title, &boxed))
+    Ok(trie_formats::svg(&title, &boxed))
 }
 
 /// One box of a drawing.

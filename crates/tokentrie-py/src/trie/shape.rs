@@ -6,7 +6,8 @@ use crate::trie::Trie;
 use crate::trie::export::limits;
 use pyo3::prelude::*;
 use std::borrow::Cow;
-use trie_core::{Level, OutlineNode, SetError, TokenId};
+use trie_core::{Level, SetError, TokenId};
+use trie_formats::{OutlineNode, TrieOutline as _};
 
 /// Nodes, leaves, choices, most children, steps and forced steps of every depth, the root's first. O(nodes).
 #[pyfunction]

@@ -11,7 +11,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyString};
 use std::path::PathBuf;
-use trie_core::{ExternalBuilder, ExternalError, FileOptions, TokenId, Trie, VocabularyId};
+use trie_core::{TokenId, Trie, VocabularyId};
+use trie_formats::{ExternalBuilder, ExternalError, FileOptions};
 use trie_text::{TextReport, TextStream, Texts, Vocab};
 
 /// Tokens, or bytes of text, that are taken from Python before they are handed on without the GIL.

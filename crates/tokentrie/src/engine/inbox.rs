@@ -5,7 +5,7 @@ use super::job::Arrived;
 use super::options::EngineStats;
 use super::pool::Pool;
 use super::relay::PAUSE;
-use llama_sampler::exit::{Working, is_ending};
+use llama_callbacks::exit::{Working, is_ending};
 use llama_sampler::{Context, Prefix, RuntimeError};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;

@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use trie_core::work::{Over, spend};
-use trie_core::{ErrorKind, GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
+use trie_core::{ErrorKind, GateError, NotListed, Problem, SequenceError, UnknownPath};
+use trie_formats::PayloadError;
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
 use trie_text::{FormError, ValuesError, VocabError};
 

@@ -2,7 +2,8 @@
 
 use super::{Spec, SpecProblem};
 use std::sync::Arc;
-use trie_core::{Payload, PayloadReport, Problem, Trie};
+use trie_core::{Problem, Trie};
+use trie_formats::{Payload, PayloadReport};
 use trie_text::{TextValues, ValuesError, Vocab};
 
 /// What a spec may ask its host for. Nothing is given by default: no files, no names, no chat format.

@@ -3,7 +3,7 @@
 use crate::machine::constraint::NotListed;
 use crate::machine::span::RulesError;
 use crate::rows::logits::NoLogits;
-use crate::set::file::FileProblem;
+use crate::set::damage::Damage;
 use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
 
@@ -23,7 +23,7 @@ pub enum ChooseError<E> {
     ManySequences,
     /// The file of a set was damaged after it was written.
     #[error(transparent)]
-    Damaged(FileProblem),
+    Damaged(Damage),
     /// A set that changed while it was walked.
     #[error("the set is damaged: nothing may follow {depth} tokens of a value, and none ends there")]
     DeadEnd {

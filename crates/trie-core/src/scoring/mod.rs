@@ -98,8 +98,8 @@ pub fn choose_many<D: TreeDecoder + ?Sized>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::file::FileOptions;
-    use crate::set::trie::Trie;
+    use crate::set::storage::packed::Packed;
+    use crate::set::trie::{LeafTable, Store, Trie};
 
     /// What only happens where a file changes after it was verified.
     #[test]
@@ -108,14 +108,24 @@ mod tests {
         for (tokens, node) in [(&[id(1), id(2), id(3)], 1), (&[id(1), id(2), id(3)], 2)] {
             let mut builder = Trie::builder();
             builder.push(None, tokens);
-            let mut file = Vec::new();
-            builder.build().unwrap().write_to(&mut file, None).unwrap();
-            // In the second section, node `node` loses its children.
-            let at = u64::from_le_bytes(file[64 + 32 + 8..][..8].try_into().unwrap()) as usize;
-            let first_child = |node: usize| at + 4 * node..at + 4 * node + 4;
-            file.copy_within(first_child(node), first_child(node + 1).start);
-            let trie = Trie::from_bytes(&file, FileOptions::default()).unwrap();
-            assert!(trie.verified().is_err());
+            let built = builder.build().unwrap();
+            let store = built.store();
+            // Node `node` loses its children.
+            let mut first_child = store.first_child.to_vec();
+            first_child.copy_within(node..=node, node + 1);
+            let trie = Trie::from_store(Store {
+                tokens: store.tokens.to_vec().into(),
+                first_child: first_child.into(),
+                inner_terminals: store.inner_terminals.to_vec().into(),
+                leaves: LeafTable::Tail(3, 1),
+                names: None,
+                input_rows: Packed::default(),
+                max_token: store.max_token,
+                max_depth: store.max_depth,
+                verified: false,
+                unread: None,
+                graph: None,
+            });
 
             let rules = crate::machine::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
             let values = std::sync::Arc::new(values::Values { rules });

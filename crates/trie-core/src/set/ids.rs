@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use std::fmt;
 
 /// A token of a vocabulary: 0 … 2^31−1, the range that llama.cpp's signed ids and every tokenizer share.
@@ -89,6 +90,24 @@ impl fmt::Debug for TokenId {
 impl fmt::Display for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = TokenId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a token id, an integer from 0 to 2147483647")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<TokenId, E> {
+                TokenId::try_from(value).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+            }
+        }
+        deserializer.deserialize_u64(Visitor)
     }
 }
 

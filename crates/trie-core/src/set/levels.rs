@@ -113,9 +113,5 @@ mod tests {
             level(2, 2, 0, 0, 2, 1),
         ];
         assert_eq!(levels, expected);
-        // Mapped, and not verified.
-        let file = tempfile::NamedTempFile::new().unwrap();
-        trie.save(file.path(), None).unwrap();
-        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels().unwrap(), expected);
     }
 }

@@ -4,7 +4,7 @@
 //! both, nothing is hashed. Only token sequences decide what is equal.
 
 use crate::set::builder::{BuildError, TrieBuilder};
-use crate::set::file::FileProblem;
+use crate::set::damage::Damage;
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::{Cursor, Trie};
 use crate::work::ErrorKind;
@@ -82,7 +82,7 @@ pub enum SetError {
     },
     /// A set from a file that nobody verified, which is damaged.
     #[error(transparent)]
-    Damaged(#[from] FileProblem),
+    Damaged(#[from] Damage),
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -93,7 +93,7 @@ impl SetError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Build(error) => error.kind(),
-            Self::Damaged(problem) => problem.kind(),
+            Self::Damaged(damage) => damage.kind(),
             Self::OtherVocabulary { .. } => ErrorKind::Vocabulary,
             Self::Empty { .. }
             | Self::HalfNamed { .. }
@@ -245,7 +245,8 @@ impl Trie {
     }
 
     /// The leaves at and below a position, with their tokens from there on. A leaf that ends there has none.
-    pub(crate) fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
+    #[doc(hidden)]
+    pub fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
         let range = self.leaves_below(at);
         let (open, left) = (vec![(at, 0)], self.nodes());
         LeafWalk { trie: self, tokens: Vec::new(), open, next: range.start, end: range.end, fresh: true, left }

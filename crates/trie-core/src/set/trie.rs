@@ -5,11 +5,11 @@
 //! leaf numbers and names lie beside the hot arrays.
 
 use crate::set::builder::TrieBuilder;
-use crate::set::file::VocabularyId;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::set::storage::names::Names;
 pub(crate) use crate::set::storage::store::{LeafTable, Store};
+use crate::set::vocabulary::VocabularyId;
 use crate::set::weights::Weights;
 use std::borrow::Cow;
 use std::fmt;
@@ -40,9 +40,9 @@ pub struct Trie {
 
 /// What belongs to a set beside its arrays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SetInfo {
+pub struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
-    pub(crate) heal_bytes: u32,
+    pub heal_bytes: u32,
     /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids,
     /// ascending. `None` if
     /// the set has none.
@@ -64,32 +64,39 @@ impl PartialEq for SetInfo {
 impl Eq for SetInfo {}
 
 impl SetInfo {
-    pub(crate) fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
+    /// What a set has beside its arrays: bytes to heal, and tokens that end its values.
+    pub fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
         end_tokens.sort_unstable();
         end_tokens.dedup();
         let words = || std::iter::once(end_tokens.len() as u32).chain(end_tokens.iter().map(|token| token.get()));
         Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()), ..Self::default() }
     }
 
-    pub(crate) fn with_weights(self, weights: Option<Weights>) -> Self {
+    /// The same with these weights.
+    #[must_use]
+    pub fn with_weights(self, weights: Option<Weights>) -> Self {
         Self { weights: weights.map(Arc::new), ..self }
     }
 
-    pub(crate) fn with_vocabulary(self, vocabulary: Option<(String, u32)>) -> Self {
+    /// The same for the vocabulary with this fingerprint and size.
+    #[must_use]
+    pub fn with_vocabulary(self, vocabulary: Option<(String, u32)>) -> Self {
         Self { vocabulary: vocabulary.map(Arc::new), ..self }
     }
 
+    /// What is added to logits.
     #[inline]
-    pub(crate) fn weights(&self) -> Option<&Weights> {
+    pub fn weights(&self) -> Option<&Weights> {
         self.weights.as_deref()
     }
 
-    pub(crate) fn end_tokens(&self) -> &[TokenId] {
+    /// Tokens that end a value where its user names no others, ascending.
+    pub fn end_tokens(&self) -> &[TokenId] {
         self.end_words().map_or(&[], |words| bytemuck::cast_slice(&words[1..]))
     }
 
     /// The end tokens as they lie in a file.
-    pub(crate) fn end_words(&self) -> Option<&[u32]> {
+    pub fn end_words(&self) -> Option<&[u32]> {
         self.end_tokens.as_deref()
     }
 }
@@ -182,7 +189,8 @@ impl Trie {
         TrieBuilder::default()
     }
 
-    pub(crate) fn from_store(store: Store) -> Self {
+    #[doc(hidden)]
+    pub fn from_store(store: Store) -> Self {
         Self { store: Arc::new(store), info: SetInfo::default() }
     }
 
@@ -205,7 +213,8 @@ impl Trie {
 
     /// The same leaves with what belongs to another set beside its arrays.
     #[must_use]
-    pub(crate) fn with_info(self, info: SetInfo) -> Self {
+    #[doc(hidden)]
+    pub fn with_info(self, info: SetInfo) -> Self {
         Self { info, ..self }
     }
 
@@ -217,7 +226,8 @@ impl Trie {
 
     /// What belongs to the set beside its arrays.
     #[inline]
-    pub(crate) fn info(&self) -> &SetInfo {
+    #[doc(hidden)]
+    pub fn info(&self) -> &SetInfo {
         &self.info
     }
 
@@ -255,7 +265,8 @@ impl Trie {
         self.info.heal_bytes as usize
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    #[doc(hidden)]
+    pub fn store(&self) -> &Store {
         &self.store
     }
 
@@ -308,7 +319,8 @@ impl Trie {
 
     /// The first child and the tokens of all. What nobody verified is looked at here, and damage ends the list.
     #[inline]
-    pub(crate) fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
+    #[doc(hidden)]
+    pub fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
         let (first, tokens) = self.store.family(at.node);
         (first, if self.store.verified { tokens } else { self.store.sound(tokens) })
     }
@@ -327,7 +339,8 @@ impl Trie {
     }
 
     #[inline]
-    pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
+    #[doc(hidden)]
+    pub fn child(&self, at: Cursor, nth: usize) -> Cursor {
         Cursor { node: self.store.target(at.node, self.family(at).0 + nth as u32), depth: at.depth + 1 }
     }
 
@@ -533,7 +546,8 @@ impl Trie {
 
 impl Trie {
     /// Feeds the arrays that `==` compares, each after its length.
-    pub(crate) fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
+    #[doc(hidden)]
+    pub fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
         let s = &*self.store;
         feed(&self.info.heal_bytes.to_le_bytes());
         feed(&(self.end_tokens().len() as u64).to_le_bytes());

@@ -1,16 +1,16 @@
 //! Weights of a set: what is added to the logit of a token at its place in the trie.
 
 use crate::set::ids::{LeafId, TokenId};
-use crate::set::storage::map::Array;
+use crate::set::storage::memory::Array;
 use crate::set::trie::{Cursor, Trie};
 
 /// One number for each edge and, where ends have any, one for each leaf.
 #[derive(Debug)]
-pub(crate) struct Weights {
+pub struct Weights {
     /// By the node that the edge leads to; the root's means nothing.
-    pub(crate) edges: Array<f32>,
+    pub edges: Array<f32>,
     /// By the leaf that ends.
-    pub(crate) ends: Option<Array<f32>>,
+    pub ends: Option<Array<f32>>,
 }
 
 /// Weights that do not fit a trie.

@@ -5,10 +5,10 @@
 /// Every error type of the workspace has a `kind`:
 ///
 /// ```
-/// use trie_core::{ErrorKind, Payload};
+/// use trie_core::{ErrorKind, Trie};
 ///
-/// let error = Payload::from_json(b"{", None).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Payload);
+/// let error = Trie::builder().build().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Set);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

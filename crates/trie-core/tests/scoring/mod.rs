@@ -1,7 +1,6 @@
 //! Exact scoring over a table of logits, against a twin that lists every sequence and adds up softmaxes in double
 //! precision.
 
-mod damaged;
 mod exact;
 mod hosts;
 mod table;

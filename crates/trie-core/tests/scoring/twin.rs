@@ -149,11 +149,3 @@ pub(crate) fn walked(trie: &Trie) -> Sequences {
 pub(crate) fn set(leaves: &[(&str, &[u32])]) -> Trie {
     Naive { rows: leaves.iter().map(|&(name, tokens)| (name.to_owned(), tokens.to_vec())).collect() }.trie()
 }
-
-pub(crate) fn unnamed(leaves: &[&[u32]]) -> Trie {
-    let mut builder = Trie::builder();
-    for tokens in leaves {
-        builder.push(None, &ids(tokens));
-    }
-    builder.build().unwrap()
-}

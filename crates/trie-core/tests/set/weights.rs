@@ -5,8 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{
-    Allowed, AnyConstraint, Batch, DrawSettings, FileOptions, Mode, Rows, RowsMut, Sampler, SamplerOptions, ScoreMode,
-    Scratch, Sequence, SetError, SetOperation, SpanRules, TokenId, Trie, Unconstrained, WeightsError, log_sum_exp,
+    Allowed, AnyConstraint, Batch, DrawSettings, Mode, Rows, RowsMut, Sampler, SamplerOptions, ScoreMode, Scratch,
+    Sequence, SetOperation, SpanRules, TokenId, Trie, Unconstrained, WeightsError, log_sum_exp,
 };
 
 const VOCABULARY: usize = 12;
@@ -196,20 +196,6 @@ proptest! {
     }
 
     #[test]
-    fn files_keep_them(naive in sets(), with_ends: bool) {
-        let trie = weighed(&naive.trie(), with_ends).with_end_tokens(ids(&[9]));
-        let mut file = Vec::new();
-        trie.write_to(&mut file, None).unwrap();
-        let opened = Trie::from_bytes(&file, FileOptions::default().with_verify(true)).unwrap();
-        prop_assert!(opened == trie && opened.is_weighted());
-        prop_assert!(opened != trie.clone().without_weights());
-        let mut without = Vec::new();
-        trie.clone().without_weights().write_to(&mut without, None).unwrap();
-        prop_assert!(without.len() < file.len());
-        prop_assert_eq!(trie.nbytes() - trie.clone().without_weights().nbytes() >= 4 * trie.nodes(), true);
-    }
-
-    #[test]
     fn set_operations_keep_them(one in sets(), other in sets()) {
         let (left, right) = (weighed(&one.trie(), true), other.trie());
         let check = |made: &Trie| {
@@ -253,27 +239,6 @@ fn weights_that_do_not_fit_are_refused() {
     let zero = trie.clone().with_weights(vec![0.0; 3], vec![0.0; 2]).unwrap();
     assert!(zero.is_weighted() && zero != trie);
     assert_eq!(zero, trie.clone().with_weights(vec![9.0, 0.0, 0.0], Vec::new()).unwrap(), "the root has none");
-}
-
-#[test]
-fn a_damaged_weight_neither_verifies_nor_allows_anything_else() {
-    let trie = plain(&[&[1], &[2]]).with_weights(vec![0.0, 0.5, 1.5], vec![0.25, 0.0]).unwrap();
-    let mut file = Vec::new();
-    trie.write_to(&mut file, None).unwrap();
-    for (from, odd) in [(0.5f32, f32::NAN), (1.5, f32::INFINITY), (1.5, f32::NEG_INFINITY), (0.25, f32::NAN)] {
-        let mut damaged = file.clone();
-        let at = damaged.windows(4).rposition(|bytes| bytes == from.to_le_bytes()).unwrap();
-        damaged[at..at + 4].copy_from_slice(&odd.to_le_bytes());
-        assert!(Trie::from_bytes(&damaged, FileOptions::default().with_verify(true)).is_err());
-        let opened = Trie::from_bytes(&damaged, FileOptions::default()).unwrap();
-        let mut sampler = sampler(&opened, &[9], Mode::Greedy);
-        let mut row = [5.0; VOCABULARY];
-        sampler.mask(&mut row).unwrap();
-        assert!(row.iter().enumerate().all(|(token, &logit)| logit == f32::NEG_INFINITY || [1, 2].contains(&token)));
-        assert!(!row.iter().any(|logit| logit.is_nan()));
-        assert!([1, 2].contains(&sampler.sample(&[5.0; VOCABULARY]).unwrap().get()));
-        assert!(matches!(opened.select(|_| true), Err(SetError::Damaged(_))));
-    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Why texts make no set.
 
 use crate::vocab::VocabError;
+use trie_core::BuildError;
 use trie_core::ErrorKind;
-use trie_core::{BuildError, ExternalError};
+use trie_formats::ExternalError;
 
 /// Why texts make no trie.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,8 @@
 use super::{TextError, TextReport, Texts, spelled, value_spelled};
 use crate::vocab::{Vocab, VocabError};
 use std::path::Path;
-use trie_core::{ExternalBuilder, TokenId, Trie, VocabularyId};
+use trie_core::{TokenId, Trie, VocabularyId};
+use trie_formats::ExternalBuilder;
 
 /// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names
 /// are kept, as a [`ExternalBuilder`] keeps them.
@@ -11,7 +12,7 @@ use trie_core::{ExternalBuilder, TokenId, Trie, VocabularyId};
 /// ```
 /// # use trie_core::TokenId;
 /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
-/// use trie_core::ExternalBuilder;
+/// use trie_formats::ExternalBuilder;
 /// use trie_text::{TextStream, Texts, Vocab};
 /// # #[derive(Debug)]
 /// # struct Bytes;

@@ -3,7 +3,7 @@
 use super::Model;
 use super::tokenizer::{load_vocab, vocab_of};
 use crate::runtime::error::RuntimeError;
-use chat_format::{ChatTemplate, Data, RenderOptions};
+use chat_template::{ChatTemplate, Data, RenderOptions};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use std::path::Path;

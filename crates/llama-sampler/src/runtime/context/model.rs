@@ -4,7 +4,7 @@ use super::backend::load;
 use super::gguf::Header;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
-use chat_format::ChatTemplate;
+use chat_template::ChatTemplate;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -24,7 +24,8 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use trie_core::{TokenId, replace_whole};
+use trie_core::TokenId;
+use trie_formats::replace_whole;
 
 const MAGIC: &[u8; 16] = b"tokentrie-prefix";
 /// Version 1 did not say which positions its state has, and some of its files had fewer than tokens.

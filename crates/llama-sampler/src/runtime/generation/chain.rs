@@ -1,6 +1,7 @@
 //! The sampler chain of a generation: the trie first, a selecting sampler last.
 
-use crate::callbacks::{SamplerHandle, TokenTrieSampler};
+use crate::linked::IntoLlamaSampler as _;
+use llama_callbacks::{SamplerHandle, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

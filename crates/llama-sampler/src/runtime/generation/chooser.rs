@@ -1,8 +1,8 @@
 //! Who chooses among the allowed tokens, given a row of logits.
 
 use super::chain::Chain;
-use crate::callbacks::SamplerHandle;
 use crate::runtime::error::RuntimeError;
+use llama_callbacks::SamplerHandle;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;

@@ -81,7 +81,8 @@ impl UnknownPath {
     /// Paths that an error holds: a payload may have a hundred thousand.
     const SHOWN: usize = 32;
 
-    pub(crate) fn new<'a>(path: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
+    #[doc(hidden)]
+    pub fn new<'a>(path: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
         let shown = known.clone().take(Self::SHOWN).map(str::to_owned).collect();
         Self { path: path.to_owned(), known: shown, count: known.count() }
     }

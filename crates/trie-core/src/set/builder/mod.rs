@@ -67,14 +67,15 @@ enum Shape<'a> {
 
 /// A leaf that comes after those before it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SortedLeaf<'a> {
+pub struct SortedLeaf<'a> {
     /// Tokens that it shares with the leaf before.
-    pub(crate) shared: usize,
+    pub shared: usize,
     /// Its other tokens.
-    pub(crate) tokens: &'a [TokenId],
+    pub tokens: &'a [TokenId],
     /// The first row that gave it.
-    pub(crate) row: u32,
-    pub(crate) name: Option<&'a str>,
+    pub row: u32,
+    /// Its name.
+    pub name: Option<&'a str>,
 }
 
 /// Leaves that make no trie.
@@ -129,8 +130,11 @@ const USUAL_NAME: usize = 16;
 /// Nodes, rows and bytes of names are counted in 32 bits; one value is kept free.
 const LIMIT: usize = u32::MAX as usize - 1;
 
-/// That so many can be counted.
-pub(crate) fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
+/// Checks that so many can be counted.
+///
+/// # Errors
+/// [`BuildError::TooLarge`].
+pub fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
     if count > LIMIT { Err(BuildError::TooLarge { what, count, limit: LIMIT }) } else { Ok(()) }
 }
 
@@ -173,19 +177,22 @@ impl TrieBuilder {
     }
 
     /// Names so far: as many as leaves, or none.
-    pub(crate) fn name_count(&self) -> usize {
+    #[doc(hidden)]
+    pub fn name_count(&self) -> usize {
         self.name_ends.len()
     }
 
     /// Bytes that building would take now, what is held already included.
-    pub(crate) fn bytes(&self) -> usize {
+    #[doc(hidden)]
+    pub fn bytes(&self) -> usize {
         // Beside the tokens: where a row ends, its entry while it is sorted, and what is noted of a leaf.
         const ROW: usize = 32;
         self.names.len() + 8 * self.name_ends.len() + 8 * self.tokens.len() + ROW * self.ends.len()
     }
 
     /// Forgets the leaves and keeps the memory.
-    pub(crate) fn clear(&mut self) {
+    #[doc(hidden)]
+    pub fn clear(&mut self) {
         self.tokens.clear();
         self.ends.clear();
         self.names.clear();
@@ -196,7 +203,8 @@ impl TrieBuilder {
     ///
     /// # Errors
     /// As `build`, or what `visit` returns.
-    pub(crate) fn visit_in_order<E: From<BuildError>>(
+    #[doc(hidden)]
+    pub fn visit_in_order<E: From<BuildError>>(
         &self,
         mut visit: impl FnMut(SortedLeaf<'_>) -> Result<(), E>,
     ) -> Result<(), E> {

@@ -12,7 +12,7 @@ mod tokenizations;
 
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::operations::SetError;
-use crate::set::storage::map::Array;
+use crate::set::storage::memory::Array;
 use crate::set::trie::Trie;
 
 pub use partial_tokens::NamedLeaf;
@@ -22,17 +22,17 @@ pub use tokenizations::{ForcedText, TokenizationError, TokenizedLeaf};
 ///
 /// Edge `e` is item `e` of the tokens; the edges of node `n` are `first_child[n] .. first_child[n + 1]`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Graph {
+pub struct Graph {
     /// The node that each edge leads to, above the one that it comes from; item 0 means nothing, as that of the tokens.
-    pub(crate) targets: Array<u32>,
+    pub targets: Array<u32>,
     /// The edge that must be taken from each node, or 0.
-    pub(crate) forced: Array<u32>,
+    pub forced: Array<u32>,
     /// The number of the first leaf after those at and below each node.
-    pub(crate) leaves_end: Array<u32>,
+    pub leaves_end: Array<u32>,
     /// The canonical sequences of the leaves, one after the other.
-    pub(crate) canonical: Array<TokenId>,
+    pub canonical: Array<TokenId>,
     /// Where each of them ends.
-    pub(crate) canonical_ends: Array<u32>,
+    pub canonical_ends: Array<u32>,
 }
 
 impl Trie {
@@ -55,7 +55,8 @@ impl Trie {
 }
 
 impl Graph {
-    pub(crate) fn nodes(&self) -> usize {
+    /// Nodes, the root included.
+    pub fn nodes(&self) -> usize {
         self.leaves_end.len()
     }
 
@@ -77,7 +78,8 @@ impl Graph {
         self.forced.get(node.index()).copied().filter(|&edge| edge > 0)
     }
 
-    pub(crate) fn canonical(&self, leaf: LeafId) -> Option<&[TokenId]> {
+    /// The canonical sequence of a leaf.
+    pub fn canonical(&self, leaf: LeafId) -> Option<&[TokenId]> {
         let end = *self.canonical_ends.get(leaf.index())? as usize;
         let begin = leaf.index().checked_sub(1).map_or(0, |before| self.canonical_ends[before] as usize);
         self.canonical.get(begin..end)

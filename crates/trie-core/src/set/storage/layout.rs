@@ -6,37 +6,49 @@
 use crate::set::ids::TokenId;
 
 /// Takes what leaves in order add to the arrays. In each level nodes and ends come in the order of their numbers.
-pub(crate) trait Sink {
+pub trait Sink {
     /// What can go wrong.
     type Error;
 
     /// A node of a level, the token that leads to it and, above the last level, where its children begin if it has any.
+    ///
+    /// # Errors
+    /// What the sink says.
     fn node(&mut self, level: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Self::Error>;
 
     /// A leaf, the node of a level that ends it, and its number among the leaves by node.
+    ///
+    /// # Errors
+    /// What the sink says.
     fn end(&mut self, level: usize, leaf: u32, node: u32, by_node: u32) -> Result<(), Self::Error>;
 
     /// A node of a level that ends a leaf and has children.
+    ///
+    /// # Errors
+    /// What the sink says.
     fn inner_terminal(&mut self, level: usize, node: u32) -> Result<(), Self::Error>;
 }
 
 /// The cursors of all levels, at the first of some leaves and then after those that were taken.
 #[derive(Debug, Clone)]
-pub(crate) struct Cursors {
+pub struct Cursors {
     /// The next node of each level, the root's first; one level more than there are.
-    pub(crate) nodes: Vec<u32>,
+    pub nodes: Vec<u32>,
     /// The number of the next leaf that ends in each level, among the leaves by node.
-    pub(crate) ends: Vec<u32>,
+    pub ends: Vec<u32>,
     /// The number of the next leaf.
-    pub(crate) leaf: u32,
+    pub leaf: u32,
     /// Tokens of the leaf before it.
-    pub(crate) length_before: usize,
+    pub length_before: usize,
 }
 
 impl Cursors {
     /// Takes the next leaf: how many tokens it shares with the one before, and its others.
+    ///
+    /// # Errors
+    /// What the sink says.
     #[inline]
-    pub(crate) fn push<S: Sink>(&mut self, shared: usize, tokens: &[TokenId], sink: &mut S) -> Result<(), S::Error> {
+    pub fn push<S: Sink>(&mut self, shared: usize, tokens: &[TokenId], sink: &mut S) -> Result<(), S::Error> {
         let (length, last) = (shared + tokens.len(), self.nodes.len() - 2);
         if shared == self.length_before && self.leaf > 0 {
             sink.inner_terminal(shared, self.nodes[shared] - 1)?;

@@ -1,9 +1,9 @@
-//! What a trie lies in: its arrays, how they are packed, and the memory that holds them, owned or of a mapped file.
+//! What a trie lies in: its arrays, how they are packed, and the memory that holds them, their own or lent.
 
 pub(crate) mod arrays;
 pub(crate) mod layout;
-#[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
-pub(crate) mod map;
+#[allow(unsafe_code, reason = "slices of memory that something else keeps; every other file is safe")]
+pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod packed;
 pub(crate) mod store;

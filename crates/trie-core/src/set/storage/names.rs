@@ -1,16 +1,18 @@
 //! The names of leaves, and how a leaf is found by its name.
 
 use crate::set::ids::LeafId;
-use crate::set::storage::map::Array;
+use crate::set::storage::memory::Array;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 /// One text and where each leaf's name ends in it.
 #[derive(Debug)]
-pub(crate) struct Names {
-    pub(crate) text: Array<u8>,
-    pub(crate) ends: Array<u32>,
+pub struct Names {
+    /// All names, one after the other.
+    pub text: Array<u8>,
+    /// Where each ends.
+    pub ends: Array<u32>,
     by_name: OnceLock<ByName>,
     /// The leaves in the order of the bytes of their names; made when names are first completed.
     in_order: OnceLock<Box<[u32]>>,
@@ -33,7 +35,8 @@ impl PartialEq for Names {
 impl Eq for Names {}
 
 impl Names {
-    pub(crate) fn new(text: Array<u8>, ends: Array<u32>) -> Self {
+    /// The names that lie in this text, one after the other.
+    pub fn new(text: Array<u8>, ends: Array<u32>) -> Self {
         Self { text, ends, by_name: OnceLock::new(), in_order: OnceLock::new() }
     }
 

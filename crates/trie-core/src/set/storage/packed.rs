@@ -2,7 +2,7 @@
 
 /// Numbers of up to 32 bits, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Packed {
+pub struct Packed {
     words: Vec<u32>,
     /// Bits of each.
     bits: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Packed {
 
 impl Packed {
     /// Packs numbers that lie in several slices.
-    pub(crate) fn new<'n>(parts: impl Iterator<Item = &'n [u32]> + Clone) -> Self {
+    pub fn new<'n>(parts: impl Iterator<Item = &'n [u32]> + Clone) -> Self {
         let mut packed = Self::room(parts.clone());
         packed.fill(parts);
         packed

@@ -3,53 +3,69 @@
 //! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
 //! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
 
-use crate::set::file::Unread;
+use crate::set::damage::Unverified;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
-use crate::set::storage::map::Array;
+use crate::set::storage::memory::Array;
 use crate::set::storage::names::Names;
 use crate::set::storage::packed::Packed;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Store {
     /// Token on the edge into each node; the root's entry is a placeholder.
-    pub(crate) tokens: Array<TokenId>,
+    pub tokens: Array<TokenId>,
     /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent:
     /// what comes after has no children.
-    pub(crate) first_child: Array<u32>,
+    pub first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
-    pub(crate) inner_terminals: Array<u32>,
-    pub(crate) leaves: LeafTable,
-    pub(crate) names: Option<Names>,
+    pub inner_terminals: Array<u32>,
+    /// The leaves.
+    pub leaves: LeafTable,
+    /// Their names, where they have any.
+    pub names: Option<Names>,
     /// First row of the input that gave each leaf; empty where that is not known.
-    pub(crate) input_rows: Packed,
-    pub(crate) max_token: TokenId,
-    pub(crate) max_depth: u32,
+    pub input_rows: Packed,
+    /// The largest token id of any leaf.
+    pub max_token: TokenId,
+    /// Tokens of the longest leaf.
+    pub max_depth: u32,
     /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
-    pub(crate) verified: bool,
+    pub verified: bool,
     /// The file behind arrays that nobody verified when it was opened.
-    pub(crate) unread: Option<Box<Unread>>,
+    pub unread: Option<Box<Unverified>>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.
-    pub(crate) graph: Option<Graph>,
+    pub graph: Option<Graph>,
 }
 
 /// Which node ends which leaf, both ways.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LeafTable {
+pub enum LeafTable {
     /// Leaves are the last nodes, in leaf order, from this node on: so it is where all are equally long.
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
-    Table { nodes: Array<u32>, by_node: Array<u32> },
+    Table {
+        /// The node of each leaf.
+        nodes: Array<u32>,
+        /// The leaves, ascending by their node.
+        by_node: Array<u32>,
+    },
     /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
     /// leaves.
-    Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
+    Ends {
+        /// The nodes that end a leaf.
+        nodes: Array<u32>,
+        /// The leaf of each.
+        leaves: Array<u32>,
+        /// Number of leaves.
+        count: u32,
+    },
 }
 
 impl Store {
     /// The first child of a node and the tokens, ascending, of all of them, which are neighbours.
     #[inline]
-    pub(crate) fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
+    pub fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
         match self.first_child.get(node.index()..) {
             Some(&[begin, end, ..]) if begin > node.0 => {
                 self.tokens.get(begin as usize..end as usize).map_or((0, &[]), |tokens| (begin, tokens))
@@ -60,14 +76,14 @@ impl Store {
 
     /// The tokens of the children of a node, ascending.
     #[inline]
-    pub(crate) fn children(&self, node: NodeId) -> &[TokenId] {
+    pub fn children(&self, node: NodeId) -> &[TokenId] {
         self.family(node).1
     }
 
     /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of
     /// logits with what they get, and look tokens up by halves.
     #[cold]
-    pub(crate) fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+    pub fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
         let ascending = tokens[..inside].windows(2).take_while(|pair| pair[0] < pair[1]).count();
         &tokens[..inside.min(ascending + 1)]
@@ -89,14 +105,15 @@ impl Store {
 
     /// Where the edge with this number, of this node, leads.
     #[inline]
-    pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
+    pub fn target(&self, from: NodeId, edge: u32) -> NodeId {
         match &self.graph {
             None => NodeId(edge),
             Some(graph) => graph.target(from, edge),
         }
     }
 
-    pub(crate) fn nodes(&self) -> usize {
+    /// Nodes, the root included.
+    pub fn nodes(&self) -> usize {
         self.graph.as_ref().map_or(self.tokens.len(), Graph::nodes)
     }
 
@@ -125,7 +142,7 @@ impl LeafTable {
     }
 
     /// The leaf that ends at this terminal.
-    pub(crate) fn leaf(&self, node: NodeId) -> Option<LeafId> {
+    pub fn leaf(&self, node: NodeId) -> Option<LeafId> {
         let leaf = match self {
             Self::Tail(first, _) => node.0.checked_sub(*first)?,
             Self::Table { nodes, by_node } => {

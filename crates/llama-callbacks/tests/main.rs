@@ -1,0 +1,5 @@
+//! The callbacks in a llama.cpp that is written in Rust.
+
+mod callbacks;
+mod candidates;
+mod common;

@@ -1,0 +1,122 @@
+//! The `.ttrie` file: a trie's arrays as they lie in memory, so that opening one is mapping it.
+//!
+//! `docs/file-format.md` describes it for other programs. Reading is [`TrieFile::open`] (`read.rs`; `verify.rs` looks
+//! at contents), writing is [`TrieFile::save`] (`write.rs`).
+
+mod header;
+mod options;
+mod problem;
+mod read;
+mod verify;
+mod verify_graph;
+mod write;
+
+pub(crate) use header::{Counts, Header, Kind};
+pub use options::FileOptions;
+pub(crate) use options::check_vocabulary;
+pub use problem::{FileError, FileProblem};
+pub use read::FileStamp;
+pub(crate) use read::of_written;
+use std::io::{self, Write};
+use std::path::Path;
+use trie_core::{Trie, VocabularyId};
+use verify::Contents;
+pub use write::replace_whole;
+
+/// Tries in `.ttrie` files: what a [`Trie`] can do with this crate.
+pub trait TrieFile: Sized {
+    /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open it share its pages.
+    ///
+    /// The header and the offset and length of every section are always checked, contents only where `options` asks for
+    /// it; without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it
+    /// comes to them. While it is open the file may be replaced or removed, but must not be changed or shortened in
+    /// place. Changes give wrong sets, as damage does, and are outside of what Rust promises; the operating system ends
+    /// processes (SIGBUS) that read what is no longer there. `O(children of the root)`.
+    ///
+    /// # Errors
+    /// [`FileError`] says what is wrong, and where.
+    ///
+    /// ```
+    /// use trie_core::{Trie, VocabularyId};
+    /// use trie_formats::{FileOptions, TrieFile as _};
+    /// let mut builder = Trie::builder();
+    /// builder.push(Some("STOP"), &[TokenId::new(9).unwrap()]);
+    /// let trie = builder.build()?;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("set.ttrie");
+    /// let vocabulary = VocabularyId { size: 32_000, fingerprint: Some("digest of it") };
+    /// trie.save(&path, Some(vocabulary))?;
+    /// let opened = Trie::open(&path, FileOptions::default().with_vocabulary(vocabulary).with_verify(true))?;
+    /// assert_eq!(opened, trie);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError>;
+
+    /// Opens a file as [`TrieFile::open`] does, and says which it was: equal contents have equal stamps. The sections
+    /// are not read.
+    ///
+    /// # Errors
+    /// As [`TrieFile::open`].
+    fn open_stamped(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<(Self, FileStamp), FileError>;
+
+    /// A trie from the bytes of a `.ttrie` file. They are copied once.
+    ///
+    /// # Errors
+    /// [`FileError`] with an empty path.
+    ///
+    /// ```
+    /// use trie_core::{TokenId, Trie};
+    /// use trie_formats::{FileOptions, TrieFile as _};
+    /// let mut builder = Trie::builder();
+    /// builder.push(Some("seven"), &[TokenId::new(7).unwrap()]);
+    /// let mut file = Vec::new();
+    /// builder.build()?.write_to(&mut file, None)?;
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_ok());
+    /// *file.last_mut().unwrap() ^= 1;
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Self, FileError>;
+
+    /// Saves the trie as a `.ttrie` file; with `vocabulary`, or where the trie was made for one, the file knows what
+    /// its ids belong to.
+    ///
+    /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the
+    /// same folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file
+    /// open keep it. `O(bytes)`.
+    ///
+    /// # Errors
+    /// What the operating system says, a vocabulary without some of the tokens or other than the one that the
+    /// set was made for, or a set from a damaged file. The old file is as it was, and the temporary one is gone.
+    fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError>;
+
+    /// The bytes of [`TrieFile::save`], somewhere else.
+    ///
+    /// # Errors
+    /// What `out` says, or a vocabulary without some of the tokens or a set from a damaged file
+    /// ([`io::ErrorKind::InvalidInput`]).
+    fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()>;
+}
+
+impl TrieFile for Trie {
+    fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError> {
+        read::open(path.as_ref(), options).map(|(trie, _)| trie)
+    }
+
+    fn open_stamped(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<(Self, FileStamp), FileError> {
+        let (trie, memory) = read::open(path.as_ref(), options)?;
+        Ok((trie, FileStamp::of_file(memory.bytes())))
+    }
+
+    fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Self, FileError> {
+        read::from_bytes(bytes, options)
+    }
+
+    fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
+        write::save(self, path.as_ref(), vocabulary)
+    }
+
+    fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
+        write::write_to(self, out, vocabulary)
+    }
+}

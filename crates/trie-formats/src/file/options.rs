@@ -1,0 +1,42 @@
+//! For whom a file is opened, and how much of it is looked at.
+
+use super::header::FINGERPRINT;
+use super::problem::FileProblem;
+use trie_core::{TokenId, VocabularyId};
+
+/// How to open a file: see [`TrieFile::open`](super::TrieFile::open).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FileOptions<'a> {
+    /// Refuse a file whose ids this vocabulary does not have, or that was saved for another fingerprint.
+    pub vocabulary: Option<VocabularyId<'a>>,
+    /// Read all of it: checksums, and everything that a walk relies on. `O(nodes)`.
+    pub verify: bool,
+}
+
+impl<'a> FileOptions<'a> {
+    /// Whether to read all of it: see [`FileOptions::verify`].
+    #[must_use]
+    pub const fn with_verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// For this vocabulary: see [`FileOptions::vocabulary`].
+    #[must_use]
+    pub fn with_vocabulary(mut self, vocabulary: impl Into<Option<VocabularyId<'a>>>) -> Self {
+        self.vocabulary = vocabulary.into();
+        self
+    }
+}
+
+/// Checks that the vocabulary has all ids up to this one, and a fingerprint that fits into a file.
+pub(crate) fn check_vocabulary(vocabulary: VocabularyId<'_>, max_token: TokenId) -> Result<(), FileProblem> {
+    if max_token.index() >= vocabulary.size {
+        return Err(FileProblem::OutsideVocabulary { max_token, n_vocab: vocabulary.size });
+    }
+    match vocabulary.fingerprint {
+        Some(text) if !FINGERPRINT.contains(&text.len()) => Err(FileProblem::Fingerprint { bytes: text.len() }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,126 @@
+//! Why a file cannot be opened or saved.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use trie_core::ErrorKind;
+use trie_core::{Damage, TokenId};
+
+/// A file that could not be opened or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// What the operating system says.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file, or the folder that it is in.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// What is wrong with its contents.
+    #[error("{}: {problem}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What, and where.
+        problem: FileProblem,
+    },
+}
+
+impl FileError {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::File,
+            Self::Content { problem, .. } => problem.kind(),
+        }
+    }
+}
+
+/// Contents that make no trie, or not the one that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    /// It does not begin as a `.ttrie` file does.
+    #[error("not a .ttrie file: it begins with {found:02x?}")]
+    NotATrie {
+        /// Its first bytes.
+        found: Vec<u8>,
+    },
+    /// It ends too early.
+    #[error("cut off: it has {bytes} bytes and needs at least {need}")]
+    Truncated {
+        /// Its length.
+        bytes: usize,
+        /// The least length.
+        need: u64,
+    },
+    /// Its numbers are not in this machine's byte order.
+    #[error("its byte order is not this machine's: only little-endian files on little-endian machines can be used")]
+    ByteOrder,
+    /// Another version of the format, probably a newer one.
+    #[error("version {found} of the format: this program reads version {known}")]
+    Version {
+        /// Its version.
+        found: u32,
+        /// The version that can be read.
+        known: u32,
+    },
+    /// A part does not hold what it must.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The vocabulary does not have all of its tokens.
+    #[error("token id {max_token} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// The largest id.
+        max_token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// Saved for another vocabulary.
+    #[error("saved for another vocabulary: its fingerprint is {found}, the one given {expected}")]
+    OtherVocabulary {
+        /// In the file.
+        found: String,
+        /// Asked for.
+        expected: String,
+    },
+    /// A fingerprint that is empty or too long.
+    #[error("a fingerprint of {bytes} bytes: it must have 1 to 256")]
+    Fingerprint {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+impl FileProblem {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutsideVocabulary { .. } | Self::OtherVocabulary { .. } | Self::Fingerprint { .. } => {
+                ErrorKind::Vocabulary
+            }
+            Self::NotATrie { .. }
+            | Self::Truncated { .. }
+            | Self::ByteOrder
+            | Self::Version { .. }
+            | Self::Damaged(_) => ErrorKind::File,
+        }
+    }
+}
+
+impl FileProblem {
+    pub(crate) fn damaged(part: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Damaged(Damage::new(part, reason))
+    }
+
+    pub(crate) fn at(self, path: &Path) -> FileError {
+        FileError::Content { path: path.to_owned(), problem: self }
+    }
+}
+
+impl FileError {
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), action, source }
+    }
+}
