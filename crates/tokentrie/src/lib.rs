@@ -2,7 +2,8 @@
 //!
 //! | folder | what it holds |
 //! | --- | --- |
-//! | `spec/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
+//! | `constraint/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
+//! | `json/` | JSON to types and back, with errors that say where |
 //! | `run/` | generations and choices: options, whose turn it is, what ends a call |
 //! | `engine/` | many calls of one model at once |
 //! | `decide/` | typed questions about a state, answered with the probability of every option |
@@ -12,9 +13,10 @@
 
 #[cfg(feature = "chat")]
 pub mod chat;
+pub mod constraint;
 #[cfg(feature = "llama")]
 pub mod decide;
 #[cfg(feature = "llama")]
 pub mod engine;
+mod json;
 pub mod run;
-pub mod spec;

@@ -6,8 +6,8 @@ use crate::abi::parts::{self, LeftOut};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use tokentrie::chat::ChatFormat;
+use tokentrie::constraint::{Built, Host, Spec};
 use tokentrie::run::Generate;
-use tokentrie::spec::{Built, Host, Spec};
 use trie_core::{After, Mode, PayloadReport, Problem, SpanRules, Trie};
 use trie_text::{TextValues, ValuesError, Vocab};
 

@@ -20,8 +20,8 @@ use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
 use tokentrie::chat::{ChatRequest, ReplyOptions, ShownSchema, only_span};
+use tokentrie::constraint::Over;
 use tokentrie::run::{Call, CallOptions, Stops};
-use tokentrie::spec::Over;
 use trie_core::work::Limits;
 use trie_core::{LogitBias, SamplerOptions};
 

@@ -24,8 +24,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatReply, ChatWatch, ReplyStep, response_format};
+use tokentrie::constraint::DataOnly;
 use tokentrie::run::{CallOptions, Receipt};
-use tokentrie::spec::DataOnly;
 use trie_core::work::Limits;
 
 /// Who listens: Python.

@@ -364,7 +364,7 @@ impl Model {
         let constraints = crate::spec::constraint("choices", choices, &loaded.around())?;
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
-        let listed = || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES);
+        let listed = || constraints[0].1.to_trie(tokentrie::constraint::MOST_VALUES);
         let trie = asked(choices.py(), Limits::NONE, listed)??;
         Ok(ChoiceSet { values: Values::Set(trie.into()), choose, threshold: None, turn })
     }

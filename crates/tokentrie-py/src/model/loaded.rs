@@ -32,9 +32,9 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tokentrie::constraint::Over;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
 use tokentrie::run::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Stops, Turns};
-use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 

@@ -1,10 +1,10 @@
 //! Content that is held to a constraint: what stands before it stays free.
 
-use crate::spec::SpecError;
-use crate::spec::fields::{Fields, text, wrong_type};
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Spec, SpecProblem};
+use crate::constraint::SpecError;
+use crate::constraint::{Spec, SpecProblem};
+use crate::json::fields::{Fields, text, wrong_type};
+use crate::json::place::Place;
+use crate::json::read;
 use serde_json::{Value, json};
 use trie_core::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
@@ -205,5 +205,5 @@ pub(crate) fn read_format(place: &Place<'_>, value: &Value) -> Result<Option<Spe
         }
     };
     let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    Spec::read(place, &json!({"json_schema": schema}), Reader::DATA).map(Some)
+    read(place, &json!({"json_schema": schema})).map(Some)
 }

@@ -8,13 +8,12 @@ use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
+use crate::constraint::{Host, Over, Spans, Spec, SpecError, SpecProblem, ToolUse};
+use crate::json::fields::{Fields, array, text, wrong_type};
+use crate::json::parse;
+use crate::json::place::Place;
+use crate::json::read;
 use crate::run::{CallOptions, ReceiptSubject, call_options, logit_bias, sampling, stops};
-use crate::spec::fields::{Fields, array, text, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::kinds::reply::ToolUse;
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Host, Over, Spans, Spec, SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice};
 use llama_sampler::RuntimeError;
@@ -101,7 +100,7 @@ impl ChatRequest {
         let definitions = Value::Array(definitions.unwrap_or_default());
         let tools_at = Place::ROOT.field("tools");
         let tools = known_tools(&definitions).map_err(|error| SpecError::new(&tools_at, error))?;
-        let choice = fields.read("tool_choice", ToolUse::read)?.unwrap_or_default();
+        let choice = fields.read("tool_choice", read::<ToolUse>)?.unwrap_or_default();
         let choice = choice.among(&tools, &Place::ROOT.field("tool_choice"))?;
         let reply = ReplyOptions {
             choice,
@@ -142,7 +141,7 @@ impl ChatRequest {
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
         let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
         let show_schema = fields.flag("show_schema", true)?;
-        let constraint = fields.read("constraint", |place, value| Spec::read(place, value, Reader::DATA))?;
+        let constraint = fields.read("constraint", read)?;
         let format = fields.read("response_format", read_format)?.flatten();
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());

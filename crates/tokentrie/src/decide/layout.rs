@@ -1,9 +1,9 @@
 //! How a prompt is laid out: text with places for what a question has.
 
 use super::question::as_text;
-use crate::spec::fields::text;
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::fields::text;
+use crate::json::place::Place;
 use serde_json::Value;
 
 /// What stands in a place.

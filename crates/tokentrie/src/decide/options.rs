@@ -1,9 +1,9 @@
 //! How to decide.
 
 use super::layout::Layout;
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::fields::{Fields, text, wrong_type};
 use crate::run::{OptionInfo, PRIORITY, TIMEOUT, from_one, option};
-use crate::spec::fields::{Fields, text, wrong_type};
-use crate::spec::{SpecError, SpecProblem};
 use serde_json::Value;
 
 type Result<T> = std::result::Result<T, SpecError>;

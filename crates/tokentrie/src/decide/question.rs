@@ -1,8 +1,8 @@
 //! What is asked, as data.
 
-use crate::spec::fields::{Fields, array, wrong_type};
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::fields::{Fields, array, wrong_type};
+use crate::json::place::Place;
 use serde_json::Value;
 use std::collections::HashSet;
 

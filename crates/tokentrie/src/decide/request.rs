@@ -3,11 +3,11 @@
 use super::calibration::Calibration;
 use super::options::{Decide, Prior};
 use super::question::Question;
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::fields::{Fields, array, wrong_type};
+use crate::json::parse;
+use crate::json::place::Place;
 use crate::run::{CallOptions, call_options};
-use crate::spec::fields::{Fields, array, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
 use serde_json::Value;
 
 type Result<T> = std::result::Result<T, SpecError>;

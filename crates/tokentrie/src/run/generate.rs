@@ -2,8 +2,8 @@
 
 use super::options::{FREE_TOKENS, Generate};
 use super::stops::Stopping;
+use crate::constraint::{Built, Spans, SpecProblem};
 use crate::engine::Runtime;
-use crate::spec::{Built, Spans, SpecProblem};
 use llama_sampler::{Completion, Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
 use trie_core::ErrorKind;

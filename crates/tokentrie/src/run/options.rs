@@ -2,10 +2,10 @@
 
 use super::call::CallOptions;
 use super::stops::{StopError, Stops};
-use crate::spec::SpecError;
-use crate::spec::SpecProblem;
-use crate::spec::fields::{Fields, text, texts, token_ids, wrong_type};
-use crate::spec::place::Place;
+use crate::constraint::SpecError;
+use crate::constraint::SpecProblem;
+use crate::json::fields::{Fields, text, texts, token_ids, wrong_type};
+use crate::json::place::Place;
 use serde_json::Value;
 use trie_core::{After, ChooseOptions, DrawError, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
 

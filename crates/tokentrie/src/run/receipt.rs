@@ -2,7 +2,7 @@
 
 use super::generate::GenerateError;
 use super::options::Generate;
-use crate::spec::{Built, Spec};
+use crate::constraint::{Built, Spec};
 use hmac::{Hmac, KeyInit, Mac};
 use llama_sampler::TrailStep;
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,11 @@
 
 use super::call::CallOptions;
 use super::options::{Choose, Generate, OptionInfo, SAMPLING, call_options};
-use crate::spec::fields::{Fields, token_ids, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Spec, SpecError};
+use crate::constraint::{Spec, SpecError};
+use crate::json::fields::{Fields, token_ids, wrong_type};
+use crate::json::parse;
+use crate::json::place::Place;
+use crate::json::read;
 use serde_json::Value;
 use trie_text::Prompt;
 
@@ -83,7 +83,7 @@ impl GenerateRequest {
         let fields = fields(&value, &[PROMPT, CONSTRAINT], &Generate::OPTIONS)?;
         Ok(Self {
             prompt: fields.read(PROMPT, prompt)?,
-            constraint: fields.read(CONSTRAINT, |place, value| Spec::read(place, value, Reader::DATA))?,
+            constraint: fields.read(CONSTRAINT, read)?,
             options: Generate::read(&fields)?,
             has_sampling: fields.get(SAMPLING.name).is_some(),
             call: call_options(&fields)?,
@@ -103,8 +103,8 @@ impl ChooseRequest {
         Ok(Self {
             prompt: fields.read(PROMPT, prompt)?,
             choices: fields.read(CHOICES, |place, value| match value {
-                Value::Array(_) => Spec::read_choice(place, value),
-                other => Spec::read(place, other, Reader::DATA),
+                Value::Array(_) => read_choice(place, value),
+                other => read(place, other),
             })?,
             options: Choose::read(&fields)?,
             call: call_options(&fields)?,
@@ -124,4 +124,13 @@ fn prompt(place: &Place<'_>, value: &Value) -> Result<Prompt> {
         Value::Array(_) => Ok(Prompt::Tokens(token_ids(place, value)?)),
         _ => Err(wrong_type(place, "a text or an array of token ids", value)),
     }
+}
+
+/// A list of texts, which stands for the choice of them.
+fn read_choice(place: &Place<'_>, texts: &Value) -> Result<Spec> {
+    let texts: Vec<String> = read(place, texts)?;
+    if texts.is_empty() {
+        return Err(wrong_type(place, "an array with at least one item", &Value::Array(Vec::new())));
+    }
+    Ok(Spec::choice(texts))
 }

@@ -2,7 +2,7 @@
 
 use super::generate::GenerateError;
 use super::receipt::{Receipt, ReceiptError, ReceiptStep, known};
-use crate::spec::SpecProblem;
+use crate::constraint::SpecProblem;
 use llama_sampler::form_of;
 use std::sync::Arc;
 use trie_core::{Allowed, Scratch, Span, SpanRules, TokenId};

@@ -1,9 +1,9 @@
 //! How good probabilities are, where the answers are known.
 
+use crate::constraint::{SpecError, SpecProblem};
 use crate::decide::shares::{IMPOSSIBLE, best};
-use crate::spec::fields::{Fields, array, number};
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::json::fields::{Fields, array, number};
+use crate::json::place::Place;
 use serde_json::{Value, json};
 
 /// Bins of a reliability diagram: the most probable option at 0 to 0.1, 0.1 to 0.2, and so on.

@@ -1,10 +1,10 @@
 //! Kinds that are rules over bytes, bound to no vocabulary.
 
-use crate::spec::compiled::{MadeRule, RuleFacts};
-use crate::spec::error::{SpecError, SpecProblem};
-use crate::spec::json::MOST_DEPTH;
-use crate::spec::place::Place;
-use crate::spec::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, values_are_plain};
+use crate::constraint::compiled::{MadeRule, RuleFacts};
+use crate::constraint::error::{SpecError, SpecProblem};
+use crate::constraint::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, values_are_plain};
+use crate::json::MOST_DEPTH;
+use crate::json::place::Place;
 use std::sync::Arc;
 use trie_rules::{AnyRule, AutomatonLimits, Gbnf, Grammar, GrammarOptions, Regex, Regular, StringOptions, Value};
 
@@ -22,7 +22,7 @@ impl Spec {
         self.rule_at(&Place::ROOT, host, MOST_DEPTH)
     }
 
-    pub(in crate::spec) fn rule_at(
+    pub(in crate::constraint) fn rule_at(
         &self,
         place: &Place<'_>,
         host: &dyn Host,
@@ -32,7 +32,7 @@ impl Spec {
     }
 
     /// The rule with what is known of it.
-    pub(in crate::spec) fn made_at(
+    pub(in crate::constraint) fn made_at(
         &self,
         place: &Place<'_>,
         host: &dyn Host,
@@ -83,7 +83,12 @@ impl Spec {
     }
 
     /// What is registered under the name that this is, and how much deeper one may go.
-    pub(in crate::spec) fn named(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<(Self, usize)> {
+    pub(in crate::constraint) fn named(
+        &self,
+        place: &Place<'_>,
+        host: &dyn Host,
+        deeper: usize,
+    ) -> Result<(Self, usize)> {
         let Self::Name(name) = self else { return Ok((self.clone(), deeper)) };
         let at = place.field("name");
         let Some(deeper) = deeper.checked_sub(1) else {
@@ -113,9 +118,11 @@ impl Spec {
         matches!(
             self,
             Self::Regex { .. }
-                | Self::Integer { .. }
+                | Self::Integer(_)
                 | Self::Number(_)
-                | Self::Moment(_)
+                | Self::Date(_)
+                | Self::Time(_)
+                | Self::DateTime(_)
                 | Self::String(_)
                 | Self::OneOf(_)
                 | Self::Then(_)
@@ -124,7 +131,7 @@ impl Spec {
     }
 
     /// The finite automaton.
-    pub(in crate::spec) fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+    pub(in crate::constraint) fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
@@ -135,9 +142,9 @@ impl Spec {
                 let regex = limits.within(&at, || Regex::with_limits(pattern, most))?;
                 return Ok(Regular::from(&regex));
             }
-            Self::Integer { min, max } => Regular::integer(*min, *max),
+            Self::Integer(range) => Regular::integer(range.min, range.max),
             Self::Number(number) => number.rule(),
-            Self::Moment(moment) => moment.rule(),
+            Self::Date(moment) | Self::Time(moment) | Self::DateTime(moment) => moment.rule(),
             Self::String(string) => {
                 let options = StringOptions::default().quotes(string.quotes).min_chars(string.min_chars);
                 Regular::string(string.max_chars.map_or(options, |most| options.max_chars(most)))
@@ -256,7 +263,7 @@ fn lark(place: &Place<'_>, text: &str, limits: LimitsSpec, host: &dyn Host) -> R
 
 #[cfg(feature = "schema")]
 fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
-    use crate::spec::Blanks;
+    use crate::constraint::Blanks;
     use trie_schema::{GuidedRule, JsonSchema, SchemaOptions, Whitespace};
 
     let mut options = SchemaOptions::default();

@@ -2,10 +2,10 @@
 
 use super::build::{Built, Over, Spans};
 use super::error::SpecError;
-use super::json::MOST_DEPTH;
 use super::object::Object;
-use super::place::Place;
-use super::{Host, Part, Piece, Spec};
+use super::{Host, Part, Spec};
+use crate::json::MOST_DEPTH;
+use crate::json::place::Place;
 use lru::LruCache;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -315,22 +315,17 @@ impl Hash for Compiled {
 impl Spec {
     /// Returns whether a host gives the same for it each time: what it makes for each vocabulary may change.
     fn is_fixed(&self) -> bool {
-        let fixed_pieces = |pieces: &[Piece]| {
-            pieces.iter().all(|piece| if let Piece::Spec(spec) = piece { spec.is_fixed() } else { true })
-        };
         match self {
-            Self::Object(Object::Constraint(_)) => false,
-            Self::Object(Object::Compiled(compiled)) => compiled.is_fixed,
-            Self::OneOf(pieces) | Self::Then(pieces) => fixed_pieces(pieces),
-            Self::Repeat(repeat) => fixed_pieces(std::slice::from_ref(&repeat.rule)),
-            Self::Sequence(parts) => parts.iter().all(Self::is_fixed),
-            Self::Think(think) => think.then.is_fixed(),
-            Self::Form(parts) => parts.iter().all(|part| match part {
-                Part::Slot { value, .. } => value.is_fixed(),
-                Part::Text { pattern: Some(pattern), .. } => pattern.is_fixed(),
-                Part::Text { pattern: None, .. } | Part::Literal(_) => true,
-            }),
-            _ => true,
+            Self::Object(Object::Constraint(_)) => return false,
+            Self::Object(Object::Compiled(compiled)) => return compiled.is_fixed,
+            _ => {}
         }
+        let mut is_fixed = true;
+        // The walk is one that changes what it finds; what is cloned is shared.
+        let walked = self.clone().for_each_inside(&Place::ROOT, &mut |_, inside| {
+            is_fixed &= inside.is_fixed();
+            Ok(())
+        });
+        walked.is_ok() && is_fixed
     }
 }

@@ -1,8 +1,7 @@
 //! JSON text to a tree, within limits. What comes twice in an object is refused: two readers could take either.
 
-use super::Spec;
-use super::error::{SpecError, SpecProblem};
 use super::place::Place;
+use crate::constraint::{SpecError, SpecProblem};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
@@ -32,16 +31,6 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, SpecError> {
             SpecError::new(&Place::ROOT, SpecProblem::Json { line, column, reason })
         })
     })
-}
-
-impl Spec {
-    /// A payload, in the one text that its content has.
-    ///
-    /// # Errors
-    /// [`SpecError`]: text that is no JSON, or with a field that comes twice.
-    pub fn payload(text: &[u8]) -> Result<Self, SpecError> {
-        Ok(Self::Payload { text: parse(text)?.to_string().into_bytes().into(), path: None })
-    }
 }
 
 /// One value of the tree.

@@ -1,11 +1,13 @@
 //! Replies of a chat: free text in which a call of a tool that begins becomes a right one.
 
-use crate::spec::build::Over;
-use crate::spec::error::{SpecError, SpecProblem};
-use crate::spec::fields::{Fields, array, text, wrong_type};
-use crate::spec::host::Host;
-use crate::spec::place::Place;
-use serde_json::{Map, Value, json};
+use crate::constraint::build::Over;
+use crate::constraint::error::{SpecError, SpecProblem};
+use crate::constraint::host::Host;
+use crate::json::place::Place;
+use crate::json::with::is_usual;
+use crate::json::{expected, refused_at};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use trie_core::AnyConstraint;
 
@@ -42,33 +44,7 @@ pub enum ToolUse {
     Tool(Arc<str>),
 }
 
-const FIELDS: [&str; 9] = [
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "generation_prompt",
-    "thinking_budget",
-    "spelling",
-    "template",
-    "bos",
-    "eos",
-];
-
 impl ToolUse {
-    pub(crate) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
-        if let Some(word) = value.as_str() {
-            return Ok(match word {
-                "auto" => Self::Auto,
-                "none" => Self::None,
-                "required" => Self::Required,
-                name => Self::Tool(name.into()),
-            });
-        }
-        let name = value.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
-        let expected = "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
-        name.map(|name| Self::Tool(name.into())).ok_or_else(|| wrong_type(place, expected, value))
-    }
-
     /// As the machine takes it.
     ///
     /// # Errors
@@ -93,17 +69,111 @@ impl ToolUse {
             Self::Tool(name) => ToolChoice::Tool((**name).to_owned()),
         })
     }
+}
 
-    fn write(&self) -> Value {
-        match self {
-            Self::Auto => "auto".into(),
-            Self::None => "none".into(),
-            Self::Required => "required".into(),
-            Self::Tool(name) if ["auto", "none", "required"].contains(&&**name) => {
-                json!({"type": "function", "function": {"name": &**name}})
-            }
-            Self::Tool(name) => (&**name).into(),
+impl<'de> Deserialize<'de> for ToolUse {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        let name = value.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
+        match value.as_str() {
+            Some("auto") => Ok(Self::Auto),
+            Some("none") => Ok(Self::None),
+            Some("required") => Ok(Self::Required),
+            word => word.or(name).map(|name| Self::Tool(name.into())).ok_or_else(|| {
+                let names =
+                    "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
+                expected(names, &value)
+            }),
         }
+    }
+}
+
+impl Serialize for ToolUse {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let word = match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Required => "required",
+            Self::Tool(name) if ["auto", "none", "required"].contains(&&**name) => {
+                return json!({"type": "function", "function": {"name": &**name}}).serialize(to);
+            }
+            Self::Tool(name) => name,
+        };
+        to.serialize_str(word)
+    }
+}
+
+/// A reply as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    tools: Vec<Value>,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    tool_choice: ToolUse,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    parallel_tool_calls: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_prompt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    spelling: Spelling,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bos: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos: Option<String>,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Spelling {
+    #[default]
+    Canonical,
+    Any,
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(from)?;
+        if written.template.is_none()
+            && let Some(name) = written.bos.as_ref().map(|_| "bos").or(written.eos.as_ref().map(|_| "eos"))
+        {
+            let reason = "it goes with a template, which is not given".to_owned();
+            return Err(refused_at(name, SpecProblem::Value(reason)));
+        }
+        let marker = |text: Option<String>| text.unwrap_or_default().into();
+        let (bos, eos) = (marker(written.bos), marker(written.eos));
+        Ok(Self {
+            tools: Value::Array(written.tools).to_string().into(),
+            tool_choice: written.tool_choice,
+            parallel_tool_calls: written.parallel_tool_calls,
+            generation_prompt: written.generation_prompt.map(Into::into),
+            thinking_budget: written.thinking_budget,
+            any_spelling: written.spelling == Spelling::Any,
+            template: written.template.map(|template| (template.into(), bos, eos)),
+        })
+    }
+}
+
+impl Serialize for Reply {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let text = |text: &Arc<str>| Some((**text).to_owned());
+        let marker = |marker: &Arc<str>| text(marker).filter(|marker| !marker.is_empty());
+        let written = Written {
+            tools: serde_json::from_str(&self.tools).unwrap_or_default(),
+            tool_choice: self.tool_choice.clone(),
+            parallel_tool_calls: self.parallel_tool_calls,
+            generation_prompt: self.generation_prompt.as_ref().and_then(text),
+            thinking_budget: self.thinking_budget,
+            spelling: if self.any_spelling { Spelling::Any } else { Spelling::Canonical },
+            template: self.template.as_ref().and_then(|(template, ..)| text(template)),
+            bos: self.template.as_ref().and_then(|(_, bos, _)| marker(bos)),
+            eos: self.template.as_ref().and_then(|(.., eos)| marker(eos)),
+        };
+        written.serialize(to)
     }
 }
 
@@ -122,67 +192,9 @@ impl From<&chat_format::ToolChoice> for ToolUse {
 }
 
 impl Reply {
-    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
-        let fields = Fields::of(place, value, &FIELDS)?;
-        let tools = fields.read("tools", |place, value| {
-            array(place, value)?;
-            Ok(value.to_string().into())
-        })?;
-        let spelling = fields.read("spelling", |place, value| match text(place, value)? {
-            "canonical" => Ok(false),
-            "any" => Ok(true),
-            _ => Err(wrong_type(place, "\"canonical\" or \"any\"", value)),
-        })?;
-        let template = fields.text("template")?;
-        let markers = (fields.text("bos")?, fields.text("eos")?);
-        if template.is_none() && (markers.0.is_some() || markers.1.is_some()) {
-            let reason = "it goes with a template, which is not given".to_owned();
-            let name = if markers.0.is_some() { "bos" } else { "eos" };
-            return Err(SpecError::new(&place.field(name), SpecProblem::Value(reason)));
-        }
-        let (bos, eos) = (markers.0.unwrap_or_default(), markers.1.unwrap_or_default());
-        Ok(Self {
-            tools: tools.unwrap_or_else(|| "[]".into()),
-            tool_choice: fields.read("tool_choice", ToolUse::read)?.unwrap_or_default(),
-            parallel_tool_calls: fields.flag("parallel_tool_calls", false)?,
-            generation_prompt: fields.read("generation_prompt", |place, value| Ok(text(place, value)?.into()))?,
-            thinking_budget: fields.count("thinking_budget")?,
-            any_spelling: spelling.unwrap_or(false),
-            template: template.map(|template| (template, bos, eos)),
-        })
-    }
-
-    pub(in crate::spec) fn write(&self) -> Value {
-        let tools = serde_json::from_str(&self.tools).unwrap_or_else(|_| Value::Array(Vec::new()));
-        let mut fields = Map::from_iter([("tools".to_owned(), tools)]);
-        if self.tool_choice != ToolUse::Auto {
-            fields.insert("tool_choice".to_owned(), self.tool_choice.write());
-        }
-        if self.parallel_tool_calls {
-            fields.insert("parallel_tool_calls".to_owned(), true.into());
-        }
-        if let Some(prompt) = &self.generation_prompt {
-            fields.insert("generation_prompt".to_owned(), (&**prompt).into());
-        }
-        if let Some(budget) = self.thinking_budget {
-            fields.insert("thinking_budget".to_owned(), budget.into());
-        }
-        if self.any_spelling {
-            fields.insert("spelling".to_owned(), "any".into());
-        }
-        if let Some((template, bos, eos)) = &self.template {
-            for (name, text) in [("template", template), ("bos", bos), ("eos", eos)] {
-                if name == "template" || !text.is_empty() {
-                    fields.insert(name.to_owned(), (&**text).into());
-                }
-            }
-        }
-        Value::Object(fields)
-    }
-
     #[cfg(not(feature = "chat"))]
     #[expect(clippy::unused_self, reason = "the same call with and without chats")]
-    pub(in crate::spec) fn over(
+    pub(in crate::constraint) fn over(
         &self,
         place: &Place<'_>,
         _over: &Over<'_>,
@@ -192,7 +204,7 @@ impl Reply {
     }
 
     #[cfg(feature = "chat")]
-    pub(in crate::spec) fn over(
+    pub(in crate::constraint) fn over(
         &self,
         place: &Place<'_>,
         over: &Over<'_>,

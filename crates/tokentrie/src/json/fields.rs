@@ -1,34 +1,17 @@
 //! Values and fields of JSON with their places. `null` counts as left out, as hosts write what they have not set.
 
-use super::error::{SpecError, SpecProblem};
 use super::place::Place;
+pub(crate) use super::reader::shown;
+use crate::constraint::{SpecError, SpecProblem};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// Integers that every reader of JSON holds exactly.
-pub(crate) const EXACT: i128 = (1 << 53) - 1;
-
 type Result<T> = std::result::Result<T, SpecError>;
-
-/// What a value is, shortened.
-pub(crate) fn shown(value: &Value) -> String {
-    const SHOWN: usize = 60;
-    let text = match value {
-        Value::Array(items) => return format!("an array of {}", items.len()),
-        Value::Object(fields) if fields.is_empty() => return "an empty object".to_owned(),
-        Value::Object(fields) => {
-            return format!("an object with {:?}", fields.keys().next().map(String::as_str).unwrap_or_default());
-        }
-        other => other.to_string(),
-    };
-    let cut: String = text.chars().take(SHOWN).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
-}
 
 /// That a value is of another type than it must be.
 pub(crate) fn wrong_type(place: &Place<'_>, expected: &'static str, value: &Value) -> SpecError {
-    SpecError::new(place, SpecProblem::Type { expected, given: shown(value) })
+    SpecError::new(place, SpecProblem::Type { expected: expected.to_owned(), given: shown(value) })
 }
 
 pub(crate) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
@@ -82,7 +65,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn over(place: &'a Place<'a>, fields: &'a Map<String, Value>, known: &[&str]) -> Result<Self> {
         if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|&name| name.to_owned()).collect();
-            return Err(SpecError::new(&place.field(name), SpecProblem::Unknown { known }));
+            return Err(SpecError::new(&place.field(name), SpecProblem::Unknown { known, meant: None }));
         }
         Ok(Self { place, fields })
     }
@@ -109,10 +92,6 @@ impl<'a> Fields<'a> {
         self.read(name, read)?.ok_or_else(|| SpecError::new(self.place, SpecProblem::Missing { name }))
     }
 
-    pub(crate) fn text(&self, name: &'static str) -> Result<Option<Arc<str>>> {
-        self.read(name, |place, value| Ok(text(place, value)?.into()))
-    }
-
     pub(crate) fn flag(&self, name: &'static str, otherwise: bool) -> Result<bool> {
         let flag =
             |place: &Place<'_>, value: &Value| value.as_bool().ok_or_else(|| wrong_type(place, "true or false", value));
@@ -125,21 +104,4 @@ impl<'a> Fields<'a> {
             count.ok_or_else(|| wrong_type(place, "an integer from 0 to 4294967295", value))
         })
     }
-
-    /// An integer of 128 bits: those that a number of JSON does not hold exactly are strings.
-    pub(crate) fn integer(&self, name: &'static str) -> Result<Option<i128>> {
-        self.read(name, |place, value| {
-            let digits = |text: &str| text.parse().ok();
-            let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-            let number = number.or_else(|| value.as_str().and_then(digits));
-            let expected = "an integer, or the string of one where it has more than 64 bits and at most 128";
-            number.ok_or_else(|| wrong_type(place, expected, value))
-        })
-    }
-}
-
-/// An object of the fields that there are.
-pub(crate) fn written<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(given.collect())
 }

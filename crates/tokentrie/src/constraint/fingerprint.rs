@@ -1,8 +1,6 @@
 //! By which a constraint is known.
 
 use super::Spec;
-use super::json::MOST_DEPTH;
-use super::place::Place;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use trie_text::hexadecimal;
@@ -11,7 +9,7 @@ impl Spec {
     /// SHA-256, in hexadecimal, of the JSON form without limits, which say nothing of its texts; `None` where it is no
     /// data.
     pub fn fingerprint(&self) -> Option<String> {
-        let mut json = self.write(&Place::ROOT, MOST_DEPTH).ok()?;
+        let mut json = self.json().ok()?;
         drop_limits(&mut json);
         Some(hexadecimal(&Sha256::digest(json.to_string())))
     }

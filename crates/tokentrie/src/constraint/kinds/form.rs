@@ -1,14 +1,16 @@
 //! Parts of forms.
 
-use crate::spec::build::Over;
-use crate::spec::error::{SpecError, SpecProblem};
-use crate::spec::fields::{Fields, text, texts, wrong_type};
-use crate::spec::json::MOST_DEPTH;
-use crate::spec::object::Object;
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Host, Spec, values_are_plain};
-use serde_json::{Map, Value, json};
+use crate::constraint::build::Over;
+use crate::constraint::error::{SpecError, SpecProblem};
+use crate::constraint::object::Object;
+use crate::constraint::{Host, Spec, filled, values_are_plain};
+use crate::json::MOST_DEPTH;
+use crate::json::place::Place;
+use crate::json::with::texts;
+use crate::json::{inner, refused_at};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::sync::Arc;
 use trie_text::SlotValues;
 
@@ -44,71 +46,104 @@ const USUAL_TOKENS: u32 = 64;
 
 type Result<T> = std::result::Result<T, SpecError>;
 
-impl Part {
-    pub(in crate::spec) fn read(place: &Place<'_>, value: &Value, reader: Reader<'_>) -> Result<Self> {
-        if let Value::String(text) = value {
-            return Ok(Self::Literal(text.as_str().into()));
-        }
-        let expected = "a string, or an object with \"slot\", \"text\" or \"form\"";
-        let Some(object) = value.as_object() else { return Err(wrong_type(place, expected, value)) };
-        let spec = |place: &Place<'_>, value| Spec::read(place, value, reader);
-        let name = |place: &Place<'_>, value| Ok(text(place, value)?.into());
-        if object.contains_key("slot") {
-            let fields = Fields::over(place, object, &["slot", "value"])?;
-            return Ok(Self::Slot { name: fields.need("slot", name)?, value: fields.need("value", spec)? });
-        }
-        if !object.contains_key("text") {
-            return Err(wrong_type(place, expected, value));
-        }
-        let fields = Fields::over(place, object, &["text", "stop", "max_tokens", "exclude", "pattern"])?;
-        let stops = texts(&fields, "stop")?;
-        let (exclude, pattern) = (fields.text("exclude")?, fields.read("pattern", spec)?);
+/// A part that is filled, or a form whose parts stand in its place.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FilledPart {
+    #[serde(deserialize_with = "read_parts")]
+    Form(Vec<Part>),
+    Slot(Slot),
+    Text(FreeText),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Slot {
+    slot: String,
+    value: Spec,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FreeText {
+    text: String,
+    #[serde(default, with = "texts", skip_serializing_if = "Vec::is_empty")]
+    stop: Vec<Arc<str>>,
+    #[serde(default = "usual_tokens", skip_serializing_if = "is_usual_tokens")]
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclude: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<Spec>,
+}
+
+const fn usual_tokens() -> u32 {
+    USUAL_TOKENS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_tokens(tokens: &u32) -> bool {
+    *tokens == USUAL_TOKENS
+}
+
+impl FreeText {
+    fn part<E: Error>(self) -> std::result::Result<Part, E> {
+        let Self { text, stop, max_tokens, exclude, pattern } = self;
         if pattern.is_some() && exclude.is_some() {
             let reason = "it has no effect beside a pattern: leave those characters out of the pattern";
-            return Err(SpecError::new(&place.field("exclude"), SpecProblem::Value(reason.to_owned())));
+            return Err(refused_at("exclude", SpecProblem::Value(reason.to_owned())));
         }
         let is_reply = matches!(pattern, Some(Spec::Reply(_) | Spec::Object(Object::Constraint(_))));
-        if is_reply && !stops.is_empty() {
+        if is_reply && !stop.is_empty() {
             let reason = "a reply ends when the model ends it: leave stop out beside it";
-            return Err(SpecError::new(&place.field("stop"), SpecProblem::Value(reason.to_owned())));
+            return Err(refused_at("stop", SpecProblem::Value(reason.to_owned())));
         }
-        if !is_reply && stops.is_empty() {
-            return Err(SpecError::new(place, SpecProblem::Missing { name: "stop" }));
+        if !is_reply && stop.is_empty() {
+            return Err(E::missing_field("stop"));
         }
-        let max_tokens = fields.count("max_tokens")?.unwrap_or(USUAL_TOKENS);
-        Ok(Self::Text { name: fields.need("text", name)?, stops, max_tokens, exclude, pattern })
+        Ok(Part::Text { name: text.into(), stops: stop, max_tokens, exclude: exclude.map(Into::into), pattern })
+    }
+}
+
+/// Reads parts; those of a form in a form stand in its place.
+pub(in crate::constraint) fn read_parts<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Vec<Part>, D::Error> {
+    struct Parts(Vec<Part>);
+
+    impl<'de> Deserialize<'de> for Parts {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+            let part = match Value::deserialize(from)? {
+                Value::String(text) => Part::Literal(text.into()),
+                other => match inner(&other)? {
+                    FilledPart::Form(parts) => return Ok(Self(parts)),
+                    FilledPart::Slot(Slot { slot, value }) => Part::Slot { name: slot.into(), value },
+                    FilledPart::Text(text) => text.part()?,
+                },
+            };
+            Ok(Self(vec![part]))
+        }
     }
 
-    pub(in crate::spec) fn write(&self, place: &Place<'_>, deeper: usize) -> Result<Value> {
-        Ok(match self {
-            Self::Literal(text) => Value::String((**text).to_owned()),
-            Self::Slot { name, value } => {
-                json!({"slot": &**name, "value": value.write(&place.field("value"), deeper)?})
-            }
-            Self::Text { name, stops, max_tokens, exclude, pattern } => {
-                let mut fields = Map::from_iter([("text".to_owned(), Value::from(&**name))]);
-                let stop = match &stops[..] {
-                    [] => None,
-                    [one] => Some(Value::from(&**one)),
-                    several => Some(several.iter().map(|stop| Value::from(&**stop)).collect()),
-                };
-                fields.extend(stop.map(|stop| ("stop".to_owned(), stop)));
-                if *max_tokens != USUAL_TOKENS {
-                    fields.insert("max_tokens".to_owned(), (*max_tokens).into());
-                }
-                if let Some(exclude) = exclude {
-                    fields.insert("exclude".to_owned(), (&**exclude).into());
-                }
-                if let Some(pattern) = pattern {
-                    fields.insert("pattern".to_owned(), pattern.write(&place.field("pattern"), deeper)?);
-                }
-                Value::Object(fields)
-            }
-        })
-    }
+    Ok(filled::<Parts, _>(from)?.into_iter().flat_map(|Parts(parts)| parts).collect())
+}
 
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.clone() {
+            Self::Literal(text) => to.serialize_str(&text),
+            Self::Slot { name, value } => Slot { slot: (*name).to_owned(), value }.serialize(to),
+            Self::Text { name, stops: stop, max_tokens, exclude, pattern } => {
+                let exclude = exclude.map(|exclude| (*exclude).to_owned());
+                FreeText { text: (*name).to_owned(), stop, max_tokens, exclude, pattern }.serialize(to)
+            }
+        }
+    }
+}
+
+impl Part {
     /// The part over a vocabulary.
-    pub(in crate::spec) fn over(
+    pub(in crate::constraint) fn over(
         &self,
         place: &Place<'_>,
         over: &Over<'_>,

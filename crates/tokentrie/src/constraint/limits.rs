@@ -1,9 +1,10 @@
 //! What making a rule may cost, as data.
 
 use super::error::{SpecError, SpecProblem};
-use super::fields::{Fields, wrong_type};
-use super::place::Place;
-use serde_json::{Map, Value};
+use crate::json::expected;
+use crate::json::place::Place;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::time::Duration;
 use trie_core::work::{Limits, Work};
 
@@ -11,14 +12,38 @@ use trie_core::work::{Limits, Work};
 const MOST: u64 = 1 << 62;
 
 /// What making a rule may cost; `None` is the usual limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LimitsSpec {
     /// Bytes of what is made, and of the memory in which it is made.
+    #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Turns of loops.
+    #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Wall-clock time.
+    #[serde(with = "seconds", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Duration>,
+}
+
+fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let amount = value.as_u64().filter(|amount| *amount <= MOST);
+    amount.map(Some).ok_or_else(|| expected("an integer from 0 to 2^62", &value))
+}
+
+mod seconds {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.as_secs_f64()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        let value = Value::deserialize(from)?;
+        let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
+        seconds.map(|seconds| Some(duration(seconds))).ok_or_else(|| expected("a number of seconds, from 0 up", &value))
+    }
 }
 
 impl From<Limits> for LimitsSpec {
@@ -39,33 +64,9 @@ fn duration(seconds: f64) -> Duration {
 }
 
 impl LimitsSpec {
-    pub(super) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
-        let fields = Fields::of(place, value, &["bytes", "steps", "seconds"])?;
-        let count = |name| {
-            fields.read(name, |place, value| {
-                let count = value.as_u64().filter(|count| *count <= MOST);
-                count.ok_or_else(|| wrong_type(place, "an integer from 0 to 2^62", value))
-            })
-        };
-        let seconds = |place: &Place<'_>, value: &Value| {
-            let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
-            seconds.map(duration).ok_or_else(|| wrong_type(place, "a number of seconds, from 0 up", value))
-        };
-        let given = Self { bytes: count("bytes")?, steps: count("steps")?, seconds: fields.read("seconds", seconds)? };
-        // What says the usual is left out.
-        Ok(given.limits().into())
-    }
-
-    /// `None` where all are the usual ones.
-    pub(super) fn write(self) -> Option<Value> {
-        let fields = [
-            ("bytes", self.bytes.map(Value::from)),
-            ("steps", self.steps.map(Value::from)),
-            ("seconds", self.seconds.map(|seconds| seconds.as_secs_f64().into())),
-        ];
-        let fields: Map<String, Value> =
-            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-        (!fields.is_empty()).then_some(Value::Object(fields))
+    /// Reads them; what says the usual is left out.
+    pub(super) fn unusual<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Self::deserialize(from)?.limits().into())
     }
 
     /// All three.

@@ -1,6 +1,7 @@
 //! Kinds that hold much of their own.
 
 pub(super) mod form;
+pub(super) mod integer;
 pub(super) mod moment;
 pub(super) mod number;
 pub(super) mod repeat;

@@ -1,9 +1,9 @@
 //! From a spec to a constraint over a vocabulary: the one place where kinds become constraints.
 
 use super::error::{SpecError, SpecProblem};
-use super::json::MOST_DEPTH;
-use super::place::Place;
 use super::{Host, Object, Spec};
+use crate::json::MOST_DEPTH;
+use crate::json::place::Place;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};

@@ -1,6 +1,6 @@
 //! What is wrong with a spec, and where.
 
-use super::place::Place;
+use crate::json::place::Place;
 use trie_core::work::{Over, spend};
 use trie_core::{ErrorKind, GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
@@ -76,10 +76,16 @@ pub enum SpecProblem {
     #[error("the field comes twice: keep one of them")]
     Repeated,
     /// A field that there is not.
-    #[error("there is no such field here; there are {}", quoted(.known))]
+    #[error(
+        "there is no such field here{}; there are {}",
+        .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default(),
+        quoted(.known)
+    )]
     Unknown {
         /// Those that there are.
         known: Vec<String>,
+        /// The field that was meant, where one is near.
+        meant: Option<String>,
     },
     /// A field that must be there is not.
     #[error("the field {name:?} is missing")]
@@ -112,7 +118,7 @@ pub enum SpecProblem {
     #[error("it must be {expected}, not {given}")]
     Type {
         /// What it must be.
-        expected: &'static str,
+        expected: String,
         /// What it is.
         given: String,
     },

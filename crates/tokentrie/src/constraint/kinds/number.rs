@@ -1,8 +1,9 @@
 //! Numbers with fractions: of a range or without one, with so many digits.
 
-use crate::spec::error::{SpecError, SpecProblem};
-use crate::spec::fields::{EXACT, Fields, written, wrong_type};
-use crate::spec::read::Reader;
+use crate::constraint::{SpecProblem, objects};
+use crate::json::with::EXACT;
+use crate::json::{expected, refused};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
 
@@ -77,39 +78,58 @@ impl NumberSpec {
             other => other,
         })
     }
+}
 
-    pub(crate) fn read(of: &Fields<'_>, reader: Reader<'_>) -> Result<Self, SpecError> {
-        let bound = |name| {
-            of.read(name, |place, value| {
-                let given = match value {
-                    Value::Number(number) => number.to_string(),
-                    Value::String(digits) => digits.clone(),
-                    _ => return Err(wrong_type(place, "a number, or the string of one with more digits", value)),
-                };
-                NumberBound::read(&given, false)
-                    .map_err(|error| SpecError::new(place, SpecProblem::Value(error.to_string())))
-            })
-        };
-        let number = Self::between(bound("min")?, bound("max")?).digits(
-            of.count("integer_digits")?,
-            of.count("fraction_digits")?,
-            of.count("exponent_digits")?,
-        );
+/// The bounds and digits as they are written.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
+    min: Option<NumberBound>,
+    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
+    max: Option<NumberBound>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integer_digits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fraction_digits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exponent_digits: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for NumberSpec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Written { min, max, integer_digits, fraction_digits, exponent_digits } = Written::deserialize(from)?;
+        let number = Self::between(min, max).digits(integer_digits, fraction_digits, exponent_digits);
         // Without a range the digits say at once what is wrong; a range must be looked through.
         if number.has_range() {
-            reader.check(of.place, || number.rule())?;
+            objects::check(|| number.rule())?;
         }
         Ok(number)
     }
+}
 
-    pub(crate) fn write(&self) -> Value {
-        written([
-            ("min", self.min.as_ref().map(shortest)),
-            ("max", self.max.as_ref().map(shortest)),
-            ("integer_digits", self.integer_digits.map(Into::into)),
-            ("fraction_digits", self.fraction_digits.map(Into::into)),
-            ("exponent_digits", self.exponent_digits.map(Into::into)),
-        ])
+impl Serialize for NumberSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { min, max, integer_digits, fraction_digits, exponent_digits } = self.clone();
+        Written { min, max, integer_digits, fraction_digits, exponent_digits }.serialize(to)
+    }
+}
+
+mod bound {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(bound: &Option<NumberBound>, to: S) -> Result<S::Ok, S::Error> {
+        bound.as_ref().map(shortest).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NumberBound>, D::Error> {
+        let given = match Value::deserialize(from)? {
+            Value::Number(number) => number.to_string(),
+            Value::String(digits) => digits,
+            other => return Err(expected("a number, or the string of one with more digits", &other)),
+        };
+        let wrong = |error: RegularError| refused(SpecProblem::Value(error.to_string()));
+        NumberBound::read(&given, false).map(Some).map_err(wrong)
     }
 }
 
