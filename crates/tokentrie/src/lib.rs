@@ -4,13 +4,14 @@
 //! | --- | --- |
 //! | `constraint/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
 //! | `json/` | JSON to types and back, with errors that say where |
-//! | `run/` | generations and choices: options, whose turn it is, what ends a call |
+//! | `call/` | generations and choices: options, whose turn it is, what ends a call |
 //! | `engine/` | many calls of one model at once |
 //! | `decide/` | typed questions about a state, answered with the probability of every option |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |
 
 #![forbid(unsafe_code)]
 
+pub mod call;
 #[cfg(feature = "chat")]
 pub mod chat;
 pub mod constraint;
@@ -19,4 +20,3 @@ pub mod decide;
 #[cfg(feature = "llama")]
 pub mod engine;
 mod json;
-pub mod run;

@@ -5,9 +5,9 @@ use crate::abi::constraint::{Follows, Listening, follows};
 use crate::abi::parts::{self, LeftOut};
 use crate::error::{Error, Result};
 use std::sync::Arc;
+use tokentrie::call::Generate;
 use tokentrie::chat::ChatFormat;
 use tokentrie::constraint::{Built, Host, Spec};
-use tokentrie::run::Generate;
 use trie_core::{After, Mode, PayloadReport, Problem, SpanRules, Trie};
 use trie_text::{TextValues, ValuesError, Vocab};
 

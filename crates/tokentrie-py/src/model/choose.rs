@@ -14,7 +14,7 @@ use chat_format::{Data, RenderOptions};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tokentrie::run::{Call, CallOptions, Choose};
+use tokentrie::call::{Call, CallOptions, Choose};
 use trie_core::work::Limits;
 use trie_core::{Constraint, LeafId};
 use trie_text::{Prompt, Tokenization, ValueSet, Values};

@@ -371,7 +371,7 @@ impl<'de> Deserialize<'de> for Piece {
 }
 
 /// Reads an array with at least one item.
-fn filled<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn filled<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     let items = Vec::deserialize(from)?;
     if items.is_empty() && objects::are_checked() {
         return Err(expected("an array with at least one item", &json!([])));

@@ -7,12 +7,11 @@
 //! | `place.rs` | where in a tree something stands |
 //! | `with.rs` | values that serde has no form for |
 
-pub(crate) mod fields;
 pub(crate) mod place;
 pub(crate) mod reader;
 mod text;
 pub(crate) mod with;
 
-pub(crate) use reader::{expected, inner, read, refused, refused_at, shown};
+pub(crate) use reader::{Parts, expected, inner, read, refused, refused_at, shown};
 pub(crate) use text::parse;
 pub use text::{MOST_BYTES, MOST_DEPTH};

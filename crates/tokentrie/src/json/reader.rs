@@ -65,7 +65,7 @@ pub(crate) fn shown(value: &Value) -> String {
 
 /// A problem and the way to it, innermost step first.
 #[derive(Debug)]
-struct ReadError {
+pub(crate) struct ReadError {
     steps: Vec<Step>,
     problem: Box<SpecProblem>,
 }
@@ -278,6 +278,67 @@ const OBJECT: &str = "object";
 /// The kind that an object without one may be.
 const SCHEMA: &str = "json_schema";
 
+/// An object that is read as several types, each of which knows some of its fields.
+pub(crate) struct Parts<'v> {
+    object: &'v Map<String, Value>,
+    known: RefCell<Vec<&'static str>>,
+}
+
+impl<'v> Parts<'v> {
+    /// Takes the object of a request.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub(crate) fn of(value: &'v Value) -> Result<Self, SpecError> {
+        let object = value.as_object();
+        let object = object.ok_or_else(|| expected::<ReadError>("an object", value).at(&Place::ROOT))?;
+        Ok(Self { object, known: RefCell::default() })
+    }
+
+    /// Reads the fields that a type knows.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(crate) fn read<T: Deserialize<'v>>(&self) -> Result<T, SpecError> {
+        T::deserialize(self).map_err(|error| error.at(&Place::ROOT))
+    }
+
+    /// Checks that each field was known to a type.
+    ///
+    /// # Errors
+    /// The first that was not.
+    pub(crate) fn finish(self) -> Result<(), SpecError> {
+        let known: Vec<String> = self.known.take().into_iter().map(str::to_owned).collect();
+        let Some(name) = self.object.keys().find(|name| !known.contains(name)) else { return Ok(()) };
+        let meant = near_name(name, &known);
+        Err(SpecError::new(&Place::ROOT.field(name), SpecProblem::Unknown { known, meant }))
+    }
+}
+
+impl<'v> Deserializer<'v> for &Parts<'v> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'v>>(self, _: V) -> Result<V::Value, ReadError> {
+        Err(ReadError::custom("a part of an object is a struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'v>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.known.borrow_mut().extend(fields);
+        visitor.visit_map(Fields { of: Some(fields), ..Fields::given(self.object) })
+    }
+
+    serde::forward_to_deserialize_any! {
+        <V: Visitor<'v>>
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
 /// The items of an array.
 struct Items<'v> {
     items: &'v [Value],
@@ -306,12 +367,14 @@ struct Fields<'v> {
     alone: Option<(&'v str, &'v Value)>,
     /// `true` where `null` is left out.
     only_given: bool,
+    /// Those that are read, where others are left to other types.
+    of: Option<&'static [&'static str]>,
     current: Option<(&'v str, &'v Value)>,
 }
 
 impl<'v> Fields<'v> {
     fn all(fields: &'v Map<String, Value>) -> Self {
-        Self { fields: Some(fields.iter()), alone: None, only_given: false, current: None }
+        Self { fields: Some(fields.iter()), alone: None, only_given: false, of: None, current: None }
     }
 
     fn given(fields: &'v Map<String, Value>) -> Self {
@@ -323,9 +386,11 @@ impl<'v> MapAccess<'v> for Fields<'v> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'v>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let only_given = self.only_given;
+        let (only_given, of) = (self.only_given, self.of);
+        let is_read =
+            |name: &str, value: &Value| !(only_given && value.is_null()) && of.is_none_or(|of| of.contains(&name));
         let mut fields = self.fields.iter_mut().flatten().map(|(name, value)| (name.as_str(), value));
-        let next = self.alone.take().or_else(|| fields.find(|(_, value)| !only_given || !value.is_null()));
+        let next = self.alone.take().or_else(|| fields.find(|(name, value)| is_read(name, value)));
         self.current = next;
         let Some((name, _)) = next else { return Ok(None) };
         let name: StrDeserializer<'_, ReadError> = name.into_deserializer();
@@ -352,7 +417,9 @@ impl<'v> Variant<'v> {
     fn fields(self) -> Fields<'v> {
         match self.object {
             Some(object) => Fields::given(object),
-            None => Fields { fields: None, alone: Some((self.kind, self.inner)), only_given: true, current: None },
+            None => {
+                Fields { fields: None, alone: Some((self.kind, self.inner)), only_given: true, of: None, current: None }
+            }
         }
     }
 

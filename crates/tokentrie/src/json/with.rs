@@ -1,6 +1,7 @@
 //! Values that serde has no form for, as modules for `#[serde(with = "…")]`.
 
 use super::reader::{expected, refused};
+use crate::constraint::SpecProblem;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use trie_core::TokenId;
@@ -121,8 +122,7 @@ pub(crate) fn maybe_ids<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec
 
 /// Bytes in base64.
 pub(crate) mod base64 {
-    use super::{Deserialize, Deserializer, refused};
-    use crate::constraint::SpecProblem;
+    use super::{Deserialize, Deserializer, SpecProblem, refused};
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::Serializer;
@@ -135,5 +135,53 @@ pub(crate) mod base64 {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(from)?);
         bytes.map(Arc::from).map_err(|error| refused(SpecProblem::Value(format!("no base64: {error}"))))
+    }
+}
+
+/// Reads a count of at least one that may be left out.
+#[cfg(feature = "llama")]
+pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let count = Option::<u32>::deserialize(from)?;
+    match count {
+        Some(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
+        count => Ok(count),
+    }
+}
+
+/// Values by name, in the order in which they came.
+#[cfg(feature = "llama")]
+pub(crate) mod named {
+    use super::{Deserialize, Deserializer};
+    use serde::Serializer;
+    use serde::de::{MapAccess, Visitor};
+    use std::fmt;
+    use std::marker::PhantomData;
+
+    struct Named<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Named<T> {
+        type Value = Vec<(String, T)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(field) = fields.next_entry()? {
+                all.push(field);
+            }
+            Ok(all)
+        }
+    }
+
+    pub(crate) fn serialize<T: serde::Serialize, S: Serializer>(all: &[(String, T)], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(all.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, T)>, D::Error> {
+        from.deserialize_map(Named(PhantomData))
     }
 }

@@ -1,15 +1,13 @@
 //! The options of calls: one definition, with defaults and ranges, that every host reads by name.
 
-use super::call::CallOptions;
-use super::stops::{StopError, Stops};
-use crate::constraint::SpecError;
+use super::stops::Stops;
 use crate::constraint::SpecProblem;
-use crate::json::fields::{Fields, text, texts, token_ids, wrong_type};
-use crate::json::place::Place;
-use serde_json::Value;
-use trie_core::{After, ChooseOptions, DrawError, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
-
-type Result<T> = std::result::Result<T, SpecError>;
+use crate::constraint::foreign::near_name;
+use crate::json::with::{from_one, maybe_ids, named, texts};
+use crate::json::{expected, inner, refused, refused_at, shown};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
 
 /// An option, as every host has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,24 +78,30 @@ pub(crate) const PRIORITY: OptionInfo = option(
 pub const FREE_TOKENS: u32 = 64;
 
 /// How to generate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Generate {
     /// How a token is chosen among the allowed ones.
+    #[serde(deserialize_with = "sampling")]
     pub sampling: SamplerOptions,
     /// How a token of the free text after a span is chosen, where that differs.
+    #[serde(deserialize_with = "maybe_sampling")]
     pub free_sampling: Option<SamplerOptions>,
     /// The most tokens to generate; `None`: [`FREE_TOKENS`] of free text, and of a value what the context has room
     /// for. A form is always filled to its end.
+    #[serde(deserialize_with = "from_one")]
     pub max_tokens: Option<u32>,
     /// Texts that end free text: the output goes up to the first of them. Not where all of it is constrained.
     pub stop: Stops,
     /// Whether forced tokens are decoded together with what follows them.
     pub skip_ahead: bool,
     /// Tokens that close the span at the end of a leaf.
+    #[serde(deserialize_with = "maybe_ids")]
     pub end_tokens: Option<Vec<TokenId>>,
     /// Whether the output ends with the span; `None` is the host's default.
+    #[serde(deserialize_with = "after")]
     pub after: Option<After>,
     /// Of a form: the most probable value of each slot as a whole.
     pub exact: bool,
@@ -108,6 +112,7 @@ pub struct Generate {
     /// Whether to keep what each token was chosen among, for a [`Receipt`](super::Receipt). Not of forms.
     pub receipt: bool,
     /// What is added to the logits of tokens. Not where whole values of a form are weighed.
+    #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
 }
 
@@ -154,42 +159,24 @@ impl Generate {
         TIMEOUT,
         PRIORITY,
     ];
-
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
-        let usual = Self::default();
-        let after = fields.read("after", |place, value| match text(place, value)? {
-            "stop" => Ok(After::Stop),
-            "free" => Ok(After::Free),
-            _ => Err(wrong_type(place, "\"stop\" or \"free\"", value)),
-        })?;
-        Ok(Self {
-            sampling: fields.read(SAMPLING.name, sampling)?.unwrap_or_default(),
-            free_sampling: fields.read(FREE.name, sampling)?,
-            max_tokens: from_one(fields, "max_tokens")?,
-            stop: stops(fields)?,
-            skip_ahead: fields.flag("skip_ahead", usual.skip_ahead)?,
-            end_tokens: fields.read(END_TOKENS, token_ids)?,
-            after,
-            exact: fields.flag("exact", usual.exact)?,
-            probabilities: fields.flag("probabilities", usual.probabilities)?,
-            logprobs: fields.count(LOGPROBS.name)?,
-            receipt: fields.flag("receipt", usual.receipt)?,
-            logit_bias: fields.read(LOGIT_BIAS.name, logit_bias)?.unwrap_or_default(),
-        })
-    }
 }
 
 /// How to choose.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Choose {
     /// One of these tokens must follow a value; `None`: those that the set brings.
+    #[serde(deserialize_with = "maybe_ids")]
     pub end_tokens: Option<Vec<TokenId>>,
     /// Score only what the best so many values need.
+    #[serde(deserialize_with = "from_one")]
     pub top: Option<u32>,
     /// Read at most so many rows of logits.
+    #[serde(deserialize_with = "from_one")]
     pub max_rows: Option<u32>,
     /// Go on from the best so many positions of each depth alone.
+    #[serde(deserialize_with = "from_one")]
     pub beam: Option<u32>,
 }
 
@@ -209,15 +196,6 @@ impl Choose {
         PRIORITY,
     ];
 
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
-        Ok(Self {
-            end_tokens: fields.read(END_TOKENS, token_ids)?,
-            top: from_one(fields, "top")?,
-            max_rows: from_one(fields, "max_rows")?,
-            beam: from_one(fields, "beam")?,
-        })
-    }
-
     /// As the search has them.
     pub fn options(&self) -> ChooseOptions<'_> {
         let count = |count: Option<u32>| count.map(|count| count as usize);
@@ -227,70 +205,95 @@ impl Choose {
     }
 }
 
-/// A count of at least one.
-pub(crate) fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option<u32>> {
-    let count = fields.count(name)?;
-    let reason = || format!("it is 0: it must be from 1 to {}", u32::MAX);
-    let none = || Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason())));
-    if count == Some(0) { none() } else { Ok(count) }
-}
-
-/// A text or several.
-pub(crate) fn stops(fields: &Fields<'_>) -> Result<Stops> {
-    let wrong =
-        |error: StopError| SpecError::new(&fields.place.field(STOP.name), SpecProblem::Value(error.to_string()));
-    Stops::new(&texts(fields, STOP.name)?).map_err(wrong)
-}
-
-pub(crate) fn call_options(fields: &Fields<'_>) -> Result<CallOptions> {
-    let timeout = fields.read(TIMEOUT.name, |place, value| {
-        let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
-        seconds.ok_or_else(|| wrong_type(place, "a number of seconds, from 0 up", value))
-    })?;
-    let priority = fields.read(PRIORITY.name, |place, value| {
-        let priority = value.as_i64().and_then(|priority| i32::try_from(priority).ok());
-        priority.ok_or_else(|| wrong_type(place, "an integer from -2147483648 to 2147483647", value))
-    })?;
-    Ok(CallOptions { timeout, priority: priority.unwrap_or_default() })
-}
-
-/// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.
-/// Penalties are for both.
-pub(crate) fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOptions> {
-    let names: Vec<&str> = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]).collect();
-    let fields = Fields::of(place, value, &names)?;
-    let mut draw = DrawSettings::default();
-    let mut is_drawn = false;
-    for setting in DrawSettings::ALL {
-        let number =
-            |place: &Place<'_>, value: &Value| value.as_f64().ok_or_else(|| wrong_type(place, "a number", value));
-        let Some(number) = fields.read(setting.name, number)? else { continue };
-        let wrong =
-            |error: DrawError| SpecError::new(&place.field(setting.name), SpecProblem::Value(error.to_string()));
-        setting.set(&mut draw, number).map_err(wrong)?;
-        is_drawn |= !setting.is_for_greedy;
+impl<'de> Deserialize<'de> for Stops {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::new(&texts::deserialize(from)?).map_err(|error| refused(SpecProblem::Value(error.to_string())))
     }
-    let mode = fields.read("mode", |place, value| match text(place, value)? {
-        "greedy" => Ok(Mode::Greedy),
-        "sampled" => Ok(Mode::Sampled),
-        _ => Err(wrong_type(place, "\"greedy\" or \"sampled\"", value)),
-    })?;
-    let usual = if is_drawn { Mode::Sampled } else { Mode::Greedy };
-    Ok(SamplerOptions { mode: mode.unwrap_or(usual), draw, seed: fields.count("seed")? })
 }
 
-/// `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
-pub(crate) fn logit_bias(place: &Place<'_>, value: &Value) -> Result<LogitBias> {
-    let biases = value.as_object().ok_or_else(|| wrong_type(place, "an object of token ids and numbers", value))?;
+fn after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<After>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Stop,
+        Free,
+    }
+
+    Ok(match Word::deserialize(from)? {
+        Word::Stop => Some(After::Stop),
+        Word::Free => Some(After::Free),
+    })
+}
+
+/// Reads `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are
+/// taken. Penalties are for both.
+pub(crate) fn sampling<'de, D: Deserializer<'de>>(from: D) -> Result<SamplerOptions, D::Error> {
+    #[derive(Clone, Copy, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Greedy,
+        Sampled,
+    }
+
+    let value = Value::deserialize(from)?;
+    let Value::Object(fields) = &value else { return Err(expected("an object", &value)) };
+    let (mut draw, mut mode, mut usual, mut seed) = (DrawSettings::default(), None, Mode::Greedy, None);
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        // Read as fields of one, so that what is wrong says which.
+        let field = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+        match name.as_str() {
+            "mode" => mode = inner::<Field<Word>, _>(&field)?.value(),
+            "seed" => seed = inner::<Field<u32>, _>(&field)?.value(),
+            _ => {
+                let Some(setting) = DrawSettings::ALL.iter().find(|setting| setting.name == name) else {
+                    let known = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]);
+                    let known: Vec<String> = known.map(str::to_owned).collect();
+                    return Err(refused_at(name, SpecProblem::Unknown { meant: near_name(name, &known), known }));
+                };
+                let number = inner::<Field<f64>, _>(&field)?.value().unwrap_or_default();
+                let set = setting.set(&mut draw, number);
+                set.map_err(|error| refused_at(name, SpecProblem::Value(error.to_string())))?;
+                if !setting.is_for_greedy {
+                    usual = Mode::Sampled;
+                }
+            }
+        }
+    }
+    let mode = mode.map_or(usual, |word| match word {
+        Word::Greedy => Mode::Greedy,
+        Word::Sampled => Mode::Sampled,
+    });
+    Ok(SamplerOptions { mode, draw, seed })
+}
+
+/// The one field of an object.
+#[derive(Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+struct Field<T>(#[serde(with = "named")] Vec<(String, T)>);
+
+impl<T> Field<T> {
+    fn value(self) -> Option<T> {
+        self.0.into_iter().next().map(|(_, value)| value)
+    }
+}
+
+fn maybe_sampling<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SamplerOptions>, D::Error> {
+    sampling(from).map(Some)
+}
+
+/// Reads `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
+pub(crate) fn logit_bias<'de, D: Deserializer<'de>>(from: D) -> Result<LogitBias, D::Error> {
+    let value = Value::deserialize(from)?;
+    let Value::Object(biases) = &value else { return Err(expected("an object of token ids and numbers", &value)) };
     let bias = |(id, bias): (&String, &Value)| {
         let token = id.parse().ok().filter(|token: &u32| token.to_string() == *id).and_then(TokenId::new);
         let token = token.ok_or_else(|| {
-            let id = Value::String(id.clone());
-            wrong_type(place, "an object whose keys are token ids, from \"0\" to \"2147483647\"", &id)
+            let ids = "an object whose keys are token ids, from \"0\" to \"2147483647\"";
+            expected(ids, &Value::String(id.clone()))
         })?;
         let number = bias.as_f64().map(|bias| bias as f32).filter(|bias| bias.is_finite());
-        let number = number.ok_or_else(|| wrong_type(&place.field(id), "a number", bias))?;
-        Ok((token, number))
+        let wrong = || SpecProblem::Type { expected: "a number".to_owned(), given: shown(bias) };
+        Ok((token, number.ok_or_else(|| refused_at(id, wrong()))?))
     };
-    Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>>>()?))
+    Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>, D::Error>>()?))
 }

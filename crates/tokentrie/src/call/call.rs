@@ -1,5 +1,8 @@
 //! What may end a call before it is done: handles that others hold, and its time.
 
+use crate::json::expected;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -38,12 +41,20 @@ pub enum Ended {
 }
 
 /// What is said of a call beside what it does.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct CallOptions {
     /// The seconds that it may take.
+    #[serde(deserialize_with = "seconds")]
     pub timeout: Option<f64>,
     /// How urgent it is beside others of an engine: those of higher priority go first.
     pub priority: i32,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
+    seconds.map(Some).ok_or_else(|| expected("a number of seconds, from 0 up", &value))
 }
 
 /// The ends of one call, and its turn.

@@ -38,7 +38,7 @@ pub use options::{Choose, FREE_TOKENS, Generate, OptionInfo};
 #[cfg(feature = "llama")]
 pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep, ReceiptSubject};
 #[cfg(feature = "llama")]
-pub use request::{ChooseRequest, GenerateRequest, PrefillRequest};
+pub use request::{ChooseRequest, GenerateRequest, PrefillRequest, read_options};
 #[cfg(feature = "llama")]
 pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
@@ -47,4 +47,4 @@ pub use turns::{Refusal, Turn, Turns};
 pub use wire::{GenerationFields, choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{PRIORITY, TIMEOUT, call_options, from_one, logit_bias, option, sampling, stops};
+pub(crate) use options::{PRIORITY, TIMEOUT, logit_bias, option, sampling};
