@@ -45,7 +45,7 @@ def test_eight_questions(benchmark: BenchmarkFixture, model: tokentrie.Model, wh
     questions = {f"team {number}": OPTIONS for number in range(8)}
     how: dict[str, Any] = {"readout": what.split(",")[0], "list_options": "not listed" not in what}
 
-    def asked() -> tuple[list[tokentrie.Answer], int]:
+    def asked() -> tuple[list[tokentrie.decisions.Answer], int]:
         model.clear()
         each = [{name: options} for name, options in questions.items()] if what.endswith("one by one") else [questions]
         done = [model.decide(state, some, **how) for some in each]

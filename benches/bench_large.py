@@ -16,7 +16,8 @@ import peers
 import pytest
 from peers import Table
 from pytest_benchmark.fixture import BenchmarkFixture
-from tokentrie import LiveSet, Trie
+from tokentrie import Trie
+from tokentrie.sets import LiveSet
 
 SIZES = [30, 1_000_000, 10_000_000]
 

@@ -222,11 +222,11 @@ def test_beam_search(benchmark: BenchmarkFixture, logits: npt.NDArray[np.float32
     def step(prefixes: list[list[int]]) -> Any:
         return rows[: len(prefixes)]
 
-    found = tokentrie.beam_search(step, trie, 64, vocab=V, score="renormalised")
+    found = tokentrie.sets.beam_search(step, trie, 64, vocab=V, score="renormalised")
     assert len(found) == 64
     assert all(one.tokens in trie for one in found)
     if who == "tokentrie":
-        benchmark(tokentrie.beam_search, step, trie, 64, vocab=V, score="renormalised")
+        benchmark(tokentrie.sets.beam_search, step, trie, 64, vocab=V, score="renormalised")
         return
     torch = pytest.importorskip("torch", reason="torch is not installed: this row is missing")
     transformers = pytest.importorskip("transformers")

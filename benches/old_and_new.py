@@ -45,11 +45,11 @@ def steps() -> Iterator[tuple[str, Case]]:
     )
     names = [{"name": f"tool_{i}", "tokens": [i, i + 1, 2]} for i in range(30)]
     payload = json.dumps({"descriptors": [{"path": "action", "leaves": names}]})
-    cache = tokentrie.TrieCache()
+    cache = tokentrie.sets.TrieCache()
     assert cache.sampler(N_VOCAB, payload).allowed().tolist() == list(range(30))
     yield "30 names from a TrieCache", lambda: cache.sampler(N_VOCAB, payload)
     yield "30 names from the thread's cache", lambda: tokentrie.Sampler(N_VOCAB, payload)
-    yield "30 names, parsed", lambda: tokentrie.TrieCache(1).sampler(N_VOCAB, payload)
+    yield "30 names, parsed", lambda: tokentrie.sets.TrieCache(1).sampler(N_VOCAB, payload)
 
     rows = np.random.default_rng(9).normal(size=(64, N_VOCAB)).astype(np.float32)
     batch = tokentrie.Batch(trie, 64, vocab=N_VOCAB)

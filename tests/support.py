@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from functools import cache
 from pathlib import Path
@@ -80,3 +81,17 @@ def write_encoder(path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def public_names() -> dict[str, Any]:
+    """The public names under `tokentrie.`, of the package and of its modules, each object once."""
+    found: dict[str, Any] = {name: getattr(tokentrie, name) for name in tokentrie.__all__}
+    modules = {name: value for name, value in found.items() if inspect.ismodule(value)}
+    found = {name: value for name, value in found.items() if name not in modules and name != "__version__"}
+    known = {id(value) for value in found.values()}
+    for module, value in modules.items():
+        for name in value.__all__:
+            if id(getattr(value, name)) not in known:
+                known.add(id(getattr(value, name)))
+                found[f"{module}.{name}"] = getattr(value, name)
+    return found

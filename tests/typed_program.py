@@ -13,26 +13,24 @@ import tokentrie
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from tokentrie import (
-    ChatStream,
     Choice,
     Form,
     Generated,
-    Integer,
     JsonSchema,
-    Leaf,
     Message,
     Model,
-    Number,
     Regex,
     Sampler,
     Sampling,
     Slot,
     Text,
     Trie,
-    TrieCache,
     Vocab,
     rules,
 )
+from tokentrie.rules import Integer, Number
+from tokentrie.sets import Leaf, TrieCache
+from tokentrie.streaming import ChatStream
 from typing_extensions import TypedDict, assert_type
 
 PAYLOAD: dict[str, Any] = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
@@ -138,13 +136,13 @@ def values(model: Model, trie: Trie) -> None:
     assert_type(model.generate("x", on_invalid="none"), Generated)
     try:
         model.generate("x", Person)
-    except tokentrie.TruncatedError as error:
+    except tokentrie.errors.TruncatedError as error:
         assert_type(error.text, str | None)
     assert_type(model.choose("x", ["yes", "no"]).name, str)
     assert_type(model.choose("x", Literal["yes", "no"]).name, str)
     assert_type(model.choose("x", Integer(1, 3)).name, str)
     assert_type(model.choose("x", trie).name, str | None)
-    assert_type(tokentrie.choose(lambda rows: [{1: 0.0}] * len(rows), trie), Choice)
+    assert_type(tokentrie.sets.choose(lambda rows: [{1: 0.0}] * len(rows), trie), Choice)
     model.generate("x", 5)  # type: ignore[call-overload]
     JsonSchema(5)  # type: ignore[call-overload]
 
@@ -177,7 +175,7 @@ class Ticket:
 
 
 async def decisions(model: Model) -> None:
-    answers = model.decide("x", {"refund": bool, "anger": tokentrie.Score(["calm", "furious"])}, permute=2)
+    answers = model.decide("x", {"refund": bool, "anger": tokentrie.decisions.Score(["calm", "furious"])}, permute=2)
     assert_type(answers["refund"].probability, float)
     assert_type(answers.parsed, dict[str, Any])
     assert_type(model.decide({"text": "x"}, Ticket).parsed, Ticket)
@@ -190,5 +188,5 @@ async def decisions(model: Model) -> None:
 def careful(payload: str) -> Trie | str:
     try:
         return Trie.from_payload(payload)
-    except tokentrie.PayloadError as error:
+    except tokentrie.errors.PayloadError as error:
         return str(error)

@@ -64,7 +64,7 @@ def main(args: Sequence[str] | None = None) -> int:
     if given.prompt:
         asked = sets.prompts_of_file(given.prompt, only_files(given.prompt).read_bytes(), model)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", tokentrie.TokenTrieWarning)
+        warnings.simplefilter("always", tokentrie.errors.TokenTrieWarning)
         values = [*sets.of_payload(given.payload.read_bytes(), model.vocab)] if given.payload else []
         names = dict.fromkeys(given.sets or ([] if given.payload else sets.NAMES))
         values += [sets.built_in(name, model.vocab) for name in names]

@@ -80,7 +80,7 @@ def engine(
         try:
             # One more, which ends the output.
             return model._generate_with_grammar(tokens[number], dialect, grammar, values.max_bytes + 1)
-        except tokentrie.OptionError as error:
+        except tokentrie.errors.OptionError as error:
             if mode == LLGUIDANCE:
                 raise CannotRunError(str(error)) from error
             raise

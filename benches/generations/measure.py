@@ -208,7 +208,7 @@ def measure(
 
 def _untimed(model: tokentrie.Model, values: ValueSet, prompt: Prompt, checker: Checker) -> tuple[Walk, int]:
     """The trie's output before anything is timed: whether it is right, the way to it and its length."""
-    steps: list[tokentrie.Step] = []
+    steps: list[tokentrie.results.Step] = []
     model.clear()
     out = model.generate(prompt.tokens, values.constraint, max_tokens=values.max_tokens, on_step=steps.append)
     checker.check(TRIE, prompt.tokens, out)
@@ -249,7 +249,7 @@ def _run_once(
         track.samples.append(Sample(number, out))
     except CannotRunError as reason:
         track.skipped = str(reason)
-    except tokentrie.CancelledError:
+    except tokentrie.errors.CancelledError:
         track.out_of_time = True
     except (CheckError, tokentrie.TokenTrieError) as error:
         track.error = str(error)

@@ -158,7 +158,7 @@ def _chat(model: tokentrie.Model, system: str, user: str) -> Prompt:
     text = f"{system}\n{user}\n"
     try:
         tokens = model.chat_prompt([{"role": "system", "content": system}, {"role": "user", "content": user}])
-    except tokentrie.ModelError:
+    except tokentrie.errors.ModelError:
         tokens = _tokens(model.vocab, text)
     return Prompt(text, tokens)
 

@@ -43,7 +43,7 @@ class Ours(Engine):
         return tokentrie.Regex(pattern)
 
     def json(self) -> Any:
-        return tokentrie.Grammar.example("json")
+        return tokentrie.rules.Grammar.example("json")
 
     def begin(self, rule: Any) -> Any:
         return tokentrie.Sampler(self.vocab, rule, end_tokens=[self.end])

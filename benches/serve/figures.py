@@ -184,7 +184,7 @@ def of_the_model(model: Path | None, slots: int) -> float:
 
 def of_the_library(model: Path | None, slots: int, seconds: float) -> float:
     """Milliseconds of the same decision without a server."""
-    question = tokentrie.Question(NAMES, instructions="Which team?")
+    question = tokentrie.decisions.Question(NAMES, instructions="Which team?")
     with tokentrie.Model(model, slots=slots) as held:
         return median(lambda: held.decide(STATE, {"team": question}), seconds)
 

@@ -63,7 +63,7 @@ class Tokentrie(Engine):
             return np.array([[model_logit(seed, one, token) for token in range(size)] for one in before], np.float32)
 
         trie = tokentrie.Trie.from_sequences(constraint["sequences"])
-        return list(tokentrie.choose(scorer, trie, end_tokens=[constraint["end"]]).logprobs)
+        return list(tokentrie.sets.choose(scorer, trie, end_tokens=[constraint["end"]]).logprobs)
 
 
 if __name__ == "__main__":

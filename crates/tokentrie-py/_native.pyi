@@ -28,7 +28,6 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 from tokentrie.chat_analysis import ChatAnalysis
-from tokentrie.constraints import Form, Rule, Sequence, Unconstrained
 from tokentrie.options import PenaltyOptions, SamplingOptions
 from tokentrie.results import (
     CacheInfo,
@@ -41,6 +40,7 @@ from tokentrie.results import (
     Message,
     TokenLogprob,
 )
+from tokentrie.rules import Form, Rule, Sequence, Unconstrained
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
 __all__ = [

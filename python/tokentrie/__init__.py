@@ -1,4 +1,7 @@
-"""Makes a language model choose from a finite set: fast, exact, with probabilities.
+"""Constrained decoding: a language model emits only allowed text, exactly, with probabilities.
+
+The names here are those that most programs need; the others stand in modules, which are imported at first use:
+`rules`, `sets`, `decisions`, `receipts`, `results`, `errors`, `chat`, `streaming`, `explaining`.
 
 Examples in docstrings take `import tokentrie` and `import numpy as np` for granted.
 """
@@ -7,261 +10,107 @@ from typing import TYPE_CHECKING
 
 from tokentrie._native import (
     Batch,
-    CancelledError,
     CancelToken,
-    ChatConstraint,
     ChatFormat,
-    ChatParser,
     ChatTemplate,
-    Choices,
-    Constraint,
-    ContextError,
-    Detokenizer,
-    FilteredTrie,
-    InvalidValueError,
-    Leaf,
-    LeafSet,
     Limits,
-    LiveSet,
-    ModelError,
-    OptionError,
-    PayloadError,
-    QueueFullError,
-    ReceiptError,
     RuleError,
-    RuleStats,
     Sampler,
     Sampling,
-    Spec,
     TemplateError,
-    ThinkGate,
-    TimedOutError,
     TokenNotAllowedError,
     TokenTrieError,
-    TokenTrieWarning,
     Tools,
     Trie,
-    TrieArrays,
-    TrieCache,
-    TrieError,
-    TruncatedError,
     Vocab,
-    VocabularyError,
     __version__,
-    beam_search,
-    choose,
     constraint,
-    verify_receipt,
 )
 from tokentrie.model import Model
 
 if TYPE_CHECKING:
-    from tokentrie import rules
-    from tokentrie.calibration import Calibration
-    from tokentrie.chat import ToolRun, arun_tools, run_tools, verify_chat_receipt
-    from tokentrie.chat_analysis import ChatAnalysis
-    from tokentrie.constraints import (
-        Concatenation,
-        Form,
-        Gbnf,
-        Grammar,
-        Integer,
-        JsonSchema,
-        Lark,
-        Number,
-        OneOf,
-        Regex,
-        Repeat,
-        Rule,
-        Sequence,
-        Slot,
-        String,
-        Text,
-        WasmRule,
-    )
-    from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
-    from tokentrie.explaining import ChatExplanation, ExplainedToken, Explanation
-    from tokentrie.questions import Question, Score
-    from tokentrie.results import (
-        CacheInfo,
-        ChatEvent,
-        ChatPrompt,
-        ChatStats,
-        Choice,
-        ChoiceStats,
-        EngineStats,
-        Generated,
-        Hypothesis,
-        Message,
-        Stats,
-        Step,
-        TokenLogprob,
-        ToolCall,
-    )
-    from tokentrie.streaming import ChatStream, Stream
+    from tokentrie import chat, decisions, errors, explaining, receipts, results, rules, sets, streaming
+    from tokentrie.chat import run_tools
+    from tokentrie.decisions import Answers
+    from tokentrie.results import Choice, Generated, Message
+    from tokentrie.rules import Form, JsonSchema, Regex, Slot, Text
 
 __all__ = [
-    "Answer",
     "Answers",
-    "AskedPrompt",
     "Batch",
-    "CacheInfo",
-    "Calibration",
     "CancelToken",
-    "CancelledError",
-    "ChatAnalysis",
-    "ChatConstraint",
-    "ChatEvent",
-    "ChatExplanation",
     "ChatFormat",
-    "ChatParser",
-    "ChatPrompt",
-    "ChatStats",
-    "ChatStream",
     "ChatTemplate",
     "Choice",
-    "ChoiceStats",
-    "Choices",
-    "Concatenation",
-    "Constraint",
-    "ContextError",
-    "DecisionStats",
-    "Detokenizer",
-    "EngineStats",
-    "ExplainedToken",
-    "Explanation",
-    "FilteredTrie",
     "Form",
-    "Gbnf",
     "Generated",
-    "Grammar",
-    "Hypothesis",
-    "Integer",
-    "InvalidValueError",
     "JsonSchema",
-    "Lark",
-    "Leaf",
-    "LeafSet",
     "Limits",
-    "LiveSet",
     "Message",
     "Model",
-    "ModelError",
-    "Number",
-    "OneOf",
-    "OptionError",
-    "PayloadError",
-    "Question",
-    "QueueFullError",
-    "ReceiptError",
     "Regex",
-    "Repeat",
-    "Rule",
     "RuleError",
-    "RuleStats",
     "Sampler",
     "Sampling",
-    "Score",
-    "Sequence",
     "Slot",
-    "Spec",
-    "Stats",
-    "Step",
-    "Stream",
-    "String",
     "TemplateError",
     "Text",
-    "ThinkGate",
-    "TimedOutError",
-    "TokenLogprob",
     "TokenNotAllowedError",
     "TokenTrieError",
-    "TokenTrieWarning",
-    "ToolCall",
-    "ToolRun",
     "Tools",
     "Trie",
-    "TrieArrays",
-    "TrieCache",
-    "TrieError",
-    "TruncatedError",
     "Vocab",
-    "VocabularyError",
-    "WasmRule",
     "__version__",
-    "arun_tools",
-    "beam_search",
-    "choose",
+    "chat",
     "constraint",
+    "decisions",
+    "errors",
+    "explaining",
+    "receipts",
+    "results",
     "rules",
     "run_tools",
-    "verify_chat_receipt",
-    "verify_receipt",
+    "sets",
+    "streaming",
 ]
 
+_MODULES = ("chat", "decisions", "errors", "explaining", "receipts", "results", "rules", "sets", "streaming")
+
 #: The module of each name that is imported at first use: they need asyncio, dataclasses and more, a sampler does not.
-_LAZY_MODULES = {
-    "CacheInfo": "results",
-    "ChatEvent": "results",
-    "ChatPrompt": "results",
-    "ChatStats": "results",
-    "Choice": "results",
-    "ChoiceStats": "results",
-    "EngineStats": "results",
-    "Generated": "results",
-    "Hypothesis": "results",
-    "Message": "results",
-    "Stats": "results",
-    "Step": "results",
-    "TokenLogprob": "results",
-    "ToolCall": "results",
-    "Answer": "decisions",
+_LAZY_NAMES = {
     "Answers": "decisions",
-    "arun_tools": "chat",
-    "AskedPrompt": "decisions",
-    "Calibration": "calibration",
-    "ChatAnalysis": "chat_analysis",
-    "ChatExplanation": "explaining",
-    "ChatStream": "streaming",
-    "Concatenation": "constraints",
-    "DecisionStats": "decisions",
-    "ExplainedToken": "explaining",
-    "Explanation": "explaining",
-    "Form": "constraints",
-    "Gbnf": "constraints",
-    "Grammar": "constraints",
-    "Integer": "constraints",
-    "JsonSchema": "constraints",
-    "Lark": "constraints",
-    "Number": "constraints",
-    "OneOf": "constraints",
-    "Question": "questions",
-    "Regex": "constraints",
-    "Repeat": "constraints",
-    "Rule": "constraints",
-    "rules": "rules",
+    "Choice": "results",
+    "Form": "rules",
+    "Generated": "results",
+    "JsonSchema": "rules",
+    "Message": "results",
+    "Regex": "rules",
+    "Slot": "rules",
+    "Text": "rules",
     "run_tools": "chat",
-    "Score": "questions",
-    "Sequence": "constraints",
-    "Slot": "constraints",
-    "Stream": "streaming",
-    "String": "constraints",
-    "Text": "constraints",
-    "ToolRun": "chat",
-    "verify_chat_receipt": "chat",
-    "WasmRule": "constraints",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY_MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"{__name__}.{_LAZY_MODULES[name]}")
-    value = module if name == _LAZY_MODULES[name] else getattr(module, name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_place(name)}")
+    value = getattr(import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _place(name: str) -> str:
+    """Returns the end of a message that names the module of a class; "" for other names, which may be modules."""
+    if not name[:1].isupper():
+        return ""
+    from importlib import import_module
+
+    places = [module for module in _MODULES if name in import_module(f"{__name__}.{module}").__all__]
+    return f": it is tokentrie.{places[0]}.{name}" if places else ""
 
 
 def __dir__() -> list[str]:

@@ -121,7 +121,7 @@ class Calibration:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {repr(of).split(': ', 1)[1].rstrip('>')}" for name, of in self.questions.items())
-        return f"<tokentrie.Calibration: {shown}>"
+        return f"<tokentrie.decisions.Calibration: {shown}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Calibration) and self._document == other._document
@@ -156,7 +156,7 @@ class Calibration:
             >>> gold = {"on": [True, False] * 5}
             >>> calibration = model.calibrate(["The lamp is on.", "It is off."] * 5, {"on": bool}, gold)
             >>> calibration.save("on.json")
-            >>> tokentrie.Calibration.load("on.json") == calibration
+            >>> tokentrie.decisions.Calibration.load("on.json") == calibration
             True
         """
         with replacing(Path(path)) as partial:
@@ -179,10 +179,10 @@ class Calibration:
         Example:
             >>> import pathlib
             >>> _ = pathlib.Path("other.json").write_text("[]")
-            >>> tokentrie.Calibration.load("other.json")
+            >>> tokentrie.decisions.Calibration.load("other.json")
             Traceback (most recent call last):
             ...
-            tokentrie.OptionError: other.json: this is no calibration: TypeError list indices must be integers or ...
+            tokentrie.errors.OptionError: other.json: this is no calibration: ...
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))

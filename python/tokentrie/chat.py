@@ -1,4 +1,10 @@
-"""What stands around a reply: events as an iterator, values that are asked for again, tools that are run."""
+"""Chats around `Model.chat`: replies as streams, typed content with retries, and `run_tools`, which runs the tools.
+
+Example:
+    >>> import tokentrie
+    >>> tokentrie.chat.ChatFormat is tokentrie.ChatFormat
+    True
+"""
 
 from __future__ import annotations
 
@@ -11,11 +17,24 @@ from typing import Any, Literal
 
 from tokentrie import html, schemas
 from tokentrie import tools as functions_of
-from tokentrie._native import ChatFormat, OptionError, Tools, Vocab, verify_receipt
-from tokentrie.constraints import JsonSchema
+from tokentrie._native import ChatConstraint, ChatFormat, ChatParser, ChatTemplate, OptionError, Tools
+from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.model import Model
 from tokentrie.results import Message, ToolCall
+from tokentrie.rules import JsonSchema
 from tokentrie.streaming import ChatStream, finished, in_background
+
+__all__ = [
+    "ChatAnalysis",
+    "ChatConstraint",
+    "ChatFormat",
+    "ChatParser",
+    "ChatTemplate",
+    "ToolRun",
+    "Tools",
+    "arun_tools",
+    "run_tools",
+]
 
 
 def answered(
@@ -33,7 +52,7 @@ def answered(
     **options: Any,
 ) -> Any:
     """`Model.chat`."""
-    held = _content(constraint, response_format)
+    held = content_constraint(constraint, response_format)
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise OptionError(f"retries is {retries!r}: it must be an int, at least 0")
     if n is not None and retries > 0:
@@ -63,73 +82,7 @@ def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any =
     return in_background(answered, model, messages, tools, tool_choice, **options)
 
 
-def verify_chat_receipt(
-    receipt: dict[str, Any] | str | bytes,
-    chat_format: ChatFormat,
-    messages: Any,
-    tools: Any = None,
-    tool_choice: Any = "auto",
-    *,
-    vocab: Vocab | None = None,
-    key: bytes | None = None,
-    constraint: Any = None,
-    response_format: Any = None,
-    show_schema: bool = True,
-    parallel_tool_calls: bool = True,
-    tools_in: Literal["template", "system", "messages"] = "template",
-    enable_thinking: bool = True,
-    thinking_budget: int | None = None,
-    continue_final_message: Literal["auto", "reasoning", "content"] | None = None,
-    template_variables: dict[str, Any] | None = None,
-) -> None:
-    """Checks a receipt of `Model.chat(receipt=True)` without the model.
-
-    The conversation is rendered again, and what its reply may be is walked along the tokens: it must be the prompt of
-    the receipt, and each token allowed, among exactly what the receipt says could come. Cost: O(tokens * vocabulary).
-
-    Args:
-        receipt: the dict, or its JSON as str or bytes.
-        chat_format: that of the model: `Model.chat_format`, or `ChatFormat.from_gguf(path)`.
-        messages, tools, tool_choice: as they were given to `chat`, the conversation up to the reply.
-        vocab: the model's vocabulary; None takes that of the format.
-        key: the key of the seal, where there was one.
-        constraint, response_format, show_schema, parallel_tool_calls, tools_in: as for `chat`.
-        enable_thinking, thinking_budget: as for `chat`.
-        continue_final_message, template_variables: as for `chat`.
-
-    Raises:
-        ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
-        TypeError: it is no dict, str or bytes, or no vocabulary is known.
-        TokenTrieError: as for `chat`, of what is wrong in itself.
-
-    Example:
-        >>> model = tokentrie.Model()
-        >>> messages = [{"role": "user", "content": "Is the sky blue?"}]
-        >>> reply = model.chat(messages, constraint=["yes", "no"], receipt=True)
-        >>> tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, messages, constraint=["yes", "no"])
-    """
-    if not hasattr(chat_format, "_verify_receipt"):
-        # A package without llama.cpp says so.
-        verify_receipt(receipt, vocab=vocab)  # type: ignore[arg-type]
-    chat_format._verify_receipt(
-        receipt,
-        messages,
-        tools,
-        tool_choice,
-        vocab=vocab,
-        key=key,
-        parallel_tool_calls=parallel_tool_calls,
-        tools_in=tools_in,
-        enable_thinking=enable_thinking,
-        thinking_budget=thinking_budget,
-        constraint=_content(constraint, response_format),
-        show_schema=show_schema,
-        continue_final_message=continue_final_message,
-        template_variables=template_variables,
-    )
-
-
-def _content(constraint: Any, response_format: Any) -> Any:
+def content_constraint(constraint: Any, response_format: Any) -> Any:
     """What the content obeys: a class becomes its JsonSchema."""
     if constraint is not None and response_format is not None:
         raise OptionError("constraint and response_format are both given: give one of them")
@@ -171,7 +124,7 @@ class ToolRun:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.ToolRun: {self.message!r} after {self.rounds} rounds>"
+        return f"<tokentrie.chat.ToolRun: {self.message!r} after {self.rounds} rounds>"
 
     def _repr_html_(self) -> str:
         return html.tool_run(self)
@@ -255,7 +208,7 @@ async def arun_tools(
         ...     return f"{path} is gone"
         >>> ask = [{"role": "user", "content": "please delete the file a.txt"}]
         >>> options = {"tool_choice": "erase", "max_rounds": 2, "max_tokens": 60}
-        >>> asyncio.run(tokentrie.arun_tools(tokentrie.Model(), ask, [erase], **options)).messages[2]["role"]
+        >>> asyncio.run(tokentrie.chat.arun_tools(tokentrie.Model(), ask, [erase], **options)).messages[2]["role"]
         'tool'
     """
     run = _Run(messages, functions, max_rounds, on_error, options)

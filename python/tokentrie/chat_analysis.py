@@ -107,7 +107,7 @@ class ChatAnalysis:
         Example:
             >>> import json
             >>> analysis = tokentrie.Model().chat_format.analysis
-            >>> tokentrie.ChatAnalysis.from_json(json.dumps(analysis.to_dict())) == analysis
+            >>> tokentrie.chat.ChatAnalysis.from_json(json.dumps(analysis.to_dict())) == analysis
             True
         """
         return cls(json.loads(text))
@@ -201,4 +201,4 @@ class ChatAnalysis:
     def __repr__(self) -> str:
         calls = self.calls
         written = f"calls as {calls.function} with arguments as {calls.arguments}" if calls else "no calls"
-        return f"<tokentrie.ChatAnalysis: reasoning {self.reasoning.mode}, content {self.content.mode}, {written}>"
+        return f"<tokentrie.chat.ChatAnalysis: reasoning {self.reasoning.mode}, content {self.content.mode}, {written}>"

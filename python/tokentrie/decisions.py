@@ -13,9 +13,19 @@ from tokentrie import html, schemas
 from tokentrie._native import CancelToken, InvalidValueError, OpenCall, OptionError, TimedOutError, VocabularyError
 from tokentrie.calibration import Calibration, given
 from tokentrie.model import Model
-from tokentrie.questions import CALL, Asked, alias, asked, each, plain
+from tokentrie.questions import CALL, Asked, Question, Score, alias, asked, each, plain
 from tokentrie.results import Message
 from tokentrie.streaming import in_background
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "AskedPrompt",
+    "Calibration",
+    "DecisionStats",
+    "Question",
+    "Score",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -43,7 +53,7 @@ class AskedPrompt:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.AskedPrompt: {len(self.tokens)} tokens, then one of {len(self.values)} values>"
+        return f"<tokentrie.decisions.AskedPrompt: {len(self.tokens)} tokens, then one of {len(self.values)} values>"
 
 
 @dataclass(frozen=True)
@@ -88,9 +98,9 @@ class Answer:
 
     def __repr__(self) -> str:
         if self.reason is not None:
-            return f"<tokentrie.Answer: {self.name}: none, {self.reason}>"
+            return f"<tokentrie.decisions.Answer: {self.name}: none, {self.reason}>"
         shown = f"{self.value:.3f}" if self.kind == "score" else repr(self.value)
-        return f"<tokentrie.Answer: {self.name}: {shown}, probability {self.probability:.3f}>"
+        return f"<tokentrie.decisions.Answer: {self.name}: {shown}, probability {self.probability:.3f}>"
 
     def _repr_html_(self) -> str:
         return html.answer(self)
@@ -132,7 +142,7 @@ class DecisionStats:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.DecisionStats: {self.tokens_decoded} tokens in {self.forward_passes} passes>"
+        return f"<tokentrie.decisions.DecisionStats: {self.tokens_decoded} tokens in {self.forward_passes} passes>"
 
 
 class Answers(Mapping[str, Answer], Generic[T_co]):

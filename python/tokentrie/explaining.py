@@ -15,6 +15,12 @@ from tokentrie.chat import answered
 from tokentrie.model import Model
 from tokentrie.results import Generated, Message, Step, TokenLogprob
 
+__all__ = [
+    "ChatExplanation",
+    "ExplainedToken",
+    "Explanation",
+]
+
 
 @dataclass(frozen=True)
 class ExplainedToken:
@@ -69,7 +75,7 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.Explanation: {self._summary()}>"
+        return f"<tokentrie.explaining.Explanation: {self._summary()}>"
 
     def __str__(self) -> str:
         return _as_text(self._summary(), self.tokens)
@@ -114,7 +120,7 @@ class ChatExplanation:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.ChatExplanation: {self._summary()}>"
+        return f"<tokentrie.explaining.ChatExplanation: {self._summary()}>"
 
     def __str__(self) -> str:
         return _as_text(self._summary(), self.tokens)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         _Untyped,
     )
     from tokentrie.calibration import Calibration
-    from tokentrie.constraints import Rule
     from tokentrie.decisions import Answers
     from tokentrie.explaining import ChatExplanation, Explanation
     from tokentrie.options import (
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
         UncheckedOptions,
     )
     from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
+    from tokentrie.rules import Rule
     from tokentrie.streaming import ChatStream, Stream
 
     V = TypeVar("V")
@@ -667,7 +667,7 @@ class Model(NativeModel):
             >>> message = model.chat(messages, [erase], "required", max_tokens=60)
             >>> (message.tool_calls[0].name, list(message.tool_calls[0].parsed))
             ('erase', ['path'])
-            >>> model.chat(messages, constraint=tokentrie.Integer(1, 9)).parsed in range(1, 10)
+            >>> model.chat(messages, constraint=tokentrie.rules.Integer(1, 9)).parsed in range(1, 10)
             True
         """
         from tokentrie.chat import answered
@@ -823,7 +823,7 @@ class Model(NativeModel):
             >>> answers = model.decide("Customer: I was charged twice.", {
             ...     "refund": bool,
             ...     "team": ["billing", "access"],
-            ...     "anger": tokentrie.Score(["calm", "annoyed", "furious"]),
+            ...     "anger": tokentrie.decisions.Score(["calm", "annoyed", "furious"]),
             ... })
             >>> answers["team"].value in ("billing", "access"), 0 <= answers["refund"].probability <= 1
             (True, True)

@@ -42,7 +42,7 @@ class Score:
 
     Example:
         >>> model = tokentrie.Model()
-        >>> answer = model.decide("I am furious!", {"anger": tokentrie.Score(["calm", "furious"])})["anger"]
+        >>> answer = model.decide("I am furious!", {"anger": tokentrie.decisions.Score(["calm", "furious"])})["anger"]
         >>> answer.kind, round(answer.probabilities["furious"] - answer.value, 6)
         ('score', 0.0)
     """
@@ -52,7 +52,8 @@ class Score:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"tokentrie.Score({list(self.levels) if not isinstance(self.levels, Mapping) else dict(self.levels)!r})"
+        levels = dict(self.levels) if isinstance(self.levels, Mapping) else list(self.levels)
+        return f"tokentrie.decisions.Score({levels!r})"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Question:
 
     Example:
         >>> model = tokentrie.Model()
-        >>> on = tokentrie.Question(bool, instructions="Is the lamp on?")
+        >>> on = tokentrie.decisions.Question(bool, instructions="Is the lamp on?")
         >>> 0 <= model.decide("The lamp is on.", {"on": on})["on"].probability <= 1
         True
     """
@@ -80,7 +81,7 @@ class Question:
     def __repr__(self) -> str:
         said = [repr(self.kind) if isinstance(self.kind, str) else schemas.name(self.kind)]
         said += [f"{name}={getattr(self, name)!r}" for name in ("instructions", "options") if getattr(self, name)]
-        return f"tokentrie.Question({', '.join(said)})"
+        return f"tokentrie.decisions.Question({', '.join(said)})"
 
 
 def alias(cls: Any, name: str) -> str:

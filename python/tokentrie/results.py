@@ -333,7 +333,7 @@ class Step(_ArrayResult):
 
     def __repr__(self) -> str:
         return (
-            f"<tokentrie.Step {self.index}: token {self.token}, text {_quoted(self.text)}, forced "
+            f"<tokentrie.results.Step {self.index}: token {self.token}, text {_quoted(self.text)}, forced "
             f"{str(self.forced).lower()}, {len(self.allowed)} allowed, depth {self.depth}>"
         )
 
@@ -535,7 +535,8 @@ class Hypothesis(_Result):
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
-        >>> best, other = tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 4)).astype("f4"), trie, 2)
+        >>> score = lambda prefixes: np.zeros((len(prefixes), 4), np.float32)
+        >>> best, other = tokentrie.sets.beam_search(score, trie, 2)
         >>> best.leaf.name, best.tokens, round(best.logprob, 3)
         ('a', [1], -1.386)
     """
@@ -607,7 +608,7 @@ class CacheInfo(_Result):
         capacity: payloads that can be held.
 
     Example:
-        >>> tokentrie.TrieCache().cache_info()
+        >>> tokentrie.sets.TrieCache().cache_info()
         CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
     """
 
@@ -634,7 +635,7 @@ class ToolCall(_Result):
         probabilities: the same for arguments with an enum or a boolean, by their names, where they were asked for.
 
     Example:
-        >>> call = tokentrie.ToolCall("", "ring", '{"times": 2}')
+        >>> call = tokentrie.results.ToolCall("", "ring", '{"times": 2}')
         >>> (call.name, call.parsed["times"])
         ('ring', 2)
     """
@@ -657,7 +658,7 @@ class ToolCall(_Result):
         """Returns the call as chat APIs write it.
 
         Example:
-            >>> tokentrie.ToolCall("c1", "ring", "{}").to_dict()
+            >>> tokentrie.results.ToolCall("c1", "ring", "{}").to_dict()
             {'id': 'c1', 'type': 'function', 'function': {'name': 'ring', 'arguments': '{}'}}
         """
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
@@ -723,7 +724,7 @@ class Message(_Result):
         receipt: what each token was chosen among, chained, for `verify_chat_receipt`; None unless `receipt` was given.
 
     Example:
-        >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.ToolCall("", "ring", "{}")])
+        >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.results.ToolCall("", "ring", "{}")])
         >>> [call.name for call in message.tool_calls]
         ['ring']
         >>> message.to_dict()["role"]
@@ -799,9 +800,9 @@ class ChatEvent(_Result):
     Example:
         >>> def told(event):
         ...     match event:
-        ...         case tokentrie.ChatEvent("content", text):
+        ...         case tokentrie.results.ChatEvent("content", text):
         ...             return f"says {text}"
-        ...         case tokentrie.ChatEvent("call_begins", name=name):
+        ...         case tokentrie.results.ChatEvent("call_begins", name=name):
         ...             return f"calls {name}"
         >>> format = tokentrie.Model().chat_format
         >>> [told(event) for event in format.parser().push("Hi there ")]
@@ -853,7 +854,7 @@ class ChatPrompt(_Result):
     parts: list[tuple[str, bool]]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.ChatPrompt: {len(self.text)} characters, then {_quoted(self.generation_prompt)}>"
+        return f"<tokentrie.results.ChatPrompt: {len(self.text)} characters, then {_quoted(self.generation_prompt)}>"
 
 
 def _quoted(text: str) -> str:

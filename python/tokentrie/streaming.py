@@ -12,10 +12,16 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from tokentrie._native import CancelToken
+from tokentrie._native import CancelToken, Detokenizer
 from tokentrie.model import Model
 from tokentrie.options import AnyOptions, check_names
 from tokentrie.results import ChatEvent, Generated, Message, Step
+
+__all__ = [
+    "ChatStream",
+    "Detokenizer",
+    "Stream",
+]
 
 T = TypeVar("T")
 Part = TypeVar("Part")
@@ -189,7 +195,7 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
         >>> stream.result
         Traceback (most recent call last):
             ...
-        tokentrie.CancelledError: stopped on request ...
+        tokentrie.errors.CancelledError: stopped on request ...
     """
 
     def __init__(self, model: Model, prompt: Any, constraint: Any = None, **options: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tokentrie import patterns, rules, schemas
 from tokentrie._native import _Typed
-from tokentrie.constraints import Integer, JsonSchema, Number, OneOf, Regex, Rule, String
+from tokentrie.rules import Integer, JsonSchema, Number, OneOf, Regex, Rule, String
 
 #: Values by their texts; or a rule, which reads its texts itself.
 Part = dict[str, Any] | Rule

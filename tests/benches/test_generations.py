@@ -378,7 +378,7 @@ class TestParts:
     @pytest.mark.model
     def test_a_call_is_ended_when_its_time_is_over(self, model: Model) -> None:
         endless = 'root ::= "a" root'
-        with pytest.raises(tokentrie.CancelledError), measure.stopped_after(model, 0.05):
+        with pytest.raises(tokentrie.errors.CancelledError), measure.stopped_after(model, 0.05):
             model._generate_with_grammar("Hi", "gbnf", endless, 900)
         with measure.stopped_after(model, 600):
             assert len(model._generate_with_grammar("Hi", "gbnf", endless, 5).tokens) == 5
@@ -398,7 +398,7 @@ class TestParts:
             vocab = model.vocab
 
             def chat_prompt(self, _: object) -> list[int]:
-                raise tokentrie.ModelError("no template")
+                raise tokentrie.errors.ModelError("no template")
 
         (plain, *_) = sets.prompts_of_set("action", Plain())  # type: ignore[arg-type]
         assert model.vocab.detokenize(plain.tokens) == plain.text

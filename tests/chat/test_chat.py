@@ -12,25 +12,9 @@ from typing import Any, Literal
 import pytest
 import tokentrie
 from models import copy_tiny
-from tokentrie import (
-    CancelledError,
-    CancelToken,
-    ChatEvent,
-    ChatFormat,
-    ContextError,
-    Form,
-    Message,
-    Model,
-    OptionError,
-    Sampling,
-    Slot,
-    Text,
-    TimedOutError,
-    ToolCall,
-    Tools,
-    VocabularyError,
-    run_tools,
-)
+from tokentrie import CancelToken, ChatFormat, Form, Message, Model, Sampling, Slot, Text, Tools, run_tools
+from tokentrie.errors import CancelledError, ContextError, OptionError, TimedOutError, VocabularyError
+from tokentrie.results import ChatEvent, ToolCall
 
 pytestmark = pytest.mark.model
 
@@ -121,7 +105,7 @@ class TestCalls:
         assert len(said) > 1
         with pytest.raises(OptionError, match="seed and sampling are both given"):
             chat(model, ASK, sampling=sampling, seed=4)
-        with pytest.warns(tokentrie.TokenTrieWarning, match='temperature has no effect with mode="greedy"'):
+        with pytest.warns(tokentrie.errors.TokenTrieWarning, match='temperature has no effect with mode="greedy"'):
             chat(model, ASK, temperature=0.5, max_tokens=2)
 
     @pytest.mark.parametrize(("wrong", "says"), [("max_token", 'did you mean "max_tokens"?'), ("reasoning_effort", "")])
@@ -227,7 +211,7 @@ class TestStreaming:
         assert chat(model, ASK, [erase], "required").tool_calls
 
     def test_the_model_is_busy(self, model: Model) -> None:
-        with pytest.raises(tokentrie.ModelError, match="generating"):
+        with pytest.raises(tokentrie.errors.ModelError, match="generating"):
             chat(model, ASK, [erase], "required", stream=lambda event: model.chat(ASK))
 
     def test_asyncio(self, model: Model) -> None:
@@ -385,7 +369,7 @@ class TestEnds:
     def test_a_closed_model(self, tiny_path: Path) -> None:
         model = Model(tiny_path, n_ctx=64)
         model.close()
-        with pytest.raises(tokentrie.ModelError, match="closed"):
+        with pytest.raises(tokentrie.errors.ModelError, match="closed"):
             model.chat(ASK)
 
 
@@ -506,5 +490,5 @@ class TestFromGguf:
     def test_what_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "x.gguf").write_bytes(b"GGUF")
         for name in ("x.gguf", "missing.gguf"):
-            with pytest.raises(tokentrie.ModelError, match=name):
+            with pytest.raises(tokentrie.errors.ModelError, match=name):
                 ChatFormat.from_gguf(tmp_path / name)

@@ -15,21 +15,11 @@ import pytest
 import tokentrie
 from models import copy_tiny
 from pydantic import BaseModel, Field, field_validator
-from tokentrie import (
-    CancelledError,
-    CancelToken,
-    ChatEvent,
-    ChatStream,
-    Integer,
-    InvalidValueError,
-    JsonSchema,
-    Message,
-    Model,
-    OptionError,
-    Regex,
-    Sampling,
-    Text,
-)
+from tokentrie import CancelToken, JsonSchema, Message, Model, Regex, Sampling, Text
+from tokentrie.errors import CancelledError, InvalidValueError, OptionError
+from tokentrie.results import ChatEvent
+from tokentrie.rules import Integer
+from tokentrie.streaming import ChatStream
 
 pytestmark = pytest.mark.model
 
@@ -188,7 +178,7 @@ class TestHeld:
             chat(model, begun, constraint=["yes"], continue_final_message="content")
         with pytest.raises(TypeError, match="response_format must be a dict"):
             chat(model, ASK, response_format="json")
-        gate = tokentrie.ThinkGate("<think>", "</think>", budget=3, then=Integer(1, 9))
+        gate = tokentrie.rules.ThinkGate("<think>", "</think>", budget=3, then=Integer(1, 9))
         with pytest.raises(OptionError, match="a chat has thoughts of its own"):
             chat(model, ASK, constraint=gate)
 

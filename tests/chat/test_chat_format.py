@@ -19,26 +19,24 @@ from models import copy_tiny
 from support import vocabulary_files
 from tokentrie import (
     Batch,
-    ChatConstraint,
     ChatFormat,
     ChatTemplate,
     Form,
     Message,
     Model,
-    OptionError,
     RuleError,
     Sampler,
     Slot,
     TemplateError,
     Text,
-    ThinkGate,
-    TokenTrieWarning,
-    ToolCall,
     Tools,
     Vocab,
-    VocabularyError,
 )
+from tokentrie.chat import ChatConstraint
+from tokentrie.errors import OptionError, TokenTrieWarning, VocabularyError
 from tokentrie.integrations.logits import LogitsConstraint
+from tokentrie.results import ToolCall
+from tokentrie.rules import ThinkGate
 
 pytestmark = pytest.mark.model
 
@@ -122,9 +120,9 @@ class TestReading:
         told = []
         for event in form.parser(TOOLS).push("Ding." + CALL):
             match event:
-                case tokentrie.ChatEvent("content", text):
+                case tokentrie.results.ChatEvent("content", text):
                     told.append(text)
-                case tokentrie.ChatEvent("call_begins", name=name, index=index):
+                case tokentrie.results.ChatEvent("call_begins", name=name, index=index):
                     told.append(f"{index}: {name}")
         assert told == ["Ding.", "0: ring"]
 
@@ -193,7 +191,7 @@ class TestReading:
         assert form.parse(b"Ding \xff\xfe dong").content == "Ding \ufffd\ufffd dong"
 
 
-def added(events: list[tokentrie.ChatEvent]) -> Message:
+def added(events: list[tokentrie.results.ChatEvent]) -> Message:
     """The message that events make."""
     content, reasoning, said = "", "", []
     calls: list[list[str]] = []
@@ -493,7 +491,7 @@ class TestConstraint:
         with pytest.raises(OptionError, match="stop is missing"):
             Text("reply")
         alone = Sampler(vocab, constraint).allowed()
-        assert Sampler(vocab, tokentrie.Sequence(constraint)).allowed().tolist() == alone.tolist()
+        assert Sampler(vocab, tokentrie.rules.Sequence(constraint)).allowed().tolist() == alone.tolist()
 
     def test_without_a_vocabulary(self) -> None:
         form = ChatFormat(TEMPLATE)

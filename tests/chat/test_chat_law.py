@@ -19,16 +19,8 @@ import numpy as np
 import pytest
 from budget import BUDGET, cases, every
 from support import vocabulary_files
-from tokentrie import (
-    ChatFormat,
-    OptionError,
-    RuleError,
-    Sampler,
-    TemplateError,
-    TokenTrieError,
-    TokenTrieWarning,
-    Vocab,
-)
+from tokentrie import ChatFormat, RuleError, Sampler, TemplateError, TokenTrieError, Vocab
+from tokentrie.errors import OptionError, TokenTrieWarning
 
 jsonschema = pytest.importorskip("jsonschema")
 

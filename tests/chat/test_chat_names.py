@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from test_chat_law import MARKER, SMALL, SMALLEST, TEMPLATES, TRIED, spelled, vocabulary
-from tokentrie import ChatFormat, Sampler, TemplateError, TokenTrieError, TokenTrieWarning, Vocab
+from tokentrie import ChatFormat, Sampler, TemplateError, TokenTrieError, Vocab
+from tokentrie.errors import TokenTrieWarning
 
 NAME = "ring_twice"
 TOOLS: list[dict[str, Any]] = [

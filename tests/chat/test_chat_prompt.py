@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import VOCABULARIES, copy_tiny, precise_model
 from random_model import write_random_model
-from tokentrie import ChatFormat, Model, ModelError, OptionError, TemplateError, TokenTrieError, Trie
+from tokentrie import ChatFormat, Model, TemplateError, TokenTrieError, Trie
+from tokentrie.errors import ModelError, OptionError
 
 pytestmark = pytest.mark.model
 

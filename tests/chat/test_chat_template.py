@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from budget import every
 from conversations import CONVERSATIONS
-from tokentrie import ChatTemplate, ModelError, OptionError, TemplateError, TokenTrieError
+from tokentrie import ChatTemplate, TemplateError, TokenTrieError
+from tokentrie.errors import ModelError, OptionError
 
 reference = pytest.importorskip("jinja2_reference", reason="the package jinja2 is not installed")
 

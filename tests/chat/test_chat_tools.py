@@ -19,8 +19,11 @@ import pydantic
 import pytest
 import tokentrie
 from pydantic import BaseModel, Field
-from tokentrie import Model, OptionError, ToolCall, Tools, arun_tools, run_tools, schemas
+from tokentrie import Model, Tools, run_tools, schemas
 from tokentrie import tools as functions_of
+from tokentrie.chat import arun_tools
+from tokentrie.errors import OptionError
+from tokentrie.results import ToolCall
 
 ASK = [{"role": "user", "content": "please delete the file a.txt"}]
 

@@ -12,7 +12,8 @@ import pytest
 import tokentrie
 from models import copy_tiny
 from pydantic import BaseModel, Field
-from tokentrie import ChatFormat, JsonSchema, Model, OptionError, Regex
+from tokentrie import ChatFormat, JsonSchema, Model, Regex
+from tokentrie.errors import OptionError
 
 pytestmark = pytest.mark.model
 
@@ -68,7 +69,7 @@ class TestWhatIsShown:
 
     @pytest.mark.parametrize(
         "constraint",
-        [["yes", "no"], Regex("[0-9]{2}"), int, tokentrie.Integer(1, 9), {"regex": "a"}, {"json_schema": True}],
+        [["yes", "no"], Regex("[0-9]{2}"), int, tokentrie.rules.Integer(1, 9), {"regex": "a"}, {"json_schema": True}],
     )
     def test_nothing_else_is(self, model: Model, constraint: Any) -> None:
         assert shown(model, constraint) == ASK
@@ -94,7 +95,9 @@ class TestWhatIsShown:
 
     def test_what_is_too_long_is_not_shown_and_says_so(self, model: Model) -> None:
         names = [f"name {number}" for number in range(2000)]
-        with pytest.warns(tokentrie.TokenTrieWarning, match=r"not shown .* more than 8192 bytes.*show_schema=False"):
+        with pytest.warns(
+            tokentrie.errors.TokenTrieWarning, match=r"not shown .* more than 8192 bytes.*show_schema=False"
+        ):
             message = model.chat(ASK, constraint={"json_schema": {"enum": names}}, thinking_budget=0)
         assert message.parsed in names
         assert message.stats.prompt_tokens < 200
@@ -127,9 +130,11 @@ class TestThePrompt:
     def test_a_receipt_is_of_the_prompt_with_it(self, model: Model) -> None:
         message = model.chat(ASK, constraint=Room, receipt=True, thinking_budget=0, max_tokens=60, on_invalid="none")
         options = {"constraint": Room, "thinking_budget": 0}
-        tokentrie.verify_chat_receipt(message.receipt, model.chat_format, ASK, **options)
-        with pytest.raises(tokentrie.ReceiptError, match="prompt"):
-            tokentrie.verify_chat_receipt(message.receipt, model.chat_format, ASK, show_schema=False, **options)
+        tokentrie.receipts.verify_chat_receipt(message.receipt, model.chat_format, ASK, **options)
+        with pytest.raises(tokentrie.errors.ReceiptError, match="prompt"):
+            tokentrie.receipts.verify_chat_receipt(
+                message.receipt, model.chat_format, ASK, show_schema=False, **options
+            )
 
     def test_places_of_errors_stay_those_of_the_messages(self, model: Model) -> None:
         with pytest.raises(OptionError, match=r"messages\[0\]"):

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models import precise_model
 from support import VECTORS
-from tokentrie import Batch, OptionError, Sampler, ThinkGate, TokenNotAllowedError, Trie, TrieError, Vocab
+from tokentrie import Batch, Sampler, TokenNotAllowedError, Trie, Vocab
+from tokentrie.errors import OptionError, TrieError
+from tokentrie.rules import ThinkGate
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "think_and_items.json").read_text())["cases"]
 ANSWERS = Trie.from_sequences([[1], [2]], names=["yes", "no"])
@@ -187,9 +189,9 @@ def test_bad_input() -> None:
         ThinkGate([1], [2], optional=True)
     with pytest.raises(OptionError, match="knows no vocabulary"):
         ThinkGate([1], [2]).allowed()
-    with pytest.raises(tokentrie.VocabularyError, match="token id 12 is outside"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="token id 12 is outside"):
         ThinkGate([1], [12], vocab=10)
-    with pytest.raises(tokentrie.VocabularyError, match="begin is the str"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="begin is the str"):
         ThinkGate("<think>", [2], vocab=10)
     with pytest.raises(OptionError, match="token 1 begins both"):
         ThinkGate([1], [3], then=ANSWERS, started=False, optional=True, vocab=10)
@@ -202,7 +204,7 @@ def test_bad_input() -> None:
         gate.accept([4, 2, 4])
     assert gate.accepted == 0, "all of it or nothing"
     with pytest.raises(TrieError, match="anything may come"):
-        tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 10), np.float32), gate, width=2, vocab=10)
+        tokentrie.sets.beam_search(lambda prefixes: np.zeros((len(prefixes), 10), np.float32), gate, width=2, vocab=10)
 
 
 def test_in_a_batch_each_row_has_its_own() -> None:

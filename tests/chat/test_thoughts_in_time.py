@@ -11,7 +11,8 @@ import pytest
 import tokentrie
 from budget import cases
 from models import copy_tiny
-from tokentrie import Integer, JsonSchema, Message, Model
+from tokentrie import JsonSchema, Message, Model
+from tokentrie.rules import Integer
 
 pytestmark = pytest.mark.model
 

@@ -364,7 +364,7 @@ class TestChat:
 
 
 def called(name: str, arguments: str = "{}") -> tokentrie.Message:
-    return tokentrie.Message("", "", [tokentrie.ToolCall("", name, arguments)], (), "tool_calls")
+    return tokentrie.Message("", "", [tokentrie.results.ToolCall("", name, arguments)], (), "tool_calls")
 
 
 def replying(monkeypatch: pytest.MonkeyPatch, *replies: tokentrie.Message) -> list[list[Any]]:

@@ -72,7 +72,7 @@ class TestAutomaton:
 class TestSamples:
     @pytest.mark.parametrize("name", ["json", "arithmetic", "c", "sql"])
     def test_texts_of_grammars_are_whole(self, name: str) -> None:
-        grammar = tokentrie.Grammar.example(name)  # type: ignore[arg-type]
+        grammar = tokentrie.rules.Grammar.example(name)  # type: ignore[arg-type]
         for seed in range(5):
             texts = grammar.samples(5, seed)
             assert len(texts) >= 3
@@ -81,11 +81,15 @@ class TestSamples:
                 assert len([json.loads(text) for text in texts]) == len(texts)
 
     def test_rules_of_all_kinds(self) -> None:
-        class Faulty(tokentrie.Rule):
+        class Faulty(tokentrie.rules.Rule):
             def start(self) -> int:
                 raise LookupError("none")
 
-        for rule in (tokentrie.rules.Date(), tokentrie.Integer(0), tokentrie.OneOf(["a", "b"], tokentrie.Regex("c+"))):
+        for rule in (
+            tokentrie.rules.Date(),
+            tokentrie.rules.Integer(0),
+            tokentrie.rules.OneOf(["a", "b"], tokentrie.Regex("c+")),
+        ):
             texts = rule.samples(4, 1)
             assert texts == sorted(texts, key=lambda text: (len(text.encode()), text.encode()))
             assert texts
@@ -187,7 +191,7 @@ class TestInspect:
         for name in ("json", "arithmetic", "c", "sql"):
             document = run("inspect", "--grammar", name, "--json").json
             assert (document["finite"], document["grammar"]) == (False, name)
-            grammar = tokentrie.Grammar.example(name)  # type: ignore[arg-type]
+            grammar = tokentrie.rules.Grammar.example(name)  # type: ignore[arg-type]
             assert all(grammar.matches(text) for text in document["samples"])
 
     @pytest.mark.model
@@ -246,8 +250,8 @@ class TestInspect:
             ("a.json", '{"descriptors": [', "payload, line 1"),
             ("a.json", "", "payload, line 1"),
             ("a.json", "[" * 100_000, "payload, line 1"),
-            ("a", '\ufeff {"receipt": 3}', "no receipt"),
-            ("a", '{"receipt": NaN}', "no receipt"),
+            pytest.param("a", '\ufeff {"receipt": 3}', "no receipt", marks=pytest.mark.model),
+            pytest.param("a", '{"receipt": NaN}', "no receipt", marks=pytest.mark.model),
             ("a", "{%- if %}", "a: "),
             ("a", "\n {{ ", "a: "),
             ("a.jinja", '{"descriptors": []} {% if', "a.jinja: "),
@@ -320,7 +324,7 @@ class TestGenerate:
             out = run("generate", "-p", "Hi", "--grammar", *args, stdin=stdin).out
             assert out in ("1\n", "1+2+3\n")
         sum_of = run("generate", "-p", "Count: ", "--grammar", "arithmetic", "--json").json
-        assert tokentrie.Grammar.example("arithmetic").matches(sum_of["value"])
+        assert tokentrie.rules.Grammar.example("arithmetic").matches(sum_of["value"])
 
     def test_sets_have_a_value_too(self, run: Terminal) -> None:
         document = run("generate", "-p", "Hi", "-c", "yes,no", "--json").json

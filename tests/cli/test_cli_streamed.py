@@ -92,7 +92,7 @@ def test_reports_and_calibrations_go_to_standard_output(run: Terminal, tmp_path:
     found = run("decide", "-q", QUESTIONS, "--input", rows, "--field", "text", "--calibrate", "-")
     assert found.code == 0, found.err
     (tmp_path / "c.json").write_text(found.out)
-    assert tokentrie.Calibration.load(tmp_path / "c.json").questions["on"].examples == 12
+    assert tokentrie.decisions.Calibration.load(tmp_path / "c.json").questions["on"].examples == 12
     assert "12 examples" in found.err
 
 

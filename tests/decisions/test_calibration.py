@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import pytest
 import tokentrie
-from tokentrie import Calibration, Model, OptionError, Score
+from tokentrie import Model
+from tokentrie.decisions import Calibration, Score
+from tokentrie.errors import OptionError
 
 pytestmark = pytest.mark.model
 
@@ -179,11 +181,11 @@ def test_altered_files_are_refused(model: Model, calibration: Calibration) -> No
         ({"version": 2}, "version"),
         ({"more": 1}, "there is no such field"),
     ):
-        altered = tokentrie.Calibration(calibration.to_dict() | change)
+        altered = tokentrie.decisions.Calibration(calibration.to_dict() | change)
         with pytest.raises(OptionError, match=says):
             model.decide("x", {"on": bool}, calibration=altered)
     for name, value in (("temperature", 0), ("temperature", "hot"), ("bias", [0.0]), ("bias", [1e999, 0.0])):
         document = calibration.to_dict()
         document["questions"]["on"][name] = value
         with pytest.raises((OptionError, TypeError, ValueError)):
-            model.decide("x", {"on": bool}, calibration=tokentrie.Calibration(document))
+            model.decide("x", {"on": bool}, calibration=tokentrie.decisions.Calibration(document))

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokentrie import Calibration, Model, Question
+from tokentrie import Model
+from tokentrie.decisions import Calibration, Question
 
 pytestmark = pytest.mark.model
 

@@ -14,17 +14,13 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 import pytest
 import tokentrie
-from tokentrie import (
-    Answers,
+from tokentrie import Answers, CancelToken, Message, Model
+from tokentrie.decisions import Question, Score
+from tokentrie.errors import (
     CancelledError,
-    CancelToken,
     ContextError,
     InvalidValueError,
-    Message,
-    Model,
     OptionError,
-    Question,
-    Score,
     TimedOutError,
     VocabularyError,
 )
@@ -299,7 +295,7 @@ def test_beside_each_other() -> None:
 
 
 def test_shown() -> None:
-    assert repr(Question(bool, instructions="On?")) == "tokentrie.Question(bool, instructions='On?')"
-    assert repr(Question("choice", options=["a"])) == "tokentrie.Question('choice', options=['a'])"
-    assert repr(Score(["a", "b"])) == "tokentrie.Score(['a', 'b'])"
-    assert tokentrie.Score is Score
+    assert repr(Question(bool, instructions="On?")) == "tokentrie.decisions.Question(bool, instructions='On?')"
+    assert repr(Question("choice", options=["a"])) == "tokentrie.decisions.Question('choice', options=['a'])"
+    assert repr(Score(["a", "b"])) == "tokentrie.decisions.Score(['a', 'b'])"
+    assert tokentrie.decisions.Score is Score

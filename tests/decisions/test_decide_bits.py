@@ -29,7 +29,7 @@ def drawn(draw: random.Random) -> tuple[str, dict[str, Any]]:
 
     def question() -> Any:
         options = draw.sample(WORDS, draw.randint(2, 6))
-        return draw.choice([bool, options, dict.fromkeys(options, text(4)), tokentrie.Score(options[:3])])
+        return draw.choice([bool, options, dict.fromkeys(options, text(4)), tokentrie.decisions.Score(options[:3])])
 
     return text(draw.choice([5, 60, 200])), {f"q{number}": question() for number in range(draw.randint(2, 5))}
 
@@ -81,7 +81,7 @@ def test_questions_of_a_fixed_slot_take_one_place_in_the_queue() -> None:
         assert model.engine is not None
         assert model.engine.calls == 1
     with tokentrie.Model(n_ctx=64, n_threads=1, batching="fixed") as model:
-        with pytest.raises(tokentrie.ContextError, match="q1"):
+        with pytest.raises(tokentrie.errors.ContextError, match="q1"):
             model.decide("The lamp is on.", {"q0": bool, "q1": ["on " * 80, "off"]})
         assert model.engine is not None
         assert model.engine.passes == 0, "what does not fit is refused before anything is decoded"

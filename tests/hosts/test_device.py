@@ -118,7 +118,7 @@ def test_tensors_elsewhere_come_here(monkeypatch: pytest.MonkeyPatch) -> None:
     ("logits", "error"),
     [
         (torch.zeros(2, VOCABULARY, dtype=torch.float64), TypeError),
-        (torch.zeros(3, VOCABULARY), tokentrie.OptionError),
+        (torch.zeros(3, VOCABULARY), tokentrie.errors.OptionError),
         (torch.zeros(2, VOCABULARY - 1), ValueError),
         (torch.zeros(VOCABULARY), ValueError),
         (torch.zeros(VOCABULARY, 2).T, ValueError),
@@ -133,7 +133,7 @@ def test_refusals(logits: Any, error: type[Exception]) -> None:
 
 def test_a_free_row_is_not_drawn_from() -> None:
     rows = tokentrie.Batch([None], vocab=VOCABULARY, mode="sampled", seed=1)
-    with pytest.raises(tokentrie.OptionError, match="row 0: anything may come there"):
+    with pytest.raises(tokentrie.errors.OptionError, match="row 0: anything may come there"):
         device.select(rows, torch.zeros(1, VOCABULARY))
 
 

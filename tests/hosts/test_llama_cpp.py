@@ -48,7 +48,7 @@ def llm(path: str) -> Iterator[Any]:
 def model(path: str) -> tokentrie.Model:
     try:
         return tokentrie.Model(path, n_ctx=512, n_threads=1)
-    except tokentrie.ModelError as error:
+    except tokentrie.errors.ModelError as error:
         pytest.skip(str(error))
 
 
@@ -169,9 +169,9 @@ def test_payloads_sequences_and_paths(llm: Any) -> None:
     for path in COLOURS[:2]:
         trie.activate(path)
         assert llm.create_completion("x", logits_processor=trie)["choices"][0]["text"] == path
-    with pytest.raises(tokentrie.OptionError, match="green"):
+    with pytest.raises(tokentrie.errors.OptionError, match="green"):
         trie.activate("green")
-    both = TokenTrieSampler(llm, tokentrie.Sequence(COLOURS, [" or so", " indeed"]))
+    both = TokenTrieSampler(llm, tokentrie.rules.Sequence(COLOURS, [" or so", " indeed"]))
     text = llm.create_completion("The sky is", logits_processor=both, temperature=0.0)["choices"][0]["text"]
     assert [leaf.name for leaf in both.leaves] == [text[: text.index(" ", 1)], text[text.index(" ", 1) :]]
 
@@ -184,7 +184,7 @@ def test_a_draft_model_changes_nothing(path: str, llm: Any) -> None:
     assert generated(quick, ids(llm, prompt), logits_processor=trie, temp=0.0) == generated(
         llm, ids(llm, prompt), logits_processor=TokenTrieSampler(llm, COLOURS), temp=0.0
     )
-    with pytest.raises(tokentrie.OptionError, match="draft"):
+    with pytest.raises(tokentrie.errors.OptionError, match="draft"):
         TokenTrieLogitsProcessor(quick, COLOURS)
     quick.close()
 
@@ -253,7 +253,7 @@ def test_a_chain_of_ones_own(llm: Any) -> None:
     assert handle.counts["accepted"] == 1
     chain.close()
     assert not handle.is_in_chain
-    with pytest.raises(tokentrie.ModelError, match="closed"):
+    with pytest.raises(tokentrie.errors.ModelError, match="closed"):
         trie.put_first(chain)
     with pytest.raises(TypeError, match="chain"):
         trie.put_first(object())
@@ -286,9 +286,9 @@ def test_another_model_and_a_list_around_it_are_refused(path: str, llm: Any) -> 
         loaded(path),
     )
     TokenTrieSampler(other, COLOURS)
-    with pytest.raises(tokentrie.OptionError, match="another model"):
+    with pytest.raises(tokentrie.errors.OptionError, match="another model"):
         other.create_completion("x", logits_processor=trie)
-    with pytest.raises(tokentrie.OptionError, match="itself"):
+    with pytest.raises(tokentrie.errors.OptionError, match="itself"):
         llm.create_completion("x", logits_processor=llama_cpp.LogitsProcessorList([trie]))
     other.close()
 
@@ -308,7 +308,7 @@ def test_a_model_that_never_heard_of_it_gives_nothing(
     other = loaded(path)
     row = np.zeros(len(vocab_of(llm)), dtype=np.float32)
     (refuse,) = TokenTrieSampler(llm, COLOURS)
-    with pytest.raises(tokentrie.OptionError, match="another model"):
+    with pytest.raises(tokentrie.errors.OptionError, match="another model"):
         refuse(np.array([1], dtype=np.intc), row)
     assert np.flatnonzero(np.isfinite(row)).tolist() == vocab_of(llm).eog[:1]
     out = other.create_completion("x", logits_processor=TokenTrieSampler(llm, COLOURS), temperature=0.0)
@@ -328,9 +328,9 @@ def test_a_fault_in_python_closes_the_row(llm: Any, swallowed: list[BaseExceptio
 def test_a_grammar_beside_it_is_refused(llm: Any) -> None:
     trie, messages = TokenTrieSampler(llm, COLOURS), [{"role": "user", "content": "x"}]
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= "x"', verbose=False)
-    with pytest.raises(tokentrie.OptionError, match="grammar"):
+    with pytest.raises(tokentrie.errors.OptionError, match="grammar"):
         llm.create_completion("x", logits_processor=trie, grammar=grammar)
-    with pytest.raises(tokentrie.OptionError, match="grammar"):
+    with pytest.raises(tokentrie.errors.OptionError, match="grammar"):
         llm.create_chat_completion(messages, logits_processor=trie, response_format={"type": "json_object"})
 
 
@@ -338,22 +338,22 @@ def test_a_grammar_beside_it_is_refused(llm: Any) -> None:
 def test_wrong_arguments(llm: Any, path: str, made: Any) -> None:
     with pytest.raises(TypeError, match="Llama"):
         made("model.gguf", COLOURS)
-    with pytest.raises(tokentrie.TrieError):
+    with pytest.raises(tokentrie.errors.TrieError):
         made(llm, [])
-    with pytest.raises(tokentrie.OptionError):
+    with pytest.raises(tokentrie.errors.OptionError):
         made(llm, COLOURS, after="later")
-    with pytest.raises(tokentrie.VocabularyError, match="2 tokens"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="2 tokens"):
         made(llm, [" "], vocab=tokentrie.Vocab.from_tokens([b"a", b"b"]))
-    with pytest.raises(tokentrie.VocabularyError):
+    with pytest.raises(tokentrie.errors.VocabularyError):
         made(llm, tokentrie.Trie.from_sequences([[10**6]]))
     closed = loaded(path)
     vocab = vocab_of(closed)
     closed.close()
-    with pytest.raises(tokentrie.ModelError, match="closed"):
+    with pytest.raises(tokentrie.errors.ModelError, match="closed"):
         made(closed, COLOURS)
-    with pytest.raises(tokentrie.VocabularyError, match="closed"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="closed"):
         vocab.tokenize("x")
-    with pytest.raises(tokentrie.OptionError, match="mode"):
+    with pytest.raises(tokentrie.errors.OptionError, match="mode"):
         TokenTrieSampler(llm, COLOURS, mode="best")
 
 
@@ -371,7 +371,7 @@ def test_a_model_is_freed_although_it_was_given_a_hook(path: str) -> None:
 
 
 def test_the_address_is_checked() -> None:
-    with pytest.raises(tokentrie.OptionError, match="0"):
+    with pytest.raises(tokentrie.errors.OptionError, match="0"):
         _into_chain(tokentrie.Sampler(4, tokentrie.Trie.from_sequences([[1]])), "greedy", 0)
 
 
@@ -396,23 +396,23 @@ def test_a_library_of_an_unknown_version_is_refused() -> None:
         host.check_layout(declared(llama_sampler_i=table(*host.TABLE[:known])))
     swapped = [*host.TABLE[:1], *host.TABLE[2:3], *host.TABLE[1:2], *host.TABLE[3:6]]
     for fields in ([], host.TABLE[:5], host.TABLE[:7], [*host.TABLE, "later"], swapped):
-        with pytest.raises(tokentrie.ModelError, match=r"llama-cpp-python .* is unknown: its table"):
+        with pytest.raises(tokentrie.errors.ModelError, match=r"llama-cpp-python .* is unknown: its table"):
             host.check_layout(declared(llama_sampler_i=table(*fields)))
 
     class Wider(ctypes.Structure):
         _fields_ = (("id", ctypes.c_int), ("logit", ctypes.c_double), ("p", ctypes.c_float))
 
-    with pytest.raises(tokentrie.ModelError, match="llama_token_data is laid out"):
+    with pytest.raises(tokentrie.errors.ModelError, match="llama_token_data is laid out"):
         host.check_layout(declared(llama_token_data=Wider))
     without = declared()
     del without.llama_sampler_chain_remove
-    with pytest.raises(tokentrie.ModelError, match="no llama_sampler_chain_remove"):
+    with pytest.raises(tokentrie.errors.ModelError, match="no llama_sampler_chain_remove"):
         host.check_layout(without)
 
 
 def test_a_class_that_makes_chains_in_another_way_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other = loaded(path)
     monkeypatch.delattr(llama_cpp.Llama, "_init_sampler")
-    with pytest.raises(tokentrie.ModelError, match="unknown way"):
+    with pytest.raises(tokentrie.errors.ModelError, match="unknown way"):
         TokenTrieSampler(other, COLOURS)
     other.close()

@@ -219,7 +219,7 @@ def test_requests_of_a_session_come_to_what_was_decoded_for_it(cluster: None) ->
 
 
 def test_what_cannot_be_is_said_before_anything_is_deployed() -> None:
-    with pytest.raises(tokentrie.OptionError, match="slots is 0"):
+    with pytest.raises(tokentrie.errors.OptionError, match="slots is 0"):
         application(slots=0)
-    with pytest.raises(tokentrie.OptionError, match="models is empty"):
+    with pytest.raises(tokentrie.errors.OptionError, match="models is empty"):
         application({})

@@ -12,17 +12,8 @@ import pytest
 from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokentrie import (
-    Batch,
-    OptionError,
-    Regex,
-    Sampler,
-    TokenNotAllowedError,
-    Trie,
-    TrieError,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import Batch, Regex, Sampler, TokenNotAllowedError, Trie, Vocab
+from tokentrie.errors import OptionError, TrieError, VocabularyError
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tokentrie[torch]'")
 

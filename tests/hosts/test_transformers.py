@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tokentrie
-from tokentrie import Leaf, OptionError, Sampler, Trie, TrieError, VocabularyError
+from tokentrie import Sampler, Trie
+from tokentrie.errors import OptionError, TrieError, VocabularyError
+from tokentrie.sets import Leaf
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tokentrie[transformers]'")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -248,7 +250,7 @@ def test_the_packaged_model(trie: Trie) -> None:
     theirs = transformers.AutoModelForCausalLM.from_pretrained(MODELS, gguf_file="tiny.gguf").eval()
     try:
         ours = tokentrie.Model()
-    except tokentrie.ModelError as error:
+    except tokentrie.errors.ModelError as error:
         pytest.skip(f"this package has no models: {error}")
     names = ["blue", "red and white", "red and black", "green"]
     prompt = ours.vocab.tokenize("The sky is ", add_special=True)
@@ -272,7 +274,7 @@ def test_other_kinds_are_walked_as_tries_are(
 ) -> None:
     """A Sequence of one set is no Trie and allows the same: both walks must write the same."""
     found = []
-    for constraint in (trie, tokentrie.Sequence(trie)):
+    for constraint in (trie, tokentrie.rules.Sequence(trie)):
         torch.manual_seed(3)
         processor = TokenTrieLogitsProcessor(constraint, 7, end_tokens=[END], vocab=N_VOCAB)
         sequences = in_host(model, prompts, logits_processor=[processor], **options)
@@ -286,7 +288,7 @@ def test_other_kinds_go_back(model: Any, trie: Trie, prompts: tuple[Any, Any]) -
     torch.manual_seed(9)
     assistant = transformers.LlamaForCausalLM(model.config).eval()
     one = (prompts[0][2:], prompts[1][2:])
-    processor = TokenTrieLogitsProcessor(tokentrie.Sequence(trie), 7, end_tokens=[END], vocab=N_VOCAB)
+    processor = TokenTrieLogitsProcessor(tokentrie.rules.Sequence(trie), 7, end_tokens=[END], vocab=N_VOCAB)
     plain = in_host(model, one, logits_processor=[processor], do_sample=False)
     processor.reset()
     assisted = in_host(model, one, logits_processor=[processor], do_sample=False, assistant_model=assistant)
@@ -303,7 +305,7 @@ def vocab() -> Any:
 def test_rules(model: Any, prompts: tuple[Any, Any], vocab: Any) -> None:
     rules: Any = [
         tokentrie.Regex("[0-6]{4}-[0-6]{2}"),
-        tokentrie.Integer(100, 999),
+        tokentrie.rules.Integer(100, 999),
         tokentrie.JsonSchema({"enum": [12, 34]}),
     ]
     processor = TokenTrieLogitsProcessor(rules, 7, vocab=vocab)

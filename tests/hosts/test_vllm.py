@@ -167,7 +167,7 @@ class MixedSets(RequestSets):
         asked = super().asked(extra)
         if asked is None or extra["tokentrie"] != "tools":
             return asked
-        return Asked(tokentrie.Sequence(asked.constraint), asked.after, N_VOCAB)
+        return Asked(tokentrie.rules.Sequence(asked.constraint), asked.after, N_VOCAB)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_the_server_decides_under_both_addresses(server: Any) -> None:
 
 def test_a_beam_never_leaves_the_set() -> None:
     trie = tokentrie.Trie.from_sequences([[10, 20, 30], [10, 21, 30], [11, 20, 31]], names=["a", "b", "c"])
-    found = tokentrie.beam_search(
+    found = tokentrie.sets.beam_search(
         lambda rows: np.tile(np.arange(40, dtype=np.float32), (len(rows), 1)), trie, 3, vocab=40
     )
     assert {trie.leaf(trie.find(beam.tokens)).name for beam in found} == {"a", "b", "c"}

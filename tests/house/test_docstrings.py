@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokentrie
+from support import public_names
 
 # The texts are those of the whole module.
 pytestmark = pytest.mark.model
@@ -20,8 +21,7 @@ LIBRARIES = ["tokenizers", "tiktoken", "pandas", "pyarrow"]
 
 def public() -> Iterator[tuple[str, object]]:
     """Dotted name and object of all that is public: of a class also what it defines itself."""
-    for name in tokentrie.__all__:
-        found = getattr(tokentrie, name)
+    for name, found in public_names().items():
         if not inspect.isclass(found):
             if callable(found):
                 yield name, found
@@ -53,10 +53,12 @@ def documentation(found: object) -> str:
 
 
 def test_all_are_found() -> None:
-    assert {"Sampler", "Sampler.apply", "Sampler.state", "Trie.from_numpy", "Trie.open", "OptionError"} <= set(PUBLIC)
+    assert {"Sampler", "Sampler.apply", "Sampler.state", "Trie.from_numpy", "Trie.open", "errors.OptionError"} <= set(
+        PUBLIC
+    )
     assert len(PUBLIC) > 150
     assert "Sampler.state" not in CALLED
-    assert {"Trie.open", "Trie.from_numpy", "Model.choose", "Stats", "TrieError"} <= set(CALLED)
+    assert {"Trie.open", "Trie.from_numpy", "Model.choose", "results.Stats", "errors.TrieError"} <= set(CALLED)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import tokentrie
+from support import public_names
 
 ROOT = Path(__file__).parents[2]
 HEADING = "| what | Rust | Python | C | TypeScript |"
@@ -94,9 +95,19 @@ def test_import_loads_only_the_engine() -> None:
 
 
 def test_lazy_names_are_listed_and_unknown_ones_refused() -> None:
-    assert set(tokentrie._LAZY_MODULES) <= set(tokentrie.__all__) <= set(dir(tokentrie))
-    for name, module in tokentrie._LAZY_MODULES.items():
-        found = getattr(tokentrie, name)
-        assert found is sys.modules[f"tokentrie.{module}"] or found.__module__ == f"tokentrie.{module}"
-    with pytest.raises(AttributeError, match="no attribute 'Dates'"):
+    assert {*tokentrie._LAZY_NAMES, *tokentrie._MODULES} <= set(tokentrie.__all__) <= set(dir(tokentrie))
+    for name, module in tokentrie._LAZY_NAMES.items():
+        assert getattr(tokentrie, name).__module__ == f"tokentrie.{module}"
+    with pytest.raises(AttributeError, match=r"no attribute 'Dates'$"):
         _ = tokentrie.Dates  # type: ignore[attr-defined]
+
+
+def test_the_top_level_is_small_and_names_the_module_of_the_rest() -> None:
+    assert len(set(tokentrie.__all__) - set(tokentrie._MODULES)) <= 28
+    for name, found in public_names().items():
+        module, _, own = name.rpartition(".")
+        place = importlib.import_module(f"tokentrie.{module}") if module else tokentrie
+        assert getattr(place, own) is found
+        if module and own[0].isupper():
+            with pytest.raises(AttributeError, match=re.escape(f"it is tokentrie.{name}")):
+                getattr(tokentrie, own)

@@ -9,18 +9,9 @@ import threading
 import numpy as np
 import pytest
 from budget import cases
-from tokentrie import (
-    CancelledError,
-    CancelToken,
-    Hypothesis,
-    Model,
-    OptionError,
-    TimedOutError,
-    Trie,
-    TrieError,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import CancelToken, Model, Trie, Vocab
+from tokentrie.errors import CancelledError, OptionError, TimedOutError, TrieError, VocabularyError
+from tokentrie.results import Hypothesis
 
 pytestmark = pytest.mark.model
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tokentrie import Form, Model, OptionError, Slot, Trie, VocabularyError
+from tokentrie import Form, Model, Slot, Trie
+from tokentrie.errors import OptionError, VocabularyError
 
 pytestmark = pytest.mark.model
 

@@ -18,17 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import PRECISE, precise_model, precise_path
 from support import payload
-from tokentrie import (
-    Choice,
-    ContextError,
-    Model,
-    OptionError,
-    PayloadError,
-    TokenTrieError,
-    Trie,
-    TrieError,
-    VocabularyError,
-)
+from tokentrie import Choice, Model, TokenTrieError, Trie
+from tokentrie.errors import ContextError, OptionError, PayloadError, TrieError, VocabularyError
 
 pytestmark = pytest.mark.model
 

@@ -16,16 +16,8 @@ import pytest
 from budget import cases
 from models import TINY, recurrent_path
 from numpy.typing import NDArray
-from tokentrie import (
-    CancelledError,
-    CancelToken,
-    ContextError,
-    Model,
-    ModelError,
-    OptionError,
-    TimedOutError,
-    VocabularyError,
-)
+from tokentrie import CancelToken, Model
+from tokentrie.errors import CancelledError, ContextError, ModelError, OptionError, TimedOutError, VocabularyError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import CancelledError, Form, ModelError, QueueFullError, Regex, Slot, TimedOutError
+from tokentrie import Form, Regex, Slot
+from tokentrie.errors import CancelledError, ModelError, QueueFullError, TimedOutError
 
 pytestmark = pytest.mark.model
 NAMES = ["delete_meeting", "show_window", "show_event", "show_car", "open_door", "close_door"]
@@ -51,7 +52,7 @@ def call(model: tokentrie.Model, number: int) -> Any:
         case 2:
             return model.generate(prompt, Regex("[a-z]{3,9}( [a-z]{2,5})?!")).text
         case 3:
-            form = Form('{"a": "', Slot("a", NAMES), '", "n": ', Slot("n", tokentrie.Integer(0, 99)), "}")
+            form = Form('{"a": "', Slot("a", NAMES), '", "n": ', Slot("n", tokentrie.rules.Integer(0, 99)), "}")
             return model.generate(prompt, form).values
         case 4:
             messages = [{"role": "user", "content": " ".join(words)}]
@@ -95,9 +96,9 @@ def test_fixed_batching_gives_a_request_the_same_bits_whatever_else_runs() -> No
 
 
 def test_other_words_for_batching_are_refused() -> None:
-    with pytest.raises(tokentrie.OptionError, match=r'batching is .never.: it must be "free" or "fixed"'):
+    with pytest.raises(tokentrie.errors.OptionError, match=r'batching is .never.: it must be "free" or "fixed"'):
         tokentrie.Model(batching="never")  # type: ignore[call-overload]
-    with pytest.raises(tokentrie.OptionError, match="slots is 0: it must be from 1 to 128"):
+    with pytest.raises(tokentrie.errors.OptionError, match="slots is 0: it must be from 1 to 128"):
         tokentrie.Model(slots=0, batching="fixed")
 
 
@@ -185,7 +186,7 @@ def test_one_call_ends_and_others_go_on(shared: tokentrie.Model) -> None:
 
 
 def test_what_a_listener_raises_ends_its_call_alone(shared: tokentrie.Model) -> None:
-    def refuse(_: tokentrie.Step) -> None:
+    def refuse(_: tokentrie.results.Step) -> None:
         raise ZeroDivisionError("no")
 
     with ThreadPoolExecutor(2) as pool:
@@ -259,13 +260,13 @@ def test_priorities_are_integers(shared: tokentrie.Model) -> None:
 
 
 def test_prompts_that_do_not_fit_concern_nobody_else(shared: tokentrie.Model) -> None:
-    with pytest.raises(tokentrie.ContextError, match="512"):
+    with pytest.raises(tokentrie.errors.ContextError, match="512"):
         shared.generate("word " * 600)
-    with pytest.raises(tokentrie.ContextError):
+    with pytest.raises(tokentrie.errors.ContextError):
         shared.choose("word " * 600, NAMES)
     assert shared.generate("Say ", NAMES).leaf.name in NAMES
     for wrong in ({"slots": 0}, {"slots": 1000}, {"slots": -1}, {"max_queue": -1}, {"prefill_chunk": 0}):
-        with pytest.raises(tokentrie.OptionError):
+        with pytest.raises(tokentrie.errors.OptionError):
             tokentrie.Model(**wrong)
 
 
@@ -332,7 +333,12 @@ def test_several_results_of_one_prompt(slots: int) -> None:
     prompt = "The next actions are "
     # Else rows that are computed beside others differ in their last digits.
     with tokentrie.Model(n_ctx=512, n_threads=1, slots=slots, batching="fixed") as model:
-        for constraint in (None, tokentrie.Regex("[a-z ]{4,12}"), tokentrie.Integer(0, 999), ["yes", "no", "later"]):
+        for constraint in (
+            None,
+            tokentrie.Regex("[a-z ]{4,12}"),
+            tokentrie.rules.Integer(0, 999),
+            ["yes", "no", "later"],
+        ):
             options = {"mode": "sampled", "temperature": 2.0, "max_tokens": 12}
             alone = [model.generate(prompt, constraint, seed=7 + nth, **options) for nth in range(5)]
             several = model.generate(prompt, constraint, seed=7, n=5, **options)
@@ -361,7 +367,7 @@ def test_several_replies_to_one_chat(slots: int) -> None:
     messages = [{"role": "user", "content": "please delete the file a.txt"}]
     sampled = {"mode": "sampled", "temperature": 0.7, "max_tokens": 40, "on_invalid": "none"}
     with tokentrie.Model(n_ctx=1024, n_threads=1, slots=slots, batching="fixed") as model:
-        for options in ({"tools": [erase], "tool_choice": "required"}, {"constraint": tokentrie.Integer(0, 999)}):
+        for options in ({"tools": [erase], "tool_choice": "required"}, {"constraint": tokentrie.rules.Integer(0, 999)}):
             alone = [model.chat(messages, seed=7 + nth, **options, **sampled) for nth in range(5)]
             several = model.chat(messages, seed=7, n=5, **options, **sampled)
             # The ids of calls are drawn for each.
@@ -382,9 +388,9 @@ def test_several_replies_to_one_chat(slots: int) -> None:
             ({"n": 2, "retries": 1}, "retries"),
             ({"n": 2, "stream": lambda event: None}, "leave n out"),
         ):
-            with pytest.raises(tokentrie.OptionError, match=text):
+            with pytest.raises(tokentrie.errors.OptionError, match=text):
                 model.chat(messages, **wrong)
-        with pytest.raises(tokentrie.TimedOutError) as caught:
+        with pytest.raises(tokentrie.errors.TimedOutError) as caught:
             model.chat(messages, n=4, timeout=0.05, **{**sampled, "max_tokens": 600, "temperature": 4.0})
         assert isinstance(caught.value.partial, list)
 
@@ -392,9 +398,9 @@ def test_several_replies_to_one_chat(slots: int) -> None:
 def test_several_results_end_together() -> None:
     with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
         for wrong in (0, -1, 1025):
-            with pytest.raises(tokentrie.OptionError, match="n is"):
+            with pytest.raises(tokentrie.errors.OptionError, match="n is"):
                 model.generate("a", n=wrong)
-        with pytest.raises(tokentrie.OptionError, match="on_step"):
+        with pytest.raises(tokentrie.errors.OptionError, match="on_step"):
             model.generate("a", n=2, on_step=lambda step: None)
         wrong_types: Any = (3, "yes")
         for wrong in wrong_types:
@@ -402,16 +408,16 @@ def test_several_results_end_together() -> None:
                 model.generate("a", on_step=wrong)
             with pytest.raises(TypeError, match=f"stream, unless True, must be a function, not {wrong!r} of type"):
                 model.chat([], stream=wrong)
-        with pytest.warns(tokentrie.TokenTrieWarning, match="gives the same 2 times"):
+        with pytest.warns(tokentrie.errors.TokenTrieWarning, match="gives the same 2 times"):
             first, second = model.generate("a", n=2, max_tokens=4)
         assert first.text == second.text
-        with pytest.raises(tokentrie.TimedOutError) as caught:
+        with pytest.raises(tokentrie.errors.TimedOutError) as caught:
             model.generate("Once", Regex("[a-z]{400}"), n=4, mode="sampled", max_tokens=400, timeout=0.05)
         assert isinstance(caught.value.partial, list)
         # It can be used again at once.
         assert model.generate("Is it? ", ["yes", "no"]).value in ("yes", "no")
     with (
         tokentrie.Model(n_ctx=512, n_threads=1, slots=2, max_queue=1) as small,
-        pytest.raises(tokentrie.QueueFullError),
+        pytest.raises(tokentrie.errors.QueueFullError),
     ):
         small.generate("Once", n=64, mode="sampled", max_tokens=200)

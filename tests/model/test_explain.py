@@ -12,7 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 import tokentrie
-from tokentrie import Form, Message, Model, OptionError, Slot, ToolCall, ToolRun
+from tokentrie import Form, Message, Model, Slot
+from tokentrie.chat import ToolRun
+from tokentrie.errors import OptionError
+from tokentrie.results import ToolCall
 
 pytestmark = pytest.mark.model
 
@@ -42,10 +45,10 @@ class TestExplain:
         ids=["list", "free", "rule", "form"],
     )
     def test_it_tells_what_on_step_and_logprobs_tell(self, model: Model, constraint: Any) -> None:
-        steps: list[tokentrie.Step] = []
+        steps: list[tokentrie.results.Step] = []
         plain = model.generate("The sky is ", constraint, max_tokens=12, logprobs=3, on_step=steps.append)
         model.clear()
-        heard: list[tokentrie.Step] = []
+        heard: list[tokentrie.results.Step] = []
         told = model.explain("The sky is ", constraint, max_tokens=12, top=3, on_step=heard.append)
         assert told.generated.text == plain.text
         assert [one.token for one in told.tokens] == [step.token for step in heard]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from budget import cases
 from models import TINY
-from tokentrie import ContextError, Form, JsonSchema, Model, Regex, Slot, Text, verify_receipt
+from tokentrie import Form, JsonSchema, Model, Regex, Slot, Text
+from tokentrie.errors import ContextError
+from tokentrie.receipts import verify_receipt
 
 pytestmark = pytest.mark.model
 

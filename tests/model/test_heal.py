@@ -13,7 +13,8 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import PRECISE, copy_tiny, precise_model
-from tokentrie import Form, Model, OptionError, Slot, Trie, TrieError
+from tokentrie import Form, Model, Slot, Trie
+from tokentrie.errors import OptionError, TrieError
 
 pytestmark = pytest.mark.model
 

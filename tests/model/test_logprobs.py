@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import tokentrie
 from models import TINY
-from tokentrie import Form, Model, OptionError, Regex, Sampler, Slot, Step, TokenLogprob
+from tokentrie import Form, Model, Regex, Sampler, Slot
+from tokentrie.errors import OptionError
+from tokentrie.results import Step, TokenLogprob
 
 pytestmark = pytest.mark.model
 
@@ -56,7 +58,7 @@ def test_rivals_have_texts(model: Model) -> None:
         pieces = [model.vocab[token].decode(errors="replace") for token, _ in one.top]
         assert one.texts(model.vocab) == list(zip(pieces, (log for _, log in one.top), strict=True))
     small = tokentrie.Vocab.from_tokens([b"a"])
-    with pytest.raises(tokentrie.VocabularyError, match="outside the vocabulary of 1 tokens"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="outside the vocabulary of 1 tokens"):
         out.logprobs[0].texts(small)
 
 

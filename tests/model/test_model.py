@@ -14,19 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support import payload, write_encoder
-from tokentrie import (
-    ContextError,
-    Model,
-    ModelError,
-    OptionError,
-    PayloadError,
-    Sampler,
-    Sampling,
-    Step,
-    TokenTrieWarning,
-    Trie,
-    VocabularyError,
-)
+from tokentrie import Model, Sampler, Sampling, Trie
+from tokentrie.errors import ContextError, ModelError, OptionError, PayloadError, TokenTrieWarning, VocabularyError
+from tokentrie.results import Step
 
 pytestmark = pytest.mark.model
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import tokentrie
-from tokentrie import CancelledError, Model, ModelError, Trie
+from tokentrie import Model, Trie
+from tokentrie.errors import CancelledError, ModelError
 
 pytestmark = pytest.mark.model
 

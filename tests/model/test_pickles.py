@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 import tokentrie
 from models import random_path
-from tokentrie import ChatFormat, Form, Model, Sampler, Sampling, Slot, ThinkGate, Vocab, VocabularyError
+from tokentrie import ChatFormat, Form, Model, Sampler, Sampling, Slot, Vocab
+from tokentrie.errors import VocabularyError
+from tokentrie.rules import ThinkGate
 
 pytestmark = pytest.mark.model
 
@@ -62,7 +64,7 @@ def test_a_file_that_changed_is_not_taken(tiny_path: Path, tmp_path: Path) -> No
         with pytest.raises(VocabularyError, match=r"model\.gguf: its vocabulary is another one"):
             pickle.loads(pickled)
     path.unlink()
-    with pytest.raises(tokentrie.ModelError, match=r"model\.gguf"):
+    with pytest.raises(tokentrie.errors.ModelError, match=r"model\.gguf"):
         pickle.loads(pickled)
 
 
@@ -97,7 +99,7 @@ def test_gates(model: Model, spawned: ProcessPoolExecutor) -> None:
         assert walked(again, tokens[:2]) == walked(gate.clone(), tokens[:2])
         assert spawned.submit(walked, gate, tokens[:2]).result(60) == walked(gate.clone(), tokens[:2])
         assert again.seed == gate.seed or "seed=3" not in repr(arguments)
-    for then in (["yes", "no"], form, tokentrie.Integer(1, 9), None):
+    for then in (["yes", "no"], form, tokentrie.rules.Integer(1, 9), None):
         gate = ThinkGate("<think>", "</think>", budget=3, then=then)
         again = pickle.loads(pickle.dumps(gate))
         options: dict[str, Any] = {"max_tokens": 40}

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from budget import cases
 from models import TINY
-from tokentrie import ContextError, Model, ModelError
+from tokentrie import Model
+from tokentrie.errors import ContextError, ModelError
 
 pytestmark = pytest.mark.model
 

@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import Model, OptionError, ReceiptError, Sampler, verify_receipt
+from tokentrie import Model, Sampler
+from tokentrie.errors import OptionError, ReceiptError
+from tokentrie.receipts import verify_receipt
 
 pytestmark = pytest.mark.model
 
@@ -39,13 +41,13 @@ def model() -> Model:
 def constraints(model: Model) -> dict[str, Any]:
     return {
         "texts": SKIES,
-        "integer": tokentrie.Integer(0, 999),
+        "integer": tokentrie.rules.Integer(0, 999),
         "regex": tokentrie.Regex("[a-z ]{4,12}"),
         "schema": tokentrie.JsonSchema(PERSON),
-        "lark": tokentrie.Lark('start: "a" "b"? /[0-9]/'),
+        "lark": tokentrie.rules.Lark('start: "a" "b"? /[0-9]/'),
         "trie": tokentrie.Trie.from_strings(model.vocab, SKIES),
-        "gate": tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"]),
-        "sequence": tokentrie.Sequence(["a", "b"], tokentrie.Integer(0, 9)),
+        "gate": tokentrie.rules.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"]),
+        "sequence": tokentrie.rules.Sequence(["a", "b"], tokentrie.rules.Integer(0, 9)),
         "spec": {"then": [{"integer": {"min": 1, "max": 99}}, " kg"]},
         "type": Literal["one", "two"],
         "free": None,
@@ -325,7 +327,9 @@ def test_what_does_not_fit_is_said(model: Model) -> None:
     refused("the seal does not fit", key=b"another")
     refused("of another constraint", constraint=["blue", "green"])
     refused("of another constraint", constraint=None)
-    refused("of another vocabulary", vocab=tokentrie.Vocab.from_tokens([b"a", b"b"]), constraint=tokentrie.Integer())
+    refused(
+        "of another vocabulary", vocab=tokentrie.Vocab.from_tokens([b"a", b"b"]), constraint=tokentrie.rules.Integer()
+    )
     refused("unknown field `more`", receipt=receipt | {"more": 1})
     refused("missing field `seal`", receipt={name: value for name, value in receipt.items() if name != "seal"})
     refused("version 2", receipt=receipt | {"receipt": 2})
@@ -348,7 +352,7 @@ def test_what_does_not_fit_is_said(model: Model) -> None:
 
 def forms(model: Model) -> list[Any]:
     slot, text, sky = tokentrie.Slot, tokentrie.Text, tokentrie.Trie.from_strings(model.vocab, SKIES)
-    word, number, person = tokentrie.Regex(" ?[a-z]{1,5}"), tokentrie.Integer(), tokentrie.JsonSchema(PERSON)
+    word, number, person = tokentrie.Regex(" ?[a-z]{1,5}"), tokentrie.rules.Integer(), tokentrie.JsonSchema(PERSON)
     pattern = tokentrie.Regex("[a-z ]*")
     data = ["a ", {"slot": "b", "value": {"choice": ["red", "blue"]}}, {"text": "c", "stop": ["e"], "max_tokens": 5}]
     return [
@@ -357,7 +361,7 @@ def forms(model: Model) -> list[Any]:
         tokentrie.Form(slot("t", sky), "! ", text("r", stop="the", max_tokens=9)),
         {"form": data},
         {"sequence": [{"form": data}]},
-        tokentrie.Form(slot("n", tokentrie.Integer(0, 999)), " and", slot("w", word), slot("x", ["a", "ab"])),
+        tokentrie.Form(slot("n", tokentrie.rules.Integer(0, 999)), " and", slot("w", word), slot("x", ["a", "ab"])),
         tokentrie.Form("(", slot("e", ["", "so"]), slot("f", ["", "it is"]), ") some", slot("p", person)),
         tokentrie.Form(text("q", stop="?", max_tokens=7, pattern=pattern), "x", slot("y", ["1", "12"])),
     ]
@@ -434,7 +438,7 @@ def drawn_chat(draw: random.Random) -> tuple[list[dict[str, str]], dict[str, Any
         options["tool_choice"] = draw.choice(["auto", "required", "ring", "none"])
         options["tools_in"] = draw.choice(["template", "system", "messages"])
     elif draw.random() < 0.7:
-        options["constraint"] = draw.choice([SKIES, tokentrie.Integer(0, 99), tokentrie.JsonSchema(PERSON)])
+        options["constraint"] = draw.choice([SKIES, tokentrie.rules.Integer(0, 99), tokentrie.JsonSchema(PERSON)])
     return draw.choice(SAID), options
 
 
@@ -453,13 +457,13 @@ def test_what_a_chat_was_allowed_holds(model: Model) -> None:
         assert receipt is not None
         assert receipt["constraint"] is not None
         assert sealed(receipt, key) == receipt["seal"]
-        tokentrie.verify_chat_receipt(receipt, model.chat_format, messages, key=key, **options)
-        tokentrie.verify_chat_receipt(json.dumps(receipt), model.chat_format, messages, key=key, **options)
+        tokentrie.receipts.verify_chat_receipt(receipt, model.chat_format, messages, key=key, **options)
+        tokentrie.receipts.verify_chat_receipt(json.dumps(receipt), model.chat_format, messages, key=key, **options)
         for _ in range(4):
             other = altered(draw, receipt)
             if other != receipt:
                 with pytest.raises(ReceiptError):
-                    tokentrie.verify_chat_receipt(other, model.chat_format, messages, key=key, **options)
+                    tokentrie.receipts.verify_chat_receipt(other, model.chat_format, messages, key=key, **options)
 
 
 ANOTHER = r"another (conversation|constraint)"
@@ -478,11 +482,11 @@ def test_a_chat_of_other_words_or_settings_is_refused(model: Model) -> None:
         assert reply.receipt is not None
         said = [*messages[:-1], {"role": "user", "content": "Another"}]
         with pytest.raises(ReceiptError, match=ANOTHER):
-            tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, said, **options)
+            tokentrie.receipts.verify_chat_receipt(reply.receipt, model.chat_format, said, **options)
         if meant(options) != meant(other):
             tried += 1
             with pytest.raises(ReceiptError, match=ANOTHER):
-                tokentrie.verify_chat_receipt(reply.receipt, model.chat_format, others, **other)
+                tokentrie.receipts.verify_chat_receipt(reply.receipt, model.chat_format, others, **other)
 
 
 def test_receipts_of_chats_are_checked_by_the_file_alone_and_come_with_all_replies(model: Model) -> None:
@@ -492,15 +496,15 @@ def test_receipts_of_chats_are_checked_by_the_file_alone_and_come_with_all_repli
     list(stream)
     assert pickle.loads(pickle.dumps(several[0])).receipt == several[0].receipt
     for reply in several:
-        tokentrie.verify_chat_receipt(reply.receipt or {}, file, messages, [RING])
-    tokentrie.verify_chat_receipt(stream.result.receipt or {}, file, messages, [RING], key=b"key")
+        tokentrie.receipts.verify_chat_receipt(reply.receipt or {}, file, messages, [RING])
+    tokentrie.receipts.verify_chat_receipt(stream.result.receipt or {}, file, messages, [RING], key=b"key")
     prompt = file.prompt(messages, [RING])
     held = file.constraint([RING], model.vocab, parallel_tool_calls=True, generation_prompt=prompt.generation_prompt)
     verify_receipt(several[0].receipt or {}, held, vocab=model.vocab)
     bare = tokentrie.ChatFormat(file.template)
     with pytest.raises(TypeError, match="vocab is not given"):
-        tokentrie.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING])
-    tokentrie.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING], vocab=model.vocab)
+        tokentrie.receipts.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING])
+    tokentrie.receipts.verify_chat_receipt(several[0].receipt or {}, bare, messages, [RING], vocab=model.vocab)
 
 
 def test_content_that_is_no_data_has_no_fingerprint_but_is_walked(model: Model) -> None:
@@ -508,7 +512,7 @@ def test_content_that_is_no_data_has_no_fingerprint_but_is_walked(model: Model) 
     receipt = model.chat(SAID[0], constraint=trie, receipt=True).receipt
     assert receipt is not None
     assert receipt["constraint"] is None
-    tokentrie.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=trie)
+    tokentrie.receipts.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=trie)
     other = tokentrie.Trie.from_strings(model.vocab, ["no"])
     with pytest.raises(ReceiptError, match=r"steps\[\d+\]"):
-        tokentrie.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=other)
+        tokentrie.receipts.verify_chat_receipt(receipt, model.chat_format, SAID[0], constraint=other)

@@ -15,33 +15,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import tokentrie
-from tokentrie import (
-    ChatFormat,
-    ContextError,
-    Form,
-    Gbnf,
-    Grammar,
-    Integer,
-    JsonSchema,
-    Lark,
-    Message,
-    Model,
-    Number,
-    OneOf,
-    OptionError,
-    Regex,
-    Sampler,
-    Sampling,
-    Slot,
-    String,
-    Text,
-    TokenTrieWarning,
-    ToolCall,
-    Tools,
-    Trie,
-    TrieCache,
-    TrieError,
-)
+from support import public_names
+from tokentrie import ChatFormat, Form, JsonSchema, Message, Model, Regex, Sampler, Sampling, Slot, Text, Tools, Trie
+from tokentrie.errors import ContextError, OptionError, TokenTrieWarning, TrieError
+from tokentrie.results import ToolCall
+from tokentrie.rules import Gbnf, Grammar, Integer, Lark, Number, OneOf, String
+from tokentrie.sets import TrieCache
 from wasm_modules import IMEI
 
 pytestmark = pytest.mark.model
@@ -58,10 +37,10 @@ def form() -> Form:
     return Form("a ", Slot("colour", COLOURS), " thing: ", Text("note", stop="\n", max_tokens=3, exclude="x"))
 
 
-ASKED: dict[str, Any] = {"on": bool, "size": tokentrie.Score(["small", "large"])}
+ASKED: dict[str, Any] = {"on": bool, "size": tokentrie.decisions.Score(["small", "large"])}
 
 
-def calibrated(model: Model) -> tokentrie.Calibration:
+def calibrated(model: Model) -> tokentrie.decisions.Calibration:
     return model.calibrate(["It is on.", "It is off."] * 5, {"on": bool}, {"on": [True, False] * 5})
 
 
@@ -98,7 +77,7 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "gbnf": lambda _: Gbnf('root ::= "(" root ")" | [a-z]+'),
     "rule stats": lambda model: Regex("a").stats(model.vocab),
     "sampling": lambda _: Sampling("sampled", temperature=0.5),
-    "repeat": lambda _: tokentrie.Repeat(["a", "b"], 1, 3, ", "),
+    "repeat": lambda _: tokentrie.rules.Repeat(["a", "b"], 1, 3, ", "),
     "date in a format": lambda _: tokentrie.rules.Date("2024-01-01", format="%d.%m.%Y"),
     "choice below a threshold": lambda model: model.choose("The sky is ", COLOURS, threshold=1),
     "message": lambda model: model.chat(CHAT, max_tokens=4),
@@ -118,16 +97,16 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "measures": lambda model: calibrated(model).questions["on"].before,
     "bin": lambda model: calibrated(model).questions["on"].before.bins[0],
     "decision stats": lambda model: model.decide("It is on.", ASKED).stats,
-    "question": lambda _: tokentrie.Question(bool, instructions="Is it on?"),
-    "score": lambda _: tokentrie.Score(["low", "high"]),
+    "question": lambda _: tokentrie.decisions.Question(bool, instructions="Is it on?"),
+    "score": lambda _: tokentrie.decisions.Score(["low", "high"]),
     "tools": lambda _: Tools([{"name": "ring"}]),
     "chat format": lambda _: ChatFormat("{% for m in messages %}{{ m.content }}{% endfor %}"),
     "chat constraint": lambda model: ChatFormat(model.chat_template).constraint([{"name": "ring"}], tool_choice="ring"),
 }
 
 
-def steps(model: Model) -> list[tokentrie.Step]:
-    seen: list[tokentrie.Step] = []
+def steps(model: Model) -> list[tokentrie.results.Step]:
+    seen: list[tokentrie.results.Step] = []
     model.generate("The sky is ", COLOURS, on_step=seen.append)
     return seen
 
@@ -171,11 +150,23 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     trie = Trie.from_strings(model.vocab, COLOURS)
     made = [make(model) for make in MAKE.values()]
     made += [model, model.vocab, trie, Sampler(model.vocab, trie), TrieCache(), tokentrie.CancelToken()]
-    made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.ThinkGate([1], [2], vocab=model.vocab)]
-    made += [tokentrie.constraint({"date": {}}), tokentrie.Rule(), tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
-    made += [tokentrie.LiveSet(trie), tokentrie.WasmRule(IMEI)]
-    made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.rules.Unconstrained()]
-    made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
+    made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.rules.ThinkGate([1], [2], vocab=model.vocab)]
+    made += [
+        tokentrie.constraint({"date": {}}),
+        tokentrie.rules.Rule(),
+        tokentrie.Batch(trie, rows=1, vocab=model.vocab),
+    ]
+    made += [tokentrie.sets.LiveSet(trie), tokentrie.rules.WasmRule(IMEI)]
+    made += [
+        tokentrie.streaming.Detokenizer(model.vocab),
+        model.choose_many(["a"], COLOURS),
+        tokentrie.rules.Unconstrained(),
+    ]
+    made += (
+        [tokentrie.rules.Sequence(trie, trie), tokentrie.ChatTemplate("x")]
+        if hasattr(tokentrie, "ChatTemplate")
+        else []
+    )
     explanation = model.explain("The sky is ", COLOURS)
     made += [
         explanation,
@@ -191,8 +182,8 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     classes = {type(value) for value in made}
     public = {
         found
-        for name in tokentrie.__all__
-        if inspect.isclass(found := getattr(tokentrie, name)) and not issubclass(found, BaseException | Warning)
+        for found in public_names().values()
+        if inspect.isclass(found) and not issubclass(found, BaseException | Warning)
     }
     assert {cls.__name__ for cls in public - classes} <= {
         "Sequence",

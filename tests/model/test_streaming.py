@@ -13,24 +13,11 @@ from typing import Any
 
 import pytest
 import tokentrie
-from tokentrie import (
-    CancelledError,
-    CancelToken,
-    Detokenizer,
-    Form,
-    Generated,
-    Model,
-    OptionError,
-    Regex,
-    Sequence,
-    Slot,
-    Step,
-    Text,
-    TimedOutError,
-    Trie,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import CancelToken, Form, Generated, Model, Regex, Slot, Text, Trie, Vocab
+from tokentrie.errors import CancelledError, OptionError, TimedOutError, VocabularyError
+from tokentrie.results import Step
+from tokentrie.rules import Sequence
+from tokentrie.streaming import Detokenizer
 
 pytestmark = pytest.mark.model
 LONG = {"constraint": Regex("[a-z ]{2000}"), "max_tokens": 900}
@@ -131,9 +118,9 @@ def test_a_stream_raises_what_generate_raises(model: Model) -> None:
     with pytest.raises(TypeError, match=r"stream\(\) .*max_token"):
         model.stream("x", max_token=5)  # type: ignore[call-arg]
     stream = model.stream("x", [])
-    with pytest.raises(tokentrie.TrieError):
+    with pytest.raises(tokentrie.errors.TrieError):
         next(stream)
-    with pytest.raises(tokentrie.TrieError):
+    with pytest.raises(tokentrie.errors.TrieError):
         _ = stream.result
 
     def fail(step: Step) -> None:

@@ -40,13 +40,13 @@ def by_task() -> dict[str, list[dict[str, Any]]]:
     return {task: rows[:: every(2)] for task, rows in tasks.items()}
 
 
-def question(row: dict[str, Any]) -> tokentrie.Question:
+def question(row: dict[str, Any]) -> tokentrie.decisions.Question:
     kind: Any = bool
     if row["kind"] == "score":
-        kind = tokentrie.Score([text for text, _ in row["options"]])
+        kind = tokentrie.decisions.Score([text for text, _ in row["options"]])
     elif row["kind"] == "choice":
         kind = {text: meaning or None for text, meaning in row["options"]}
-    return tokentrie.Question(kind, instructions=row["instructions"])
+    return tokentrie.decisions.Question(kind, instructions=row["instructions"])
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import pytest
 import tokentrie
 from models import copy_tiny, precise_model
-from tokentrie import Integer, JsonSchema, Model, Regex, ThinkGate, TruncatedError
+from tokentrie import JsonSchema, Model, Regex
+from tokentrie.errors import TruncatedError
+from tokentrie.rules import Integer, ThinkGate
 
 pytestmark = pytest.mark.model
 

@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 from budget import cases
 from models import TINY, precise_path
-from tokentrie import JsonSchema, Model, Regex, TruncatedError, verify_chat_receipt, verify_receipt
+from tokentrie import JsonSchema, Model, Regex
+from tokentrie.errors import TruncatedError
+from tokentrie.receipts import verify_chat_receipt, verify_receipt
 
 pytestmark = pytest.mark.model
 

@@ -15,7 +15,9 @@ import tokentrie
 from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokentrie import Batch, Form, Integer, InvalidValueError, JsonSchema, Regex, Slot, Vocab
+from tokentrie import Batch, Form, JsonSchema, Regex, Slot, Vocab
+from tokentrie.errors import InvalidValueError
+from tokentrie.rules import Integer
 
 VOCABULARY = 40
 
@@ -176,7 +178,7 @@ def test_requests_come_and_go() -> None:
     assert [batch.allowed(row).tolist() for row in range(2)] == [[7], [6]]
     with pytest.raises(IndexError, match="row 5 is out of range: the batch has 2 rows"):
         batch.assign(5, items([6]))
-    with pytest.raises(tokentrie.PayloadError):
+    with pytest.raises(tokentrie.errors.PayloadError):
         batch.assign(0, "{")
     assert batch.allowed(0).tolist() == [7]
 
@@ -238,24 +240,24 @@ class TestRefusals:
         with pytest.raises(tokentrie.TokenNotAllowedError, match=r"row 2: token 7 .* not allowed there: .*6"):
             batch.accept([6, 9, 7])
         assert batch.accepted.tolist() == [1, 1, 1]
-        with pytest.raises(tokentrie.VocabularyError, match=r"row 0: .*40.*outside"):
+        with pytest.raises(tokentrie.errors.VocabularyError, match=r"row 0: .*40.*outside"):
             batch.accept([40, 9, 6])
-        with pytest.raises(tokentrie.OptionError, match="2 tokens for a batch of 3 rows"):
+        with pytest.raises(tokentrie.errors.OptionError, match="2 tokens for a batch of 3 rows"):
             batch.accept([6, 9])
         with pytest.raises(TypeError, match="position 1: a token id must be an integer, not 'x'"):
             batch.accept([6, "x", 6])  # type: ignore[list-item]
-        with pytest.raises(tokentrie.VocabularyError):
+        with pytest.raises(tokentrie.errors.VocabularyError):
             batch.accept([6, 50], row=0)
         assert batch.accepted.tolist() == [1, 1, 1]
 
     def test_parents_and_rollbacks(self) -> None:
         batch = tokentrie.Batch(items([5, 6], [2]), rows=2, vocab=VOCABULARY)
-        with pytest.raises(tokentrie.OptionError, match="parent 2 is out of range: the batch has 2 rows"):
+        with pytest.raises(tokentrie.errors.OptionError, match="parent 2 is out of range: the batch has 2 rows"):
             batch.reorder([0, 2])
-        with pytest.raises(tokentrie.VocabularyError, match=r"parents, position 1: .*-1"):
+        with pytest.raises(tokentrie.errors.VocabularyError, match=r"parents, position 1: .*-1"):
             batch.reorder([0, -1])
         batch.accept([5], row=0)
-        with pytest.raises(tokentrie.OptionError, match="row 1: "):
+        with pytest.raises(tokentrie.errors.OptionError, match="row 1: "):
             batch.rollback(1)
         assert batch.accepted.tolist() == [1, 0]
         with pytest.raises(IndexError, match="row 2"):
@@ -266,7 +268,11 @@ class TestRefusals:
         [
             (np.zeros((2, VOCABULARY)), TypeError, "float32, float16 or bfloat16, not float64: array.astype"),
             (np.zeros((2, VOCABULARY), np.int32), TypeError, "not int32"),
-            (np.zeros((3, VOCABULARY), np.float32), tokentrie.OptionError, "3 rows of logits for a batch of 2 rows"),
+            (
+                np.zeros((3, VOCABULARY), np.float32),
+                tokentrie.errors.OptionError,
+                "3 rows of logits for a batch of 2 rows",
+            ),
             (np.zeros((2, VOCABULARY - 1), np.float32), ValueError, "39 entries wide: .* at least 40"),
             (np.zeros((2, VOCABULARY, 1), np.float32), ValueError, "shape"),
             (np.zeros((2, VOCABULARY * 2), np.float32)[:, ::2], ValueError, "contiguous"),
@@ -300,43 +306,43 @@ class TestRefusals:
 
     def test_settings(self) -> None:
         trie = items([1])
-        with pytest.raises(tokentrie.OptionError, match="rows is not given"):
+        with pytest.raises(tokentrie.errors.OptionError, match="rows is not given"):
             tokentrie.Batch(trie, vocab=VOCABULARY)
-        with pytest.raises(tokentrie.OptionError, match="rows is 3, but 2 constraints are given"):
+        with pytest.raises(tokentrie.errors.OptionError, match="rows is 3, but 2 constraints are given"):
             tokentrie.Batch([trie, None], rows=3, vocab=VOCABULARY)
-        with pytest.raises(tokentrie.OptionError, match="rows is 4000000000: a batch has up to 4194304"):
+        with pytest.raises(tokentrie.errors.OptionError, match="rows is 4000000000: a batch has up to 4194304"):
             tokentrie.Batch(trie, rows=4_000_000_000, vocab=VOCABULARY)
         with pytest.raises(TypeError, match="drafts must be a list of token ids for each row, not int"):
             tokentrie.Batch(trie, rows=1, vocab=VOCABULARY).verify(5)  # type: ignore[arg-type]
-        with pytest.raises(tokentrie.OptionError, match="rows is -1"):
+        with pytest.raises(tokentrie.errors.OptionError, match="rows is -1"):
             tokentrie.Batch(trie, rows=-1, vocab=VOCABULARY)
         with pytest.raises(TypeError, match="row 1"):
             tokentrie.Batch([trie, "yes"], vocab=VOCABULARY)
-        with pytest.raises(tokentrie.VocabularyError):
+        with pytest.raises(tokentrie.errors.VocabularyError):
             tokentrie.Batch([trie, items([99])], vocab=VOCABULARY)
-        with pytest.raises(tokentrie.OptionError, match=r'score is .* "model"'):
+        with pytest.raises(tokentrie.errors.OptionError, match=r'score is .* "model"'):
             tokentrie.Batch(trie, rows=1, vocab=VOCABULARY).top_children(
                 np.zeros((1, VOCABULARY), np.float32),
                 1,
                 score="best",  # type: ignore[arg-type]
             )
-        with pytest.warns(tokentrie.TokenTrieWarning, match="top_k"):
+        with pytest.warns(tokentrie.errors.TokenTrieWarning, match="top_k"):
             tokentrie.Batch(trie, rows=1, vocab=VOCABULARY, top_k=3)
 
     def test_scores_and_groups(self) -> None:
         batch = tokentrie.Batch(items([1]), rows=2, vocab=VOCABULARY)
         logits = np.zeros((2, VOCABULARY), np.float32)
-        with pytest.raises(tokentrie.OptionError, match="row 1: its score is NaN"):
+        with pytest.raises(tokentrie.errors.OptionError, match="row 1: its score is NaN"):
             batch.top_children(logits, 1, [0.0, np.nan])
-        with pytest.raises(tokentrie.OptionError, match="1 scores for a batch of 2 rows"):
+        with pytest.raises(tokentrie.errors.OptionError, match="1 scores for a batch of 2 rows"):
             batch.top_children(logits, 1, [0.0])
         with pytest.raises(TypeError, match="scores must be a list or array of numbers"):
             batch.top_children(logits, 1, "ab")  # type: ignore[arg-type]
-        with pytest.raises(tokentrie.OptionError, match="groups is 3: 2 rows"):
+        with pytest.raises(tokentrie.errors.OptionError, match="groups is 3: 2 rows"):
             batch.top_children(logits, 1, groups=3)
-        with pytest.raises(tokentrie.OptionError, match="group"):
+        with pytest.raises(tokentrie.errors.OptionError, match="group"):
             batch.top_children(logits, 1, groups=[1, 2])
-        with pytest.raises(tokentrie.OptionError, match="lists of drafts"):
+        with pytest.raises(tokentrie.errors.OptionError, match="lists of drafts"):
             batch.verify([[1]])
 
 
@@ -357,9 +363,9 @@ def test_sets_of_other_vocabularies_do_not_mix(tmp_path: Any) -> None:
         path = tmp_path / f"{number}.ttrie"
         items([1], [2]).save(path, vocab=vocab)
         opened.append(tokentrie.Trie.open(path))
-    with pytest.raises(tokentrie.VocabularyError, match=r"row 1: .*another vocabulary"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match=r"row 1: .*another vocabulary"):
         tokentrie.Batch(opened, vocab=6)
-    with pytest.raises(tokentrie.VocabularyError, match="row 1"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="row 1"):
         tokentrie.Batch(opened, vocab=one)
 
 

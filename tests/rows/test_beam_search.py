@@ -59,10 +59,10 @@ def test_a_wide_beam_and_a_choice_know_every_probability(
     trie = tokentrie.Trie.from_sequences(sequences)
     leaves = [trie.leaf(index).tokens for index in range(len(trie))]
     model = Model(seed)
-    found = tokentrie.beam_search(model, trie, len(trie), end_tokens=ends)
+    found = tokentrie.sets.beam_search(model, trie, len(trie), end_tokens=ends)
     assert sorted(one.leaf.index for one in found) == [*range(len(trie))]
     assert [one.logprob for one in found] == sorted((one.logprob for one in found), reverse=True)
-    choice = tokentrie.choose(model, trie, end_tokens=ends)
+    choice = tokentrie.sets.choose(model, trie, end_tokens=ends)
     assert choice.certain
     for one in found:
         want = logprob(model, leaves[one.leaf.index], ends, leaves)
@@ -77,7 +77,7 @@ def test_a_wide_beam_and_a_choice_know_every_probability(
 def test_never_a_filler(sequences: list[list[int]], seed: int, width: int) -> None:
     trie = tokentrie.Trie.from_sequences(sequences)
     for options in ({}, {"score": "renormalised"}, {"sample": True, "seed": seed}, {"length_penalty": 0.6}):
-        found = tokentrie.beam_search(Model(seed), trie, width, **options)  # type: ignore[arg-type]
+        found = tokentrie.sets.beam_search(Model(seed), trie, width, **options)  # type: ignore[arg-type]
         assert len(found) == min(width, len(trie))
         assert len({one.leaf.index for one in found}) == len(found)
         assert all(one.leaf == trie.leaf(one.leaf.index) for one in found)
@@ -91,7 +91,7 @@ def test_a_narrow_beam_is_greedy() -> None:
     while sampler.state == "active":
         walk.append(sampler.sample(model.row(walk)))
         sampler.accept(walk[-1])
-    assert tokentrie.beam_search(model, trie, 1)[0].tokens == walk
+    assert tokentrie.sets.beam_search(model, trie, 1)[0].tokens == walk
 
 
 def test_rows_come_with_their_parents() -> None:
@@ -103,7 +103,7 @@ def test_rows_come_with_their_parents() -> None:
         seen.append(prefixes)
         return Model(1)(prefixes)
 
-    found = tokentrie.beam_search(step, trie, 4, reorder=parents.append)
+    found = tokentrie.sets.beam_search(step, trie, 4, reorder=parents.append)
     assert len(found) == 4
     assert seen[0] == [[]]
     assert len(parents) == len(seen) - 1
@@ -117,7 +117,7 @@ def test_forced_steps_are_skipped_where_scores_do_not_need_them() -> None:
     calls = {}
     for score in ("model", "renormalised"):
         model = Model(0)
-        tokentrie.beam_search(model, trie, 2, score=score, vocab=VOCABULARY)  # type: ignore[arg-type]
+        tokentrie.sets.beam_search(model, trie, 2, score=score, vocab=VOCABULARY)  # type: ignore[arg-type]
         calls[score] = model.calls
     assert calls == {"model": 4, "renormalised": 2}
 
@@ -130,7 +130,7 @@ def test_draws_follow_their_shares() -> None:
     counts = np.zeros((3, 3))
     draws = 4000
     for seed in range(draws):
-        first, second = tokentrie.beam_search(lambda prefixes: row, trie, 2, sample=True, seed=seed * 7919)
+        first, second = tokentrie.sets.beam_search(lambda prefixes: row, trie, 2, sample=True, seed=seed * 7919)
         counts[first.leaf.index, second.leaf.index] += 1
     for one in range(3):
         for other in range(3):
@@ -152,10 +152,10 @@ def listed(prefixes: list[list[int]]) -> list[dict[int, float]]:
 @pytest.mark.parametrize("vocab", [None, 1000])
 def test_an_interface_that_lists_log_probabilities(vocab: int | None) -> None:
     trie = tokentrie.Trie.from_sequences([[1, 3], [1, 4], [2, 3], [2, 4]], names=["a", "b", "c", "d"])
-    found = tokentrie.beam_search(listed, trie, 4, vocab=vocab)
+    found = tokentrie.sets.beam_search(listed, trie, 4, vocab=vocab)
     want = {"a": 0.3, "c": 0.3, "b": 0.15}
     assert {one.leaf.name: pytest.approx(math.exp(one.logprob), abs=1e-6) for one in found} == want
-    choice = tokentrie.choose(listed, trie, vocab=vocab)
+    choice = tokentrie.sets.choose(listed, trie, vocab=vocab)
     assert choice.mass == pytest.approx(0.75, abs=1e-6)
     np.testing.assert_allclose(np.exp(choice.logprobs), [0.3, 0.15, 0.3, 0.0], atol=1e-6)
 
@@ -177,7 +177,10 @@ def test_an_interface_that_lists_log_probabilities(vocab: int | None) -> None:
 )
 def test_answers_that_are_none(answer: Any, error: type[Exception], message: str) -> None:
     trie = tokentrie.Trie.from_sequences([[1, 3], [4]])
-    for call in (lambda step: tokentrie.beam_search(step, trie, 2), lambda step: tokentrie.choose(step, trie)):
+    for call in (
+        lambda step: tokentrie.sets.beam_search(step, trie, 2),
+        lambda step: tokentrie.sets.choose(step, trie),
+    ):
         with pytest.raises(error, match=message):
             call(lambda prefixes: answer)
 
@@ -185,29 +188,29 @@ def test_answers_that_are_none(answer: Any, error: type[Exception], message: str
 def test_what_cannot_be_searched() -> None:
     trie = tokentrie.Trie.from_sequences([[1, 3], [4]])
     model = Model(0)
-    with pytest.raises(tokentrie.OptionError, match="width is 0"):
-        tokentrie.beam_search(model, trie, 0)
-    with pytest.raises(tokentrie.OptionError, match="seed is given, but nothing is drawn"):
-        tokentrie.beam_search(model, trie, 2, seed=1)
-    with pytest.raises(tokentrie.OptionError, match="length penalty"):
-        tokentrie.beam_search(model, trie, 2, length_penalty=math.nan)
-    with pytest.raises(tokentrie.TrieError, match="anything may come"):
-        tokentrie.beam_search(model, tokentrie.rules.Unconstrained(), 2)
+    with pytest.raises(tokentrie.errors.OptionError, match="width is 0"):
+        tokentrie.sets.beam_search(model, trie, 0)
+    with pytest.raises(tokentrie.errors.OptionError, match="seed is given, but nothing is drawn"):
+        tokentrie.sets.beam_search(model, trie, 2, seed=1)
+    with pytest.raises(tokentrie.errors.OptionError, match="length penalty"):
+        tokentrie.sets.beam_search(model, trie, 2, length_penalty=math.nan)
+    with pytest.raises(tokentrie.errors.TrieError, match="anything may come"):
+        tokentrie.sets.beam_search(model, tokentrie.rules.Unconstrained(), 2)
     with pytest.raises(TypeError, match="step must be a function"):
-        tokentrie.beam_search(5, trie, 2)  # type: ignore[arg-type]
-    with pytest.raises(tokentrie.VocabularyError):
-        tokentrie.beam_search(model, trie, 2, vocab=3)
+        tokentrie.sets.beam_search(5, trie, 2)  # type: ignore[arg-type]
+    with pytest.raises(tokentrie.errors.VocabularyError):
+        tokentrie.sets.beam_search(model, trie, 2, vocab=3)
     with pytest.raises(ValueError, match="rows of 20 entries: 100 are needed"):
-        tokentrie.choose(model, trie, end_tokens=[99])
-    with pytest.raises(tokentrie.TrieError):
-        tokentrie.choose(model, tokentrie.rules.Unconstrained())
-    with pytest.raises(tokentrie.OptionError, match="top is 0"):
-        tokentrie.choose(model, trie, top=0)
+        tokentrie.sets.choose(model, trie, end_tokens=[99])
+    with pytest.raises(tokentrie.errors.TrieError):
+        tokentrie.sets.choose(model, tokentrie.rules.Unconstrained())
+    with pytest.raises(tokentrie.errors.OptionError, match="top is 0"):
+        tokentrie.sets.choose(model, trie, top=0)
 
     def fails(prefixes: list[list[int]]) -> Any:
         raise LookupError(str(len(prefixes)))
 
-    for call in (lambda: tokentrie.beam_search(fails, trie, 2), lambda: tokentrie.choose(fails, trie)):
+    for call in (lambda: tokentrie.sets.beam_search(fails, trie, 2), lambda: tokentrie.sets.choose(fails, trie)):
         with pytest.raises(LookupError):
             call()
 
@@ -217,15 +220,15 @@ def test_texts_need_a_vocabulary_and_keep_their_order(tiny_path: Any) -> None:
     vocab = tokentrie.Vocab.from_gguf(tiny_path)
     model = Model(0, len(vocab))
     names = ["yes", "no", "perhaps"]
-    choice = tokentrie.choose(model, names, vocab=vocab)
+    choice = tokentrie.sets.choose(model, names, vocab=vocab)
     assert choice.name == names[choice.index]
     assert choice[names[0]] == choice.probabilities[0]
-    found = tokentrie.beam_search(model, names, 3, vocab=vocab)
+    found = tokentrie.sets.beam_search(model, names, 3, vocab=vocab)
     assert {one.leaf.name for one in found} == set(names)
     assert found[0].leaf.name == choice.name
     with pytest.raises(TypeError, match="needs a Vocab"):
-        tokentrie.choose(model, names, vocab=len(vocab))
-    for call in (lambda: tokentrie.choose(model, names), lambda: tokentrie.beam_search(model, names, 2)):
+        tokentrie.sets.choose(model, names, vocab=len(vocab))
+    for call in (lambda: tokentrie.sets.choose(model, names), lambda: tokentrie.sets.beam_search(model, names, 2)):
         with pytest.raises(TypeError, match="needs a Vocab that can tokenize: give it as vocab="):
             call()
 
@@ -242,22 +245,24 @@ def test_the_model_itself_as_a_function() -> None:
         return np.stack([model.logits([*prompt, *prefix]) for prefix in prefixes])
 
     want = model.choose([*prompt], trie)
-    got = tokentrie.choose(scorer, trie, vocab=model.vocab)
+    got = tokentrie.sets.choose(scorer, trie, vocab=model.vocab)
     np.testing.assert_allclose(got.logprobs, want.logprobs, atol=1e-4)
 
 
 def test_a_hypothesis_is_a_value() -> None:
-    found = tokentrie.Hypothesis(tokentrie.Leaf(0, "a", [1]), [1], -0.5)
+    found = tokentrie.results.Hypothesis(tokentrie.sets.Leaf(0, "a", [1]), [1], -0.5)
     for same in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
         assert same == found
     match found:
-        case tokentrie.Hypothesis(leaf, [1], logprob):
+        case tokentrie.results.Hypothesis(leaf, [1], logprob):
             assert (leaf.name, logprob) == ("a", -0.5)
         case _:
             pytest.fail("it matches")
     assert repr(found) == 'Hypothesis(Leaf(index=0, name="a", tokens=[1]), logprob=-0.5000)'
     step: Callable[..., Any] = Model(0)
-    assert all(isinstance(one, tokentrie.Hypothesis) for one in tokentrie.beam_search(step, found_trie(), 2))
+    assert all(
+        isinstance(one, tokentrie.results.Hypothesis) for one in tokentrie.sets.beam_search(step, found_trie(), 2)
+    )
 
 
 def found_trie() -> tokentrie.Trie:

@@ -18,24 +18,10 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import TINY
-from tokentrie import (
-    Form,
-    Model,
-    OptionError,
-    Regex,
-    Sampler,
-    Sequence,
-    Slot,
-    Text,
-    TokenNotAllowedError,
-    Trie,
-    TrieCache,
-    TrieError,
-    Vocab,
-    VocabularyError,
-    constraint,
-)
-from tokentrie.rules import Unconstrained
+from tokentrie import Form, Model, Regex, Sampler, Slot, Text, TokenNotAllowedError, Trie, Vocab, constraint
+from tokentrie.errors import OptionError, TrieError, VocabularyError
+from tokentrie.rules import Sequence, Unconstrained
+from tokentrie.sets import TrieCache
 
 SIZE = 12
 Values = list[tuple[int, ...]]
@@ -235,7 +221,7 @@ class TestValue:
         assert hash(one) == hash(make(3))
         assert one not in (make(4), Sequence(["a", "b"]), Unconstrained(), None)
         assert repr(Sequence(*one.parts, Unconstrained())) == (
-            "<tokentrie.Sequence: 2 values, then 2 values, then 1 value, then anything>"
+            "<tokentrie.rules.Sequence: 2 values, then 2 values, then 1 value, then anything>"
         )
         again = pickle.loads(pickle.dumps(one))
         assert (again, again.parts[1]) == (one, ["a", "b"])

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 Call = Callable[..., Any]
 CALLS: list[Call] = [
-    functools.partial(tokentrie.choose),
-    functools.partial(tokentrie.choose, top=1),
-    functools.partial(tokentrie.beam_search, width=4),
-    functools.partial(tokentrie.beam_search, width=4, score="renormalised"),
-    functools.partial(tokentrie.beam_search, width=4, score="given"),
-    functools.partial(tokentrie.beam_search, width=4, sample=True, seed=1),
+    functools.partial(tokentrie.sets.choose),
+    functools.partial(tokentrie.sets.choose, top=1),
+    functools.partial(tokentrie.sets.beam_search, width=4),
+    functools.partial(tokentrie.sets.beam_search, width=4, score="renormalised"),
+    functools.partial(tokentrie.sets.beam_search, width=4, score="given"),
+    functools.partial(tokentrie.sets.beam_search, width=4, sample=True, seed=1),
 ]
 calls = pytest.mark.parametrize("call", CALLS)
 VOCABULARY = 9
@@ -100,7 +100,7 @@ def test_no_row_is_read_twice_and_none_that_is_no_prefix(
         rows = [np.random.default_rng([7, *prefix]).normal(0, spread, VOCABULARY) for prefix in prefixes]
         return np.array(rows, np.float32)
 
-    choice = tokentrie.choose(model, trie, top=top, end_tokens=ends, rows_at_once=at_once)
+    choice = tokentrie.sets.choose(model, trie, top=top, end_tokens=ends, rows_at_once=at_once)
     assert len(asked) == len(set(asked)) == choice.stats.rows
     assert set(asked) <= going_on
     if top is None:
@@ -109,15 +109,15 @@ def test_no_row_is_read_twice_and_none_that_is_no_prefix(
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     told: list[tuple[int, int | None]] = []
-    tokentrie.choose(alike, pairs(), rows_at_once=2, progress=lambda done, total: told.append((done, total)))
+    tokentrie.sets.choose(alike, pairs(), rows_at_once=2, progress=lambda done, total: told.append((done, total)))
     # The first row tells how many there are.
     assert told == [(1, None), (2, 3), (3, 3)]
     told.clear()
-    tokentrie.beam_search(alike, pairs(), 4, progress=lambda done, total: told.append((done, total)))
+    tokentrie.sets.beam_search(alike, pairs(), 4, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, None), (3, None)]
     for shown in (True, False, None):
-        assert tokentrie.choose(alike, pairs(), progress=shown).name == "a"
-        assert len(tokentrie.beam_search(alike, pairs(), 4, progress=shown)) == 4
+        assert tokentrie.sets.choose(alike, pairs(), progress=shown).name == "a"
+        assert len(tokentrie.sets.beam_search(alike, pairs(), 4, progress=shown)) == 4
     assert capsys.readouterr() == ("", ""), "this is no terminal"
 
     def fails(done: int, total: int | None) -> None:
@@ -139,9 +139,9 @@ def test_calls_that_are_ended(call: Call) -> None:
         cancel.cancel()
         return alike(prefixes)
 
-    with pytest.raises(tokentrie.CancelledError, match="stopped on request after 1 row of logits"):
+    with pytest.raises(tokentrie.errors.CancelledError, match="stopped on request after 1 row of logits"):
         call(cancels, pairs(), cancel=cancel)
-    with pytest.raises(tokentrie.CancelledError, match="after 0 rows"):
+    with pytest.raises(tokentrie.errors.CancelledError, match="after 0 rows"):
         call(cancels, pairs(), cancel=cancel)
     assert len(asked) == 1
 
@@ -149,8 +149,8 @@ def test_calls_that_are_ended(call: Call) -> None:
         time.sleep(0.02)
         return alike(prefixes)
 
-    with pytest.raises(tokentrie.TimedOutError, match=r"the timeout of 0.01 s was over after 1 row"):
+    with pytest.raises(tokentrie.errors.TimedOutError, match=r"the timeout of 0.01 s was over after 1 row"):
         call(slow, pairs(), timeout=0.01)
     assert call(slow, pairs(), timeout=60, cancel=tokentrie.CancelToken())
-    with pytest.raises(tokentrie.OptionError, match="timeout"):
+    with pytest.raises(tokentrie.errors.OptionError, match="timeout"):
         call(slow, pairs(), timeout=-1)

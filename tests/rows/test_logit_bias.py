@@ -10,7 +10,8 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import TINY
-from tokentrie import Form, Model, OptionError, Regex, Sampler, Slot, Text, Trie, VocabularyError
+from tokentrie import Form, Model, Regex, Sampler, Slot, Text, Trie
+from tokentrie.errors import OptionError, VocabularyError
 
 pytestmark = pytest.mark.model
 

@@ -46,7 +46,7 @@ def test_what_is_refused_changes_nothing() -> None:
     constrain = LogitsConstraint(V, trie([1, 2], [1, 3]), after="free")
     constrain([7, 7], row())
     constrain([7, 7, 1], row())
-    for ids, kind in (([7, 7, 5], tokentrie.TokenNotAllowedError), ([7], tokentrie.OptionError)):
+    for ids, kind in (([7, 7, 5], tokentrie.TokenNotAllowedError), ([7], tokentrie.errors.OptionError)):
         with pytest.raises(kind):
             constrain(ids, row())
         assert constrain.sampler.depth == 1
@@ -54,7 +54,7 @@ def test_what_is_refused_changes_nothing() -> None:
         with pytest.raises(TypeError, match="integers of shape"):
             constrain(ids, row())
     assert legal(constrain([7, 7, 1], row())) == [2, 3]
-    with pytest.raises(tokentrie.OptionError, match="prompt is -1"):
+    with pytest.raises(tokentrie.errors.OptionError, match="prompt is -1"):
         LogitsConstraint(V, trie([1]), prompt=-1)
 
 
@@ -104,7 +104,7 @@ def test_the_page_of_hosts_has_the_versions_that_are_installed() -> None:
 
 def test_rules() -> None:
     vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"</s>"], eog=[256], control=[256])
-    constraint = LogitsConstraint(vocab, tokentrie.Integer(10, 29))
+    constraint = LogitsConstraint(vocab, tokentrie.rules.Integer(10, 29))
     masked = constraint([7, 8], np.zeros(257, dtype=np.float32))
     assert np.flatnonzero(np.isfinite(masked)).tolist() == [ord("1"), ord("2")]
     masked = constraint([7, 8, ord("2")], np.zeros(257, dtype=np.float32))

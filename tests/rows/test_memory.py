@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import payload
-from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache
+from tokentrie import Model, Sampler, TokenTrieError, Trie
+from tokentrie.sets import TrieCache
 
 pytestmark = pytest.mark.alone
 

@@ -13,16 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
 from support import payload
-from tokentrie import (
-    Leaf,
-    OptionError,
-    Sampler,
-    TokenNotAllowedError,
-    TokenTrieError,
-    Trie,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import Sampler, TokenNotAllowedError, TokenTrieError, Trie, Vocab
+from tokentrie.errors import OptionError, VocabularyError
+from tokentrie.sets import Leaf
 
 N_VOCAB = 8
 TOKENS = st.integers(0, N_VOCAB - 1)

@@ -11,21 +11,9 @@ import numpy as np
 import pytest
 from budget import cases
 from models import precise_model
-from tokentrie import (
-    Batch,
-    Form,
-    Model,
-    OptionError,
-    Regex,
-    Sampler,
-    Sampling,
-    Slot,
-    Text,
-    TokenTrieError,
-    Trie,
-    TrieCache,
-    rules,
-)
+from tokentrie import Batch, Form, Model, Regex, Sampler, Sampling, Slot, Text, TokenTrieError, Trie, rules
+from tokentrie.errors import OptionError
+from tokentrie.sets import TrieCache
 
 DEFAULTS: dict[str, Any] = {
     "mode": "greedy",

@@ -17,7 +17,8 @@ import pytest
 from budget import cases
 from models import TINY
 from support import payload
-from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache, Vocab
+from tokentrie import Model, Sampler, TokenTrieError, Trie, Vocab
+from tokentrie.sets import TrieCache
 
 THREADS = 8
 
@@ -159,7 +160,8 @@ def test_a_forked_child_tokenizes() -> None:
 
 BUSY = """
 import os, signal, sys, threading, time
-from tokentrie import Model, ModelError, Trie
+from tokentrie import Model, Trie
+from tokentrie.errors import ModelError
 
 model, other = Model(sys.argv[1], n_ctx=1600), Model(sys.argv[1], n_ctx=256)
 expected = other.generate("Next: ", ["REPLY", "STOP"]).text
@@ -198,7 +200,8 @@ def test_a_child_forked_while_a_model_is_used_says_so() -> None:
 
 SESSION = """
 import json, os, signal, sys, threading, time
-from tokentrie import TrieCache, TokenTrieError
+from tokentrie import TokenTrieError
+from tokentrie.sets import TrieCache
 
 leaves = [{"name": f"a leaf with the number {n}", "tokens": [n >> 10, n & 1023, 7]} for n in range(400_000)]
 text = json.dumps({"descriptors": [{"path": "a", "leaves": leaves}]})

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support import VECTORS, payload
-from tokentrie import Sampler, TokenTrieError, TokenTrieWarning, Trie, TrieCache
+from tokentrie import Sampler, TokenTrieError, Trie
+from tokentrie.errors import TokenTrieWarning
+from tokentrie.sets import TrieCache
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "payload_and_sampler.json").read_text())["cases"]
 N_VOCAB = 1000

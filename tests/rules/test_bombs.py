@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import tokentrie
-from tokentrie import Gbnf, Grammar, JsonSchema, Lark, Limits, OptionError, Regex, RuleError, Sampler
+from tokentrie import JsonSchema, Limits, Regex, RuleError, Sampler
+from tokentrie.errors import OptionError
+from tokentrie.rules import Gbnf, Grammar, Lark
 
 pytestmark = pytest.mark.model
 
@@ -74,17 +76,17 @@ for _ in range(20_000):
     "choices in choices": """
 rule = Regex("a")
 for _ in range(100_000):
-    rule = tokentrie.OneOf(rule, "b")""",
+    rule = tokentrie.rules.OneOf(rule, "b")""",
     "gates in gates": """
 gate = ["a"]
 for _ in range(100_000):
-    gate = tokentrie.ThinkGate("<a>", "</a>", then=gate)""",
+    gate = tokentrie.rules.ThinkGate("<a>", "</a>", then=gate)""",
     "gates in samplers": """
-gate = tokentrie.ThinkGate([7], [8], vocab=16)
+gate = tokentrie.rules.ThinkGate([7], [8], vocab=16)
 for _ in range(100_000):
-    gate = tokentrie.ThinkGate([7], [8], then=Sampler(16, tokentrie.Trie.from_sequences([[1]]) + gate))""",
+    gate = tokentrie.rules.ThinkGate([7], [8], then=Sampler(16, tokentrie.Trie.from_sequences([[1]]) + gate))""",
     "allowed_bytes": """
-class Endless(tokentrie.Rule):
+class Endless(tokentrie.rules.Rule):
     start = lambda self: 0
     step = lambda self, state, byte: state
     is_end = lambda self, state: True
@@ -111,7 +113,8 @@ tokentrie.ChatFormat(
 
 HEAD = """
 import tokentrie
-from tokentrie import Gbnf, Grammar, JsonSchema, Lark, Regex, Sampler
+from tokentrie import JsonSchema, Regex, Sampler
+from tokentrie.rules import Gbnf, Grammar, Lark
 vocab = tokentrie.Model().vocab
 print("ready", flush=True)
 """
@@ -164,7 +167,7 @@ tokentrie.Trie.from_sequences(rows)""",
     "tokenize": 'vocab.tokenize("hello world " * 20_000_000)',
     "a long prompt": 'tokentrie.Model().generate("hello world " * 20_000_000)',
     "check": """
-class Tree(tokentrie.Rule):
+class Tree(tokentrie.rules.Rule):
     start = lambda self: 1
     step = lambda self, state, byte: state * 2 + byte - 97 if byte in b"ab" else None
     is_end = lambda self, state: True
@@ -230,7 +233,7 @@ def test_limits_are_said() -> None:
     with pytest.raises(RuleError, match=r"more than .* bytes that they may"):
         Lark('start: "' + "a" * 100 + '"', limits=Limits(bytes=1000))
     with pytest.raises(RuleError, match=r"1025 parts: at most 1024"):
-        tokentrie.Concatenation(*["a"] * 1025)
+        tokentrie.rules.Concatenation(*["a"] * 1025)
     for wrong in ({"bytes": 2**63}, {"seconds": -1.0}, {"seconds": float("nan")}):
         with pytest.raises((OptionError, OverflowError)):
             Limits(**wrong)
@@ -260,7 +263,7 @@ def test_limits_go_with_the_rule() -> None:
 
 
 def test_new_rules_of_users_are_given_back() -> None:
-    class Digits(tokentrie.Rule):
+    class Digits(tokentrie.rules.Rule):
         def start(self) -> int:
             return 0
 
@@ -308,7 +311,7 @@ def test_the_time_of_a_call_ends_what_is_made_for_it() -> None:
         lambda: model.chat([{"role": "user", "content": "Hello"}], constraint=spec, timeout=0.2),
     )
     for call in calls:
-        with pytest.raises(tokentrie.TimedOutError, match=r"timeout of 0.2 s"):
+        with pytest.raises(tokentrie.errors.TimedOutError, match=r"timeout of 0.2 s"):
             call()
 
 
@@ -327,11 +330,11 @@ def test_the_time_of_a_call_begins_before_its_arguments_are_read() -> None:
         lambda: model.choose("It is ", texts(), timeout=0.2),
         lambda: model.generate("It is ", texts(), timeout=0.2),
         lambda: model.decide("It is.", {"what": texts()}, timeout=0.2),
-        lambda: model.decide("It is.", {"what": tokentrie.Question("score", options=texts())}, timeout=0.2),
+        lambda: model.decide("It is.", {"what": tokentrie.decisions.Question("score", options=texts())}, timeout=0.2),
         lambda: model.decide_many(texts(), {"what": bool}, timeout=0.2),
     )
     for call in calls:
-        with pytest.raises(tokentrie.TimedOutError, match=r"the timeout of 0.2 s was over"):
+        with pytest.raises(tokentrie.errors.TimedOutError, match=r"the timeout of 0.2 s was over"):
             call()
         assert 0 < taken < many - 1
 
@@ -349,7 +352,7 @@ def test_the_time_of_a_call_holds_while_its_set_is_made() -> None:
     )
     for call in calls:
         began = time.process_time()
-        with pytest.raises(tokentrie.TimedOutError, match=r"the timeout of 0.1 s was over"):
+        with pytest.raises(tokentrie.errors.TimedOutError, match=r"the timeout of 0.1 s was over"):
             call()
         assert time.process_time() - began < part
 

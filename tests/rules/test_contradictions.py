@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import ChatFormat, JsonSchema, RuleError, TokenTrieWarning, Vocab
+from tokentrie import ChatFormat, JsonSchema, RuleError, Vocab
+from tokentrie.errors import TokenTrieWarning
 
 TEMPLATE = """\
 {%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}

@@ -87,14 +87,14 @@ def test_free_text_that_is_walked_stays_inside_its_part(model: Model) -> None:
 
 @pytest.mark.model
 def test_forms_without_free_text_are_chosen_as_a_whole(model: Model) -> None:
-    form = Form("<", Slot("a", ["x", "yy"]), ":", Slot("b", tokentrie.Integer(1, 2)), ">")
+    form = Form("<", Slot("a", ["x", "yy"]), ":", Slot("b", tokentrie.rules.Integer(1, 2)), ">")
     choice = model.choose(PROMPT, form)
     texts = ["<x:1>", "<x:2>", "<yy:1>", "<yy:2>"]
     assert sorted(choice.names) == texts
     listed = model.choose(PROMPT, texts)
     for name, share in zip(choice.names, choice.probabilities, strict=True):
         assert abs(share - listed.probabilities[texts.index(name)]) < 1e-6
-    with pytest.raises(tokentrie.TrieError, match="cannot be listed"):
+    with pytest.raises(tokentrie.errors.TrieError, match="cannot be listed"):
         model.choose(PROMPT, Form(Text("t", stop=".")))
 
 
@@ -156,13 +156,13 @@ def test_probabilities_beside_slots_of_endless_rules(model: Model) -> None:
     assert out.tokens == plain.tokens
     assert list(out.probabilities) == ["kind"]
     assert out.probabilities["kind"].sum() == pytest.approx(1)
-    with pytest.raises(tokentrie.OptionError, match=r'slot "name": .* has more than 65536 values'):
+    with pytest.raises(tokentrie.errors.OptionError, match=r'slot "name": .* has more than 65536 values'):
         model.generate("A record: ", form, mode="exact")
 
 
 @pytest.mark.model
 def test_forms_in_forms(model: Model) -> None:
-    inner = Form("(", Slot("x", ["1", "2"]), ", ", Slot("y", tokentrie.Integer(1, 9)), ")")
+    inner = Form("(", Slot("x", ["1", "2"]), ", ", Slot("y", tokentrie.rules.Integer(1, 9)), ")")
     form = Form("from ", inner, " to ", Slot("where", ["A", "B"]))
     flat = Form("from (", *inner.parts[1:], " to ", Slot("where", ["A", "B"]))
     assert len(form.parts) == 8
@@ -171,7 +171,7 @@ def test_forms_in_forms(model: Model) -> None:
     assert out.values == model.generate("Move ", flat).values
     assert tokentrie.constraint(form) == tokentrie.constraint({"form": ["from ", tokentrie.constraint(inner).to_dict(),
         " to ", {"slot": "where", "value": {"choice": ["A", "B"]}}]})  # fmt: skip
-    with pytest.raises(tokentrie.OptionError, match="two parts of the form have the name"):
+    with pytest.raises(tokentrie.errors.OptionError, match="two parts of the form have the name"):
         Form(inner, inner)
     with pytest.raises(TypeError, match="put it into this form as a part, without a slot"):
         Slot("inner", inner)
@@ -180,7 +180,7 @@ def test_forms_in_forms(model: Model) -> None:
 @pytest.mark.model
 def test_a_form_after_thinking_has_its_values(model: Model) -> None:
     form = Form('{"day": "', Slot("day", tokentrie.rules.Date()), '", "n": ', Slot("n", int | None), "}")
-    gate = tokentrie.ThinkGate("<think>", "</think>", budget=3, then=form)
+    gate = tokentrie.rules.ThinkGate("<think>", "</think>", budget=3, then=form)
     out = model.generate("When? <think>", gate, max_tokens=80)
     assert list(out.values) == ["day", "n"]
     assert out.values["day"].isoformat() in out.text
@@ -188,7 +188,7 @@ def test_a_form_after_thinking_has_its_values(model: Model) -> None:
     cut = model.generate("When? <think>", gate, max_tokens=10)
     assert cut.values == {}
     with pytest.raises(TypeError, match="not object"):
-        tokentrie.ThinkGate("<think>", "</think>", then=object())
+        tokentrie.rules.ThinkGate("<think>", "</think>", then=object())
 
 
 @pytest.mark.model
@@ -295,7 +295,7 @@ def test_token_sets_and_payloads_by_path(model: Model) -> None:
     assert out.values["action"] in ("halt", "start")
     assert (out.values["to"], out.values["x"]) == ("A", "GO")
     assert out.text in ("<STOP|GO|GO>", "<GO|GO|GO>")
-    with pytest.raises(tokentrie.OptionError, match=r'"nowhere"; there are \["action", "to"\]'):
+    with pytest.raises(tokentrie.errors.OptionError, match=r'"nowhere"; there are \["action", "to"\]'):
         Slot("nowhere", both)
 
 
@@ -341,7 +341,7 @@ def test_the_text_is_always_literals_and_values(
     form = Form(literals[0], Slot("a", sets[0]), literals[1], Slot("b", sets[1]), literals[2])
     try:
         out = model.generate(PROMPT, form, mode="sampled", seed=seed, temperature=9.0)
-    except tokentrie.TrieError as error:
+    except tokentrie.errors.TrieError as error:
         if "has no token here" not in str(error) and "cannot be told" not in str(error):
             raise
         return
@@ -355,22 +355,26 @@ def test_the_text_is_always_literals_and_values(
 @pytest.mark.parametrize(
     ("parts", "error", "message"),
     [
-        ((), tokentrie.OptionError, "at least one slot"),
-        (("x",), tokentrie.OptionError, "at least one slot"),
-        ((Slot("a", ["x"]), Slot("a", ["y"])), tokentrie.OptionError, 'two parts of the form have the name "a"'),
-        ((Text("a", stop="x"), Text("b", stop="x")), tokentrie.OptionError, "put a literal between"),
-        ((Text("a", stop=""),), tokentrie.OptionError, "needs a stop"),
-        ((Text("a", stop="x", max_tokens=0),), tokentrie.OptionError, "max_tokens of at least 1"),
-        ((Text("a", stop=["x", ""]),), tokentrie.OptionError, "needs a stop, none of which may be empty"),
-        ((Text("a", stop=["x", "y", "x"]),), tokentrie.OptionError, 'text "a": the stop "x" comes twice'),
+        ((), tokentrie.errors.OptionError, "at least one slot"),
+        (("x",), tokentrie.errors.OptionError, "at least one slot"),
+        ((Slot("a", ["x"]), Slot("a", ["y"])), tokentrie.errors.OptionError, 'two parts of the form have the name "a"'),
+        ((Text("a", stop="x"), Text("b", stop="x")), tokentrie.errors.OptionError, "put a literal between"),
+        ((Text("a", stop=""),), tokentrie.errors.OptionError, "needs a stop"),
+        ((Text("a", stop="x", max_tokens=0),), tokentrie.errors.OptionError, "max_tokens of at least 1"),
+        ((Text("a", stop=["x", ""]),), tokentrie.errors.OptionError, "needs a stop, none of which may be empty"),
+        ((Text("a", stop=["x", "y", "x"]),), tokentrie.errors.OptionError, 'text "a": the stop "x" comes twice'),
         (
             (Text("a", stop=["x" * 90, "y" * 40]),),
-            tokentrie.OptionError,
+            tokentrie.errors.OptionError,
             "2 stops have 130 bytes: several may have 126",
         ),
-        ((Text("a", stop="y", pattern=tokentrie.Regex("x"), max_tokens=0),), tokentrie.OptionError, "at least 1"),
-        ((Slot("a", []),), tokentrie.TrieError, 'slot "a" has no values'),
-        ((Slot("a", ["x", "y", "x"]),), tokentrie.TrieError, 'value 2, "x", repeats value 0'),
+        (
+            (Text("a", stop="y", pattern=tokentrie.Regex("x"), max_tokens=0),),
+            tokentrie.errors.OptionError,
+            "at least 1",
+        ),
+        ((Slot("a", []),), tokentrie.errors.TrieError, 'slot "a" has no values'),
+        ((Slot("a", ["x", "y", "x"]),), tokentrie.errors.TrieError, 'value 2, "x", repeats value 0'),
         ((7,), TypeError, "part 0 of a form must be str, Slot, Text or Form, not 7 of type int"),
     ],
 )
@@ -384,22 +388,22 @@ def test_bad_slots_and_texts() -> None:
         Slot("a", ["x", 7])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         Slot("a", 7)  # type: ignore[arg-type]
-    with pytest.raises(tokentrie.OptionError, match="max_tokens is -1"):
+    with pytest.raises(tokentrie.errors.OptionError, match="max_tokens is -1"):
         Text("a", stop="x", max_tokens=-1)
 
 
 @pytest.mark.model
 def test_what_does_not_go_with_forms(model: Model) -> None:
     for wrong in ({"end_tokens": [1]}, {"after": "free"}):
-        with pytest.raises(tokentrie.OptionError, match="not for forms"):
+        with pytest.raises(tokentrie.errors.OptionError, match="not for forms"):
             model.generate(PROMPT, MAIL, **wrong)
     for wrong in ({"mode": "exact"}, {"probabilities": True}):
-        with pytest.raises(tokentrie.OptionError, match="for forms: use `choose`"):
+        with pytest.raises(tokentrie.errors.OptionError, match="for forms: use `choose`"):
             model.generate(PROMPT, ["a"], **wrong)
-    with pytest.raises(tokentrie.ContextError):
+    with pytest.raises(tokentrie.errors.ContextError):
         model.generate(PROMPT, Form("long " * 600, Slot("a", ["x", "y"])))
     far = Slot("a", Trie.from_sequences([[len(model.vocab)]]))
-    with pytest.raises(tokentrie.VocabularyError, match="outside the vocabulary"):
+    with pytest.raises(tokentrie.errors.VocabularyError, match="outside the vocabulary"):
         model.generate(PROMPT, Form("a", far))
     assert json.loads(model.generate(PROMPT, MAIL).text)
 
@@ -407,8 +411,8 @@ def test_what_does_not_go_with_forms(model: Model) -> None:
 def test_without_a_tokenizer_texts_are_spelled_in_the_fewest_tokens() -> None:
     pieces = [bytes([byte]) for byte in range(256)] + [b"<end>", b", b", b"b=", b", b="]
     vocab = tokentrie.Vocab.from_tokens(pieces, eog=[256])
-    digit = Slot("a", tokentrie.Integer(0, 9))
-    number = Slot("b", tokentrie.Integer(0, 9))
+    digit = Slot("a", tokentrie.rules.Integer(0, 9))
+    number = Slot("b", tokentrie.rules.Integer(0, 9))
     for last, written in [(Slot("b", ["x", "y"]), "y"), (Text("b", stop="."), "no."), (number, "4")]:
         sampler = tokentrie.Sampler(vocab, Form("a=", digit, ", b=", last, "!"), after="stop")
         sampler.accept([*b"a=3", 259, *f"{written}!".encode()])
@@ -420,7 +424,7 @@ def test_without_a_tokenizer_texts_are_spelled_in_the_fewest_tokens() -> None:
 
 @pytest.mark.model
 def test_steps_are_seen(model: Model) -> None:
-    steps: list[tokentrie.Step] = []
+    steps: list[tokentrie.results.Step] = []
     out = model.generate(PROMPT, MAIL, on_step=steps.append)
     assert [step.token for step in steps] == out.tokens
     assert [step.index for step in steps] == list(range(len(steps)))

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import Form, Integer, Model, OneOf, OptionError, Regex, Repeat, RuleError, Sampler, Slot, Vocab
-from tokentrie.rules import Date, DateTime, Time
+from tokentrie import Form, Model, Regex, RuleError, Sampler, Slot, Vocab
+from tokentrie.errors import OptionError
+from tokentrie.rules import Date, DateTime, Integer, OneOf, Repeat, Time
 
 YEARS = ["%Y", "%y"]
 MONTHS = ["%m", "%B", "%b", "%-m"]
@@ -50,7 +51,7 @@ def joined(draw: random.Random, parts: list[str]) -> str:
     return text
 
 
-def texts_of(rule: tokentrie.Rule, limit: int) -> set[str]:
+def texts_of(rule: tokentrie.rules.Rule, limit: int) -> set[str]:
     return set(rule.texts(limit))
 
 
@@ -209,15 +210,16 @@ def test_repetitions_of_what_cannot_be_repeated_are_refused() -> None:
     with pytest.raises(TypeError, match="rule must be a Rule, a str or a list of str, not 3"):
         Repeat(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="rule is of type Grammar"):
-        Repeat(tokentrie.Grammar('a : "x" ;'))
+        Repeat(tokentrie.rules.Grammar('a : "x" ;'))
     with pytest.raises(RuleError, match="at least 3 and at most 2 times"):
         Repeat("a", 3, 2)
     with pytest.raises(RuleError, match="more than 33554432 bytes"):
         Repeat("a", 1 << 40)
-    with pytest.raises(RuleError, match=r"'1, 2, 3' is no text of tokentrie\.Repeat"):
+    with pytest.raises(RuleError, match=r"'1, 2, 3' is no text of tokentrie\.rules\.Repeat"):
         Repeat(Integer(0, 9), 0, 2, ", ").parse("1, 2, 3")
 
 
+@pytest.mark.model
 def test_repetitions_stand_in_forms_and_beside_other_rules() -> None:
     model = Model()
     form = Form(

@@ -11,7 +11,8 @@ import pytest
 from budget import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokentrie import Form, Gbnf, Limits, Model, OneOf, Regex, RuleError, Sampler, Slot
+from tokentrie import Form, Limits, Model, Regex, RuleError, Sampler, Slot
+from tokentrie.rules import Gbnf, OneOf
 
 BRACKETS = 'root ::= "(" root ")" | [a-z]+'
 
@@ -169,7 +170,7 @@ def test_llama_cpp_writes_the_same(model: Model, grammar: str, prompt: str) -> N
 def test_its_faces() -> None:
     rule = Gbnf(BRACKETS)
     assert rule.text == BRACKETS
-    assert repr(rule) == f"tokentrie.Gbnf({BRACKETS!r})"
+    assert repr(rule) == f"tokentrie.rules.Gbnf({BRACKETS!r})"
     assert rule == Gbnf(BRACKETS)
     assert rule != Gbnf('root ::= "a"')
     assert hash(rule) == hash(Gbnf(BRACKETS))

@@ -12,7 +12,9 @@ import pytest
 import tokentrie
 from budget import cases
 from models import precise_model
-from tokentrie import Integer, Model, OneOf, OptionError, PayloadError, Regex, Rule, Sampler, Slot, TokenTrieError
+from tokentrie import Model, Regex, Sampler, Slot, TokenTrieError
+from tokentrie.errors import OptionError, PayloadError
+from tokentrie.rules import Integer, OneOf, Rule
 
 pytestmark = pytest.mark.model
 
@@ -31,7 +33,7 @@ def uses(model: Model) -> dict[str, Callable[[Any], object]]:
         "constraint": tokentrie.constraint,
         "sampler": lambda given: Sampler(model.vocab, given),
         "slot": lambda given: Slot("x", given),
-        "gate": lambda given: tokentrie.ThinkGate("<think>", "</think>", then=given),
+        "gate": lambda given: tokentrie.rules.ThinkGate("<think>", "</think>", then=given),
         "chat": lambda given: model.chat([{"role": "user", "content": "x"}], constraint=given, on_invalid="none"),
     }
 

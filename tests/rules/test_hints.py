@@ -17,7 +17,8 @@ import pydantic
 import pytest
 from budget import cases
 from pydantic import Field, TypeAdapter, ValidationError
-from tokentrie import JsonSchema, TokenTrieWarning
+from tokentrie import JsonSchema
+from tokentrie.errors import TokenTrieWarning
 
 DAY = datetime.date(2000, 1, 1)
 

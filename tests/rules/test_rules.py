@@ -19,23 +19,9 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import vocabulary_files
-from tokentrie import (
-    Batch,
-    Form,
-    Grammar,
-    Model,
-    OptionError,
-    Regex,
-    Rule,
-    RuleError,
-    Sampler,
-    Slot,
-    Text,
-    ThinkGate,
-    TokenNotAllowedError,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import Batch, Form, Model, Regex, RuleError, Sampler, Slot, Text, TokenNotAllowedError, Vocab
+from tokentrie.errors import OptionError, VocabularyError
+from tokentrie.rules import Grammar, Rule, ThinkGate
 
 UTC = datetime.timezone.utc
 DATE = r"(19|20)\d{2}-(0[1-9]|1[0-2])-[0-3]\d"
@@ -241,7 +227,7 @@ def test_what_makes_no_rule_is_said(make: Callable[[], Any], message: str) -> No
 
 
 def test_lenient_grammars_warn() -> None:
-    with pytest.warns(tokentrie.TokenTrieWarning, match="grammar, line"):
+    with pytest.warns(tokentrie.errors.TokenTrieWarning, match="grammar, line"):
         Grammar('a : b | c ;\nb : "x" ;\nc : "x" ;', lenient=True)
     with pytest.raises(OptionError, match='must be one of "json"'):
         Grammar.example("xml")  # type: ignore[arg-type]
@@ -581,12 +567,12 @@ def test_thinking_before_a_rule(model: Model) -> None:
 
 @pytest.mark.model
 def test_choosing_among_the_texts_of_a_rule(model: Model) -> None:
-    days = tokentrie.Integer(1, 7)
+    days = tokentrie.rules.Integer(1, 7)
     choice = model.choose("Day ", days)
     listed = model.choose("Day ", days.texts())
     assert choice.name == listed.name
     assert np.allclose(choice.probabilities, listed.probabilities)
-    assert [found.name for found in model.choose_many(["One: ", "Two: "], tokentrie.OneOf("x", "y"))]
+    assert [found.name for found in model.choose_many(["One: ", "Two: "], tokentrie.rules.OneOf("x", "y"))]
     with pytest.raises(RuleError, match="there is no end of texts"):
         model.choose("Day ", Regex("a*"))
     with pytest.raises(RuleError, match="more than 65536 texts"):
@@ -595,14 +581,14 @@ def test_choosing_among_the_texts_of_a_rule(model: Model) -> None:
     def scorer(prefixes: list[list[int]]) -> np.ndarray:
         return np.random.default_rng(0).normal(size=(len(prefixes), len(model.vocab))).astype(np.float32)
 
-    assert tokentrie.choose(scorer, days, vocab=model.vocab).name in days.texts()
-    assert tokentrie.beam_search(scorer, days, width=3, vocab=model.vocab)[0].leaf.name in days.texts()
+    assert tokentrie.sets.choose(scorer, days, vocab=model.vocab).name in days.texts()
+    assert tokentrie.sets.beam_search(scorer, days, width=3, vocab=model.vocab)[0].leaf.name in days.texts()
     with pytest.raises(RuleError, match="there is no end of texts"):
-        tokentrie.beam_search(scorer, Regex("a*"), width=3, vocab=model.vocab)
+        tokentrie.sets.beam_search(scorer, Regex("a*"), width=3, vocab=model.vocab)
     with pytest.raises(TypeError, match="needs a Vocab"):
-        tokentrie.beam_search(scorer, days, width=3, vocab=len(model.vocab))
-    assert model.generate("x", tokentrie.Sequence(days, ["a"])).text[:-1] in days.texts()
-    form = Form("on ", Slot("d", days), ", ", Slot("m", tokentrie.OneOf("Jan", "Feb")))
+        tokentrie.sets.beam_search(scorer, days, width=3, vocab=len(model.vocab))
+    assert model.generate("x", tokentrie.rules.Sequence(days, ["a"])).text[:-1] in days.texts()
+    form = Form("on ", Slot("d", days), ", ", Slot("m", tokentrie.rules.OneOf("Jan", "Feb")))
     out = model.generate("x", form, mode="exact", probabilities=True)
     assert isinstance(out.values["d"], int)
     assert len(out.probabilities["d"]) == 7
@@ -612,18 +598,18 @@ def test_choosing_among_the_texts_of_a_rule(model: Model) -> None:
 
 def bounded(rule: Rule) -> bool:
     """Whether its texts have an end: the tiny model may find none."""
-    return not isinstance(rule, tokentrie.String) and rule != tokentrie.Integer()
+    return not isinstance(rule, tokentrie.rules.String) and rule != tokentrie.rules.Integer()
 
 
 @pytest.mark.model
 @pytest.mark.parametrize(
     ("rule", "text", "value"),
     [
-        (tokentrie.Integer(-10, 10), "-7", -7),
-        (tokentrie.Integer(), "9" * 60, int("9" * 60)),
-        (tokentrie.Number(), "-1.5e2", -150.0),
-        (tokentrie.Number(-1.5, 20, fraction_digits=2), "-0.25", -0.25),
-        (tokentrie.Number(decimal.Decimal("0.1"), None, integer_digits=3), "0.10000000000000001", 0.1),
+        (tokentrie.rules.Integer(-10, 10), "-7", -7),
+        (tokentrie.rules.Integer(), "9" * 60, int("9" * 60)),
+        (tokentrie.rules.Number(), "-1.5e2", -150.0),
+        (tokentrie.rules.Number(-1.5, 20, fraction_digits=2), "-0.25", -0.25),
+        (tokentrie.rules.Number(decimal.Decimal("0.1"), None, integer_digits=3), "0.10000000000000001", 0.1),
         (tokentrie.rules.Date(), "2024-02-29", datetime.date(2024, 2, 29)),
         (tokentrie.rules.Time(), "23:59:59", datetime.time(23, 59, 59)),
         (tokentrie.rules.Time(utc=True, timespec="minutes"), "23:59Z", datetime.time(23, 59, tzinfo=UTC)),
@@ -634,12 +620,12 @@ def bounded(rule: Rule) -> bool:
             "2024-02-29T00:00:01.000002Z",
             datetime.datetime(2024, 2, 29, 0, 0, 1, 2, UTC),
         ),
-        (tokentrie.String(), r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
-        (tokentrie.String(quotes=True), '"a"', "a"),
-        (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "7", 7),
-        (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "many", "many"),
-        (tokentrie.Integer(1, 9) + " kg", "5 kg", "5 kg"),
-        ("about " + tokentrie.Integer(1, 9), "about 5", "about 5"),
+        (tokentrie.rules.String(), r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
+        (tokentrie.rules.String(quotes=True), '"a"', "a"),
+        (tokentrie.rules.OneOf(tokentrie.rules.Integer(0, 9), ["many"]), "7", 7),
+        (tokentrie.rules.OneOf(tokentrie.rules.Integer(0, 9), ["many"]), "many", "many"),
+        (tokentrie.rules.Integer(1, 9) + " kg", "5 kg", "5 kg"),
+        ("about " + tokentrie.rules.Integer(1, 9), "about 5", "about 5"),
     ],
     ids=repr,
 )
@@ -653,7 +639,7 @@ def test_values_have_the_type_of_their_rule(model: Model, rule: Any, text: str, 
     out = model.generate("It is ", Form(Slot("value", rule), "."), mode="sampled", seed=1) if bounded(rule) else None
     if out is not None:
         assert out.values["value"] == rule.parse(out.text[:-1])
-    if not isinstance(rule, tokentrie.Concatenation):
+    if not isinstance(rule, tokentrie.rules.Concatenation):
         with pytest.raises(RuleError, match="is no text of"):
             rule.parse("?\n")
 
@@ -679,26 +665,26 @@ def test_ranges_of_numbers_are_those_that_are_counted(
                 wanted.add(f"{number // step * decimal.Decimal(1).scaleb(-places):.{places}f}")
     if not wanted:
         with pytest.raises(RuleError, match="no number"):
-            tokentrie.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
+            tokentrie.rules.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
         return
-    rule = tokentrie.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
+    rule = tokentrie.rules.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
     found = rule.texts(100_000)
     assert set(found) == wanted
     assert all(rule.parse(text) == float(text) for text in found)
-    above = tokentrie.Number(kind(low), integer_digits=whole, fraction_digits=fraction).texts(100_000)
+    above = tokentrie.rules.Number(kind(low), integer_digits=whole, fraction_digits=fraction).texts(100_000)
     assert set(found) == {text for text in above if decimal.Decimal(text) <= high}
 
 
 def test_bounds_of_numbers_are_kept_as_given() -> None:
-    rule = tokentrie.Number(decimal.Decimal("-0.10"), np.float64(2.5))
+    rule = tokentrie.rules.Number(decimal.Decimal("-0.10"), np.float64(2.5))
     assert (rule.lo, rule.hi) == (decimal.Decimal("-0.1"), 2.5)
-    assert rule == tokentrie.Number(-0.1, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)
-    assert repr(rule) == "tokentrie.Number(-0.10, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)"
+    assert rule == tokentrie.rules.Number(-0.1, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)
+    assert repr(rule) == "tokentrie.rules.Number(-0.10, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)"
     assert eval(repr(rule)) == rule
-    assert (rule.exponent_digits, tokentrie.Number().exponent_digits) == (0, 2)
-    assert tokentrie.Number(0, 10**30).matches("1" + "0" * 30), "as many digits as a bound has"
-    assert rule != tokentrie.Number(-0.1, 2.6)
-    assert rule != tokentrie.Number(-0.1)
+    assert (rule.exponent_digits, tokentrie.rules.Number().exponent_digits) == (0, 2)
+    assert tokentrie.rules.Number(0, 10**30).matches("1" + "0" * 30), "as many digits as a bound has"
+    assert rule != tokentrie.rules.Number(-0.1, 2.6)
+    assert rule != tokentrie.rules.Number(-0.1)
 
 
 def iso(moment: Any, timespec: str) -> str:
@@ -788,41 +774,41 @@ def test_bounds_of_times_are_of_their_kind() -> None:
 
 def test_what_makes_no_typed_rule_is_said() -> None:
     with pytest.raises(RuleError, match="no integer is at least 5 and at most 3"):
-        tokentrie.Integer(5, 3)
+        tokentrie.rules.Integer(5, 3)
     with pytest.raises(OptionError, match="must fit 128 bits"):
-        tokentrie.Integer(0, 1 << 200)
+        tokentrie.rules.Integer(0, 1 << 200)
     with pytest.raises(TypeError, match="lo must be an int or None, not str"):
-        tokentrie.Integer("1")  # type: ignore[arg-type]
+        tokentrie.rules.Integer("1")  # type: ignore[arg-type]
     with pytest.raises(RuleError, match="integer_digits is 0"):
-        tokentrie.Number(integer_digits=0)
+        tokentrie.rules.Number(integer_digits=0)
     with pytest.raises(RuleError, match=r"at most 17 digits after the point is at least 2 and at most 1\.5"):
-        tokentrie.Number(2, 1.5)
+        tokentrie.rules.Number(2, 1.5)
     with pytest.raises(RuleError, match=r"digits after the point is at least 0\.001 and at most 0\.002"):
-        tokentrie.Number(0.001, 0.002, fraction_digits=2)
+        tokentrie.rules.Number(0.001, 0.002, fraction_digits=2)
     with pytest.raises(RuleError, match="a range are written without exponents"):
-        tokentrie.Number(0, exponent_digits=2)
+        tokentrie.rules.Number(0, exponent_digits=2)
     for endless in (float("inf"), float("nan"), decimal.Decimal("-Infinity"), decimal.Decimal("1e401")):
         with pytest.raises(OptionError, match=r"hi is .*: it must be finite, and at most 1e400"):
-            tokentrie.Number(0, endless)
+            tokentrie.rules.Number(0, endless)
     with pytest.raises(TypeError, match=r"lo must be an int, a float, a decimal\.Decimal or None, not '1' of type str"):
-        tokentrie.Number("1")  # type: ignore[arg-type]
+        tokentrie.rules.Number("1")  # type: ignore[arg-type]
     with pytest.raises(RuleError, match="no string has at least 5 characters and at most 3"):
-        tokentrie.String(min_chars=5, max_chars=3)
+        tokentrie.rules.String(min_chars=5, max_chars=3)
     with pytest.raises(RuleError, match="nothing could be written"):
-        tokentrie.OneOf()
+        tokentrie.rules.OneOf()
     with pytest.raises(RuleError, match="no parts: nothing could be written"):
-        tokentrie.Concatenation()
+        tokentrie.rules.Concatenation()
     with pytest.raises(TypeError, match="choice 0 is of type Grammar, which is no finite automaton"):
-        tokentrie.OneOf(Grammar.example("json"))
+        tokentrie.rules.OneOf(Grammar.example("json"))
     with pytest.raises(TypeError, match="choice 1 must be a Rule, a str or a list of str, not 5 of type int"):
-        tokentrie.OneOf("a", 5)  # type: ignore[arg-type]
+        tokentrie.rules.OneOf("a", 5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unsupported operand"):
         tokentrie.rules.Date() + 5  # type: ignore[operator]
 
 
 def test_a_list_of_any_length_stays_a_trie(vocab: Vocab) -> None:
     names = [f"item-{number:06}" for number in range(200_000)]
-    rule = tokentrie.OneOf(names, tokentrie.Integer(0, 9))
+    rule = tokentrie.rules.OneOf(names, tokentrie.rules.Integer(0, 9))
     sampler = Sampler(vocab, rule)
     assert sampler.allowed().tolist() == sorted([*range(ord("0"), ord("9") + 1), ord("i")])
     assert rule.matches("item-199999")

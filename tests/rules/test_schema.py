@@ -21,24 +21,9 @@ import tokentrie.schemas
 from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokentrie import (
-    Batch,
-    Form,
-    JsonSchema,
-    Lark,
-    Model,
-    OptionError,
-    Regex,
-    RuleError,
-    Sampler,
-    Slot,
-    Text,
-    ThinkGate,
-    TokenNotAllowedError,
-    TokenTrieWarning,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, TokenNotAllowedError, Vocab
+from tokentrie.errors import OptionError, TokenTrieWarning, VocabularyError
+from tokentrie.rules import Lark, ThinkGate
 from typing_extensions import TypedDict
 
 PIECES = [bytes([byte]) for byte in range(256)]
@@ -383,7 +368,7 @@ def test_they_compare_and_can_be_pickled() -> None:
         assert [other == rule for other in rules].index(True) == index
     assert repr(rules[4]) == '<tokentrie.JsonSchema: {"type": "string"}>'
     assert repr(rules[5]) == "<tokentrie.JsonSchema: Place>"
-    assert repr(rules[6]).startswith("tokentrie.Lark('start: ")
+    assert repr(rules[6]).startswith("tokentrie.rules.Lark('start: ")
     assert len(repr(rules[0])) < 120
     assert rules[0] != 5
 

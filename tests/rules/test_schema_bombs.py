@@ -178,7 +178,7 @@ def test_options_of_the_engine_are_no_keyword() -> None:
     schema = {"x-guidance": {"whitespace_flexible": False}, "type": "array", "items": {"type": "integer"}}
     with pytest.raises(tokentrie.RuleError, match=r"x-guidance is not supported: .* leave it out"):
         tokentrie.JsonSchema(schema)
-    with pytest.warns(tokentrie.TokenTrieWarning, match="x-guidance"):
+    with pytest.warns(tokentrie.errors.TokenTrieWarning, match="x-guidance"):
         rule = tokentrie.JsonSchema(schema, lenient=True)
     assert rule.matches("[ 1 , 2 ]")
 

@@ -15,34 +15,25 @@ import tokentrie
 from budget import cases
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from tokentrie import (
-    Batch,
-    Form,
+from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, Trie, Vocab, constraint
+from tokentrie.errors import OptionError, PayloadError
+from tokentrie.rules import (
+    Date,
+    DateTime,
     Gbnf,
     Grammar,
     Integer,
-    JsonSchema,
     Lark,
-    Model,
     Number,
     OneOf,
-    OptionError,
-    PayloadError,
-    Regex,
     Repeat,
     Rule,
-    RuleError,
-    Sampler,
     Sequence,
-    Slot,
     String,
-    Text,
     ThinkGate,
-    Trie,
-    Vocab,
-    constraint,
+    Time,
+    Unconstrained,
 )
-from tokentrie.rules import Date, DateTime, Time, Unconstrained
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "specs.json").read_text())
 PIECES = [bytes([byte]) for byte in range(256)] + [b"12", b"20", b"ab", b'"a', b" k", b"-0", b"</s>"]
@@ -479,5 +470,5 @@ def test_errors_say_where() -> None:
         Sampler(10, {"regex": "a"})
     with pytest.raises(TypeError):
         constraint(7)  # type: ignore[arg-type]
-    assert repr(constraint({"date": {}})) == '<tokentrie.Spec: {"date":{}}>'
+    assert repr(constraint({"date": {}})) == '<tokentrie.rules.Spec: {"date":{}}>'
     assert tokentrie.constraint is constraint

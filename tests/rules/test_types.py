@@ -21,25 +21,9 @@ from budget import cases
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter
-from tokentrie import (
-    Batch,
-    Form,
-    Integer,
-    InvalidValueError,
-    JsonSchema,
-    Model,
-    Number,
-    Regex,
-    RuleError,
-    Sampler,
-    Sequence,
-    Slot,
-    String,
-    Text,
-    ThinkGate,
-    patterns,
-)
-from tokentrie.rules import Date, DateTime, Time
+from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, patterns
+from tokentrie.errors import InvalidValueError
+from tokentrie.rules import Date, DateTime, Integer, Number, Sequence, String, ThinkGate, Time
 from typing_extensions import TypedDict
 
 pytestmark = pytest.mark.model
@@ -159,7 +143,7 @@ def test_texts_without_end(kind: Any, text: str, value: Any) -> None:
     rule = tokentrie.typed.constraint(kind)
     held = getattr(rule, "held", rule)
     assert same(rule.parse(text), value)
-    if isinstance(held, tokentrie.Rule):
+    if isinstance(held, tokentrie.rules.Rule):
         assert held.matches(text)
 
 

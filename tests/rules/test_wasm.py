@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tokentrie import Form, Limits, Model, OneOf, OptionError, RuleError, Sampler, Slot, Vocab, WasmRule, constraint
+from tokentrie import Form, Limits, Model, RuleError, Sampler, Slot, Vocab, constraint
+from tokentrie.errors import OptionError
+from tokentrie.rules import OneOf, WasmRule
 from wasm_modules import IMEI, LETTERS, stepping
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "wasm"
@@ -40,7 +42,7 @@ def test_its_faces(tmp_path: Path) -> None:
     assert rule == WasmRule(path) == WasmRule(str(path)) == pickle.loads(pickle.dumps(rule))
     assert (rule != WasmRule(LETTERS), hash(rule)) == (True, hash(WasmRule(path)))
     assert (rule.module, rule.limits) == (IMEI, Limits())
-    assert repr(rule).startswith("tokentrie.WasmRule(b")
+    assert repr(rule).startswith("tokentrie.rules.WasmRule(b")
     assert rule.matches("490154203237518")
     assert not rule.matches("490154203237519")
     assert not rule.matches("49015420323751")

@@ -70,7 +70,7 @@ def test_a_completion_tells_why_each_token_is_there(
     assert set(choice) - set(plain) == {"x_steps", "x_stats"}
     assert choice["text"] == plain["text"]
 
-    steps: list[tokentrie.Step] = []
+    steps: list[tokentrie.results.Step] = []
     held = None if constraint is None else tokentrie.constraint(constraint)
     out = model.generate(ASKS["prompt"], held, max_tokens=40, on_step=steps.append, on_invalid="none")
     assert out.text == choice["text"]
@@ -130,7 +130,9 @@ def test_flips_are_told_where_orders_are_averaged(server: Server, model: tokentr
     body = {"model": "tiny", "input": "It was okay.", "questions": [question]}
     assert "x_flips" not in server.ask("POST", "/v1/decisions", body).json()["answers"][0]
     (answer,) = server.ask("POST", "/v1/decisions", {**body, "permute": 6}).json()["answers"]
-    own = model.decide("It was okay.", {"q": tokentrie.Question(options, instructions="Which?")}, permute=6)["q"]
+    own = model.decide("It was okay.", {"q": tokentrie.decisions.Question(options, instructions="Which?")}, permute=6)[
+        "q"
+    ]
     assert answer["x_flips"] == own.flips
     one = {
         "model": "tiny",

@@ -261,7 +261,7 @@ def test_names_in_specs_stand_for_what_is_kept_now(model: tokentrie.Model, vocab
     out = model.generate("The sky is ", store.constraint(form)).values
     assert (out["c"], out["n"] in ("one", "two")) == ("green", True)
     for wrong in ({"name": "nowhere"}, {"set": "nowhere"}, {"sequence": [{"set": "../colour"}]}, 7, None, [], "x", {}):
-        with pytest.raises((tokentrie.OptionError, WireError)):
+        with pytest.raises((tokentrie.errors.OptionError, WireError)):
             store.constraint(wrong)
     with pytest.raises(WireError, match="at most 10"):
         store.constraint({"think": {"end": "x", "then": {"regex": "a", "limits": {"seconds": 60}}}})

@@ -52,11 +52,11 @@ def test_completions_have_receipts(server: Server, vocab: tokentrie.Vocab, const
     told = [choice["receipt"] for data in streamed for choice in data["choices"] if "receipt" in choice]
     assert len(whole) == len(told) == 2
     for receipt in [choice["receipt"] for choice in whole] + told:
-        tokentrie.verify_receipt(receipt, constraint, vocab=vocab, key=SECRET)
-        with pytest.raises(tokentrie.ReceiptError, match="sealed with a key"):
-            tokentrie.verify_receipt(receipt, constraint, vocab=vocab)
-        with pytest.raises(tokentrie.ReceiptError, match="another constraint"):
-            tokentrie.verify_receipt(receipt, {"choice": ["no"]}, vocab=vocab, key=SECRET)
+        tokentrie.receipts.verify_receipt(receipt, constraint, vocab=vocab, key=SECRET)
+        with pytest.raises(tokentrie.errors.ReceiptError, match="sealed with a key"):
+            tokentrie.receipts.verify_receipt(receipt, constraint, vocab=vocab)
+        with pytest.raises(tokentrie.errors.ReceiptError, match="another constraint"):
+            tokentrie.receipts.verify_receipt(receipt, {"choice": ["no"]}, vocab=vocab, key=SECRET)
     assert "receipt" not in server.ask("POST", "/v1/completions", {**body, "receipt": False}).json()["choices"][0]
 
 
@@ -75,9 +75,9 @@ def test_chats_have_receipts(server: Server, chat_format: tokentrie.ChatFormat, 
     assert len(whole) == len(told) == 2
     how = {"enable_thinking": "response_format" not in own, **own}
     for receipt in [choice["receipt"] for choice in whole] + told:
-        tokentrie.verify_chat_receipt(receipt, chat_format, MESSAGES, key=SECRET, **how)
-        with pytest.raises(tokentrie.ReceiptError, match="sealed with a key"):
-            tokentrie.verify_chat_receipt(receipt, chat_format, MESSAGES, **how)
+        tokentrie.receipts.verify_chat_receipt(receipt, chat_format, MESSAGES, key=SECRET, **how)
+        with pytest.raises(tokentrie.errors.ReceiptError, match="sealed with a key"):
+            tokentrie.receipts.verify_chat_receipt(receipt, chat_format, MESSAGES, **how)
     assert "receipt" not in server.ask("POST", "/v1/chat/completions", {**body, "receipt": False}).json()["choices"][0]
 
 
@@ -86,7 +86,7 @@ def test_responses_have_receipts(server: Server, chat_format: tokentrie.ChatForm
     whole = server.ask("POST", "/v1/responses", body).json()
     *_, (_, last) = events(server.ask("POST", "/v1/responses", {**body, "stream": True}).body)
     for response in (whole, json.loads(last)["response"]):
-        tokentrie.verify_chat_receipt(response["receipt"], chat_format, MESSAGES, key=SECRET)
+        tokentrie.receipts.verify_chat_receipt(response["receipt"], chat_format, MESSAGES, key=SECRET)
     assert "receipt" not in server.ask("POST", "/v1/responses", {**body, "receipt": False}).json()
 
 

@@ -547,7 +547,7 @@ def test_a_module_is_a_rule(server: Server, name: str) -> None:
         answer = server.ask("POST", "/v1/completions", body)
         assert answer.status == 200, answer.body
         text = answer.json()["choices"][0]["text"].removeprefix("IMEI ").removesuffix(".")
-        assert tokentrie.WasmRule(IMEI).matches(text), text
+        assert tokentrie.rules.WasmRule(IMEI).matches(text), text
     # Nobody raises the limits of the server, and what a module does wrong is told.
     over = {"kind": "spec", "spec": {"wasm": written, "limits": {"steps": 10**12}}}
     assert put(server, name, over).status == 400

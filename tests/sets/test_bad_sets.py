@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 from support import vocabulary_files
 from test_cli import Result, Terminal
-from tokentrie import Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Trie, Vocab
 from tokentrie.cli.lines import LONGEST_LINE
+from tokentrie.errors import TrieError, VocabularyError
 
 pytestmark = pytest.mark.model
 

@@ -11,7 +11,8 @@ from typing import Any as Anything
 import numpy as np
 import pytest
 from models import TINY
-from tokentrie import Batch, Model, Sampler, TokenTrieError, Trie, TrieError, Vocab
+from tokentrie import Batch, Model, Sampler, TokenTrieError, Trie, Vocab
+from tokentrie.errors import TrieError
 
 SIZE = 63
 """Leaves 31 bits over the words of a mask."""

@@ -14,7 +14,8 @@ from budget import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import GRAMMAR_ALPHABETS
-from tokentrie import Model, OptionError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Model, Trie, Vocab
+from tokentrie.errors import OptionError, TrieError, VocabularyError
 
 BYTES = Vocab.from_tokens([bytes([byte]) for byte in range(256)])
 

@@ -22,8 +22,9 @@ import pytest
 import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Model, Sampler, TokenTrieError, Trie, Vocab
 from tokentrie.cli import main
+from tokentrie.errors import TrieError, VocabularyError
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=20)
 ROWS = [[1, 2], [1, 2, 3], [9], [4, 4, 4], [4, 5]]
@@ -404,7 +405,7 @@ def test_a_set_for_another_vocabulary_is_refused_wherever_it_is_used(tmp_path: P
         lambda: tokentrie.Sampler(model.vocab, trie),
         lambda: trie | right,
     ):
-        with pytest.raises(tokentrie.VocabularyError, match="vocabular"):
+        with pytest.raises(tokentrie.errors.VocabularyError, match="vocabular"):
             use()
     assert len(trie | Trie.from_sequences([[99]])) == 3
 
@@ -441,9 +442,9 @@ KINDS: dict[str, Callable[[Vocab, Path], Any]] = {
     "sampled": lambda vocab, folder: of_strings(vocab, folder).sample(2, seed=1),
     "filtered": lambda vocab, folder: of_strings(vocab, folder).filtered(deny=[0]),
     "of filtered": lambda vocab, folder: of_strings(vocab, folder).filtered(deny=[0]).to_trie(),
-    "live": lambda vocab, folder: tokentrie.LiveSet(of_strings(vocab, folder), vocab),
-    "of live": lambda vocab, folder: tokentrie.LiveSet(of_strings(vocab, folder), vocab).to_trie(),
-    "gated": lambda vocab, folder: tokentrie.ThinkGate([5], [6], then=of_strings(vocab, folder)),
+    "live": lambda vocab, folder: tokentrie.sets.LiveSet(of_strings(vocab, folder), vocab),
+    "of live": lambda vocab, folder: tokentrie.sets.LiveSet(of_strings(vocab, folder), vocab).to_trie(),
+    "gated": lambda vocab, folder: tokentrie.rules.ThinkGate([5], [6], then=of_strings(vocab, folder)),
 }
 OF_MODELS: dict[str, Callable[[tokentrie.Model, Any], Any]] = {
     "generate": lambda model, given: model.generate("x", given, max_tokens=30),
@@ -451,13 +452,13 @@ OF_MODELS: dict[str, Callable[[tokentrie.Model, Any], Any]] = {
     "choose": lambda model, given: model.choose("x", given),
     "choose many": lambda model, given: list(model.choose_many(["x"], given)),
     "sampler": lambda model, given: OF_VOCABULARIES["sampler"](model.vocab, given),
-    "after": lambda model, given: model.generate("x", tokentrie.Sequence(given, tokentrie.Integer(0, 9))),
+    "after": lambda model, given: model.generate("x", tokentrie.rules.Sequence(given, tokentrie.rules.Integer(0, 9))),
 }
 OF_VOCABULARIES: dict[str, Callable[[Vocab, Any], Any]] = {
     "sampler": lambda vocab, given: tokentrie.Sampler(vocab, given),
     "batch": lambda vocab, given: tokentrie.Batch(given, 2, vocab=vocab),
-    "live": lambda vocab, given: tokentrie.LiveSet(given, vocab),
-    "choose": lambda vocab, given: tokentrie.choose(
+    "live": lambda vocab, given: tokentrie.sets.LiveSet(given, vocab),
+    "choose": lambda vocab, given: tokentrie.sets.choose(
         lambda rows: np.zeros((len(rows), len(vocab)), np.float32), given, vocab=vocab
     ),
 }

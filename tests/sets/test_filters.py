@@ -12,7 +12,9 @@ import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
 from support import VECTORS
-from tokentrie import Batch, FilteredTrie, Model, OptionError, Sampler, TokenNotAllowedError, Trie, TrieError
+from tokentrie import Batch, Model, Sampler, TokenNotAllowedError, Trie
+from tokentrie.errors import OptionError, TrieError
+from tokentrie.sets import FilteredTrie
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "think_and_items.json").read_text())["cases"]
 ITEMS = Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
@@ -115,7 +117,7 @@ def test_wherever_a_trie_may_stand() -> None:
     assert [rows.allowed(row).tolist() for row in range(2)] == [[1, 4], [1, 4]]
     rows.accept([1, 1, 5])
     assert [rows.allowed(row).tolist() for row in range(2)] == [[3], [2, 3]]
-    gate = tokentrie.ThinkGate([], [5], 0, left, vocab=6)
+    gate = tokentrie.rules.ThinkGate([], [5], 0, left, vocab=6)
     gate.accept([5, 1])
     assert gate.forced().tolist() == [3]
 
@@ -146,7 +148,7 @@ def test_beams_stay_in_what_is_left() -> None:
     def step(prefixes: list[list[int]]) -> Any:
         return np.log(np.full((len(prefixes), 6), 1 / 6, dtype=np.float32))
 
-    found = tokentrie.beam_search(step, ITEMS.filtered(deny=["b"]), width=8, vocab=6)
+    found = tokentrie.sets.beam_search(step, ITEMS.filtered(deny=["b"]), width=8, vocab=6)
     assert sorted(hypothesis.leaf.name for hypothesis in found) == ["a", "c"]
 
 
@@ -194,7 +196,7 @@ def test_where_several_sequences_stand_for_one_leaf() -> None:
     trie = Trie.from_sequences([[0]])
     try:
         trie = Trie.from_strings(vocab, ["ab", "ac", "b"], tokenization="all")
-    except tokentrie.VocabularyError:
+    except tokentrie.errors.VocabularyError:
         pytest.skip("this vocabulary tokenises nothing")
     left = trie.filtered(deny=["ac", "b"])
     assert left.allowed().tolist() == [0, 2]

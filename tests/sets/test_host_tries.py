@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from support import VECTORS
-from tokentrie import PayloadError, Trie
+from tokentrie import Trie
+from tokentrie.errors import PayloadError
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "host_tries.json").read_text())["cases"]
 

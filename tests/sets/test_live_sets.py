@@ -11,7 +11,9 @@ import pytest
 import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import LiveSet, OptionError, Sampler, Trie, TrieError, Vocab
+from tokentrie import Sampler, Trie, Vocab
+from tokentrie.errors import OptionError, TrieError
+from tokentrie.sets import LiveSet
 
 TOKENS = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 CHANGES = st.lists(st.tuples(st.lists(TOKENS, max_size=6), st.lists(TOKENS, max_size=6)), max_size=5)

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import Leaf, OptionError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Trie, Vocab
+from tokentrie.errors import OptionError, TrieError, VocabularyError
+from tokentrie.sets import Leaf
 
 PIECES = [*"abcé ü🙂", "ab", "bc", "a b", "éa", "é\u00e9", "abc", "cab", "🙂a", "\n", *"xyz"]
 #: Tokens of single bytes, then tokens of several characters, then tokens that cut a character in the middle.

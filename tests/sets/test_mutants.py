@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 import tokentrie
 from budget import cases
-from tokentrie import Batch, LiveSet, Sampler, TokenTrieError, Trie, TrieError, Vocab
+from tokentrie import Batch, Sampler, TokenTrieError, Trie, Vocab
+from tokentrie.errors import TrieError
+from tokentrie.sets import LiveSet
 
 SIZE = 63
 PIECES = [b"a", b"b", b"ab", b"ba", b"aba", b"bab", b" ", *(bytes([byte]) for byte in range(99, 99 + SIZE - 7))]
@@ -195,8 +197,8 @@ OTHERS: dict[str, Call] = {
     "sampler": lambda t, d, _: walked(Sampler(SIZE, t), d),
     "ended": lambda t, d, _: walked(Sampler(SIZE, t, end_tokens=[61]), d),
     "batch": lambda t, d, _: batched(t, d),
-    "choose": lambda t, d, _: tokentrie.choose(rows, t, vocab=SIZE),
-    "beams": lambda t, d, _: tokentrie.beam_search(rows, t, 3, vocab=SIZE),
+    "choose": lambda t, d, _: tokentrie.sets.choose(rows, t, vocab=SIZE),
+    "beams": lambda t, d, _: tokentrie.sets.beam_search(rows, t, 3, vocab=SIZE),
 }
 
 
@@ -223,7 +225,7 @@ def opened(path: Path) -> Trie | None:
 
 
 @pytest.mark.parametrize("kind", SETS)
-@pytest.mark.filterwarnings("ignore::tokentrie.TokenTrieWarning")
+@pytest.mark.filterwarnings("ignore::tokentrie.errors.TokenTrieWarning")
 def test_a_mutant_is_an_error_or_a_set(kind: str, tmp_path: Path) -> None:
     whole, path, tried, errors = SETS[kind]().to_bytes(), tmp_path / "set.ttrie", 0, 0
     for name, call in (METHODS | OTHERS).items():

@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 from support import payload
-from tokentrie import (
-    OptionError,
-    PayloadError,
-    Sampler,
-    TokenTrieError,
-    TokenTrieWarning,
-    Trie,
-    TrieCache,
-    VocabularyError,
-)
+from tokentrie import Sampler, TokenTrieError, Trie
+from tokentrie.errors import OptionError, PayloadError, TokenTrieWarning, VocabularyError
+from tokentrie.sets import TrieCache
 
 LEAF = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"x","tokens":%s}]}]}'
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 import tokentrie
 from support import VECTORS
-from tokentrie import Batch, PayloadError, Sampler, TokenNotAllowedError, TokenTrieWarning, Trie, TrieError
+from tokentrie import Batch, Sampler, TokenNotAllowedError, Trie
+from tokentrie.errors import PayloadError, TokenTrieWarning, TrieError
 from tokentrie.integrations.tree_decode import VARIABLE, load_tree_decode, tree_decode_config
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "tree_decode.json").read_text())["cases"]

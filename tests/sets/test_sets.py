@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import Leaf, OptionError, TokenNotAllowedError, Trie, TrieError, VocabularyError
+from tokentrie import TokenNotAllowedError, Trie
+from tokentrie.errors import OptionError, TrieError, VocabularyError
+from tokentrie.sets import Leaf
 
 Row = tuple[int, ...]
 ROWS = st.sets(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple), min_size=1, max_size=30)

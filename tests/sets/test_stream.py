@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import OptionError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Trie, Vocab
+from tokentrie.errors import OptionError, TrieError, VocabularyError
 
 ROWS = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5), min_size=1, max_size=60)
 MEMORY = st.sampled_from([None, 0, 1, 400, 1 << 20])

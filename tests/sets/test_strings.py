@@ -13,7 +13,8 @@ import pytest
 import tokentrie
 from models import TINY
 from support import vocabulary_files
-from tokentrie import OptionError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Trie, Vocab
+from tokentrie.errors import OptionError, TrieError, VocabularyError
 
 PATHS = [TINY, *vocabulary_files()]
 LETTERS = Vocab.from_tokens([b"a", b"b", b"ab", b"ba", b"a", b"", b"<s>", b"aa"], eog=[7], control=[6])

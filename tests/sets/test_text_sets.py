@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from models import TINY, precise_model
-from tokentrie import (
-    Form,
-    OptionError,
-    PayloadError,
-    Sampler,
-    Slot,
-    Trie,
-    TrieCache,
-    TrieError,
-    Vocab,
-    VocabularyError,
-)
+from tokentrie import Form, Sampler, Slot, Trie, Vocab
+from tokentrie.errors import OptionError, PayloadError, TrieError, VocabularyError
+from tokentrie.sets import TrieCache
 
 VALUES = ["open the door", "open the window", "stop"]
 

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
 from test_strings import sequences
-from tokentrie import Sampler, Trie, TrieError, Vocab
+from tokentrie import Sampler, Trie, Vocab
+from tokentrie.errors import TrieError
 
 PIECES = [b"a", b"b", b"c", b"ab", b"bc", b"abc", b"ca", b"."]
 TEXTS = st.lists(st.text("abc", min_size=1, max_size=5), min_size=1, max_size=5)
@@ -169,11 +170,11 @@ def test_the_budget_of_a_choice() -> None:
     best = model.choose("Next: ", values, tokenization="all", top=1)
     assert (best.name, best.certain) == (exact.name, True)
     assert best.stats.rows <= exact.stats.rows
-    with pytest.raises(tokentrie.OptionError, match="max_rows is 0: it must be from 1"):
+    with pytest.raises(tokentrie.errors.OptionError, match="max_rows is 0: it must be from 1"):
         model.choose("Next: ", values, max_rows=0)
-    with pytest.raises(tokentrie.OptionError, match="made of tokens already"):
+    with pytest.raises(tokentrie.errors.OptionError, match="made of tokens already"):
         model.choose("Next: ", Trie.from_strings(model.vocab, values), tokenization="all")
-    with pytest.raises(tokentrie.OptionError, match='"some"'):
+    with pytest.raises(tokentrie.errors.OptionError, match='"some"'):
         model.choose("Next: ", values, tokenization="some")
     own = model.choose("Next: ", values)
     for top in (None, 1):

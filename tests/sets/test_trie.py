@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokentrie import Leaf, TokenNotAllowedError, Trie, TrieError, VocabularyError
+from tokentrie import TokenNotAllowedError, Trie
+from tokentrie.errors import TrieError, VocabularyError
+from tokentrie.sets import Leaf
 
 TOKENS = st.integers(0, 6)
 SEQUENCES = st.lists(st.lists(TOKENS, min_size=1, max_size=5), min_size=1, max_size=20)

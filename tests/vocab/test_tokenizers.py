@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pairs import BYTE_LEVEL, PATHS, encoding, hugging_face, write
 from test_strings import names as values_with_an_empty_one
-from tokentrie import OptionError, Sampler, Trie, Vocab, VocabularyError
+from tokentrie import Sampler, Trie, Vocab
+from tokentrie.errors import OptionError, VocabularyError
 
 tokenizers = pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
 try:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import vocabulary_files
-from tokentrie import Model, ModelError, OptionError, Sampler, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Model, Sampler, Trie, Vocab
+from tokentrie.errors import ModelError, OptionError, TrieError, VocabularyError
 
 TEXTS = [
     "",

@@ -29,21 +29,21 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 """More ways to ask one task, and what a prompt that the model does not know does."""
 OF_VARIANTS = ("review_choice", "request_of_5")
-SENTIMENT = tokentrie.Question(LABELS, instructions="What is the sentiment of the review?")
+SENTIMENT = tokentrie.decisions.Question(LABELS, instructions="What is the sentiment of the review?")
 """One question about all reviews: only then a prior over the batch means something."""
 
 
-def question(one: Decision) -> tokentrie.Question:
+def question(one: Decision) -> tokentrie.decisions.Question:
     """As `Model.decide` takes it."""
     kind: Any = bool
     if one.kind == "score":
-        kind = tokentrie.Score([text for text, _ in one.options])
+        kind = tokentrie.decisions.Score([text for text, _ in one.options])
     elif one.kind == "choice":
         kind = {text: meaning or None for text, meaning in one.options}
-    return tokentrie.Question(kind, instructions=one.instructions)
+    return tokentrie.decisions.Question(kind, instructions=one.instructions)
 
 
-def figures(answers: list[tokentrie.Answer], right: list[int]) -> dict[str, float]:
+def figures(answers: list[tokentrie.decisions.Answer], right: list[int]) -> dict[str, float]:
     """Accuracy, Brier score (the sum over options), calibration error in ten bins, median mass, mean flips."""
     brier = 0.0
     bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
@@ -62,7 +62,7 @@ def figures(answers: list[tokentrie.Answer], right: list[int]) -> dict[str, floa
     }
 
 
-def asked(model: tokentrie.Model, group: list[Decision], options: dict[str, Any]) -> list[tokentrie.Answer]:
+def asked(model: tokentrie.Model, group: list[Decision], options: dict[str, Any]) -> list[tokentrie.decisions.Answer]:
     """The answers. What training took for the prompt must be what is asked."""
     usual = set(options) <= {"readout"}
     answers = []
@@ -85,7 +85,7 @@ def with_priors(model: tokentrie.Model, group: list[Decision]) -> None:
             show("one question", f"{layout}, {prior}", [one["q"] for one in answers], right)
 
 
-def show(task: str, name: str, answers: list[tokentrie.Answer], right: list[int]) -> None:
+def show(task: str, name: str, answers: list[tokentrie.decisions.Answer], right: list[int]) -> None:
     """A line of the table."""
     shown = "  ".join(f"{what} {value:.3g}" for what, value in figures(answers, right).items())
     print(f"{task:16}{len(right):5} {name:24} {shown}", flush=True)

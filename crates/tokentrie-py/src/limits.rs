@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 ///
 /// Example:
 ///     >>> small = tokentrie.Limits(seconds=1.0, steps=1_000_000)
-///     >>> tokentrie.Grammar('list : "a" | list "a" ;', limits=small).matches("aaa")
+///     >>> tokentrie.rules.Grammar('list : "a" | list "a" ;', limits=small).matches("aaa")
 ///     True
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy, PartialEq)]

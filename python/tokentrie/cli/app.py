@@ -422,7 +422,7 @@ def _drop_output() -> None:
 def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     """Exit code and message of an error that the user can mend; raises it again if it is not one of those."""
     match error:
-        case tokentrie.OptionError():
+        case tokentrie.errors.OptionError():
             return USAGE, f"{error} ({_help_of(error, args)} says more)"
         case Exception() if "surrogate" in str(error) and (place := _undecoded(args)):
             return USAGE, f"{place} ({_help_of(error, args)} says more)"

@@ -89,7 +89,7 @@ def _run(job: Job, vocab_path: Path | None, output: Path, as_json: bool, said: s
         with console.working(f"building a trie of {len(rows):,} rows"):
             try:
                 trie = tokentrie.Trie.from_sequences(rows, vocab=vocab, memory=job.memory, path=output)
-            except (tokentrie.TrieError, tokentrie.VocabularyError) as error:
+            except (tokentrie.errors.TrieError, tokentrie.errors.VocabularyError) as error:
                 raise type(error)(f"{job.input}: {error}") from None
         read.count = len(rows)
     else:
@@ -146,14 +146,14 @@ def _trie(job: Job, vocab: tokentrie.Vocab, read: _Values, output: Path) -> toke
     """The trie of the good values, in `output`."""
     try:
         return _made(job, vocab, read.good(), output)
-    except (tokentrie.TrieError, tokentrie.VocabularyError) as error:
+    except (tokentrie.errors.TrieError, tokentrie.errors.VocabularyError) as error:
         if not read.count:
-            raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
+            raise tokentrie.errors.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
         if job.refused is None:
             raise type(error)(f"{job.input}: {error}; --refused FILE lists such values by their lines") from None
         if len(read.refused) < read.count:
             raise
-        raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}") from None
+        raise tokentrie.errors.TrieError(f"{job.input}: all values are refused: see {job.refused}") from None
 
 
 class _Values:
@@ -193,7 +193,7 @@ class _Values:
         texts = [text for _, text in part]
         try:
             _made(self.job, self.vocab, texts)
-        except (tokentrie.VocabularyError, tokentrie.TrieError, tokentrie.OptionError) as error:
+        except (tokentrie.errors.VocabularyError, tokentrie.errors.TrieError, tokentrie.errors.OptionError) as error:
             if len(part) == 1:
                 self.refused.append(Refused(*part[0], str(error)))
                 return []

@@ -105,9 +105,11 @@ def collected_warnings() -> Iterator[list[str]]:
     """Collects the library's warnings; the list is filled when the block ends."""
     messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", tokentrie.TokenTrieWarning)
+        warnings.simplefilter("always", tokentrie.errors.TokenTrieWarning)
         yield messages
-    messages += [str(entry.message) for entry in caught if issubclass(entry.category, tokentrie.TokenTrieWarning)]
+    messages += [
+        str(entry.message) for entry in caught if issubclass(entry.category, tokentrie.errors.TokenTrieWarning)
+    ]
 
 
 def read(path: Path) -> bytes:

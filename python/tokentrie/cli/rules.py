@@ -46,13 +46,13 @@ class RuleSource:
             return Path(self.spec)
         return None
 
-    def rule(self) -> tokentrie.Rule:
+    def rule(self) -> tokentrie.rules.Rule:
         """As `constraint`, where no spec is given."""
         made = self.constraint()
-        assert isinstance(made, tokentrie.Rule)
+        assert isinstance(made, tokentrie.rules.Rule)
         return made
 
-    def constraint(self) -> tokentrie.Rule | tokentrie.Spec:
+    def constraint(self) -> tokentrie.rules.Rule | tokentrie.rules.Spec:
         """Reads and makes it: before a model is loaded.
 
         Raises:
@@ -70,16 +70,16 @@ class RuleSource:
             if self.regex is not None:
                 return tokentrie.Regex(self.regex)
             if self.grammar in EXAMPLES:
-                return tokentrie.Grammar.example(self.grammar)  # type: ignore[arg-type]
+                return tokentrie.rules.Grammar.example(self.grammar)  # type: ignore[arg-type]
             if self.grammar is not None:
-                return tokentrie.Grammar(content or "")
+                return tokentrie.rules.Grammar(content or "")
             if self.spec is not None:
                 # The sets of a spec lie beside it.
                 folder = self.file.parent if self.file and str(self.file) != "-" else None
                 return tokentrie.constraint(content if content is not None else self.spec, sets=folder)
             schema = content if content is not None else self.json_schema
             return tokentrie.JsonSchema(schema or "")
-        except (tokentrie.RuleError, tokentrie.OptionError) as error:
+        except (tokentrie.RuleError, tokentrie.errors.OptionError) as error:
             if self.file:
                 raise type(error)(f"{self.file}: {error}") from None
             (name,) = [name for name, value in self.options.items() if value is not None]

@@ -72,20 +72,23 @@ class Source:
         """Whether it is a rule, not a set."""
         return self.rules is not None and self.rules.given
 
-    def read(self) -> bytes | tokentrie.Rule | tokentrie.Spec:
+    def read(self) -> bytes | tokentrie.rules.Rule | tokentrie.rules.Spec:
         """What that file holds, or the rule that was given: before a model is loaded."""
         if self.rules and self.rules.given:
             return self.rules.constraint()
         return console.read(self.file) if self.file else b""
 
     def constraint(
-        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule | tokentrie.Spec
-    ) -> tokentrie.Trie | tokentrie.Rule | tokentrie.Spec:
+        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.rules.Rule | tokentrie.rules.Spec
+    ) -> tokentrie.Trie | tokentrie.rules.Rule | tokentrie.rules.Spec:
         """What was read, in a vocabulary."""
         return self.trie(vocab, content) if isinstance(content, bytes) else content
 
     def trie(
-        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule | tokentrie.Spec, distinct_names: bool = False
+        self,
+        vocab: tokentrie.Vocab,
+        content: bytes | tokentrie.rules.Rule | tokentrie.rules.Spec,
+        distinct_names: bool = False,
     ) -> tokentrie.Trie:
         """The legal values in a vocabulary; `content` is that of the file.
 
@@ -110,10 +113,10 @@ class Source:
             warn_of_blanks(blanks[0], len(blanks))
         trie = tokentrie.Trie.from_strings(vocab, values, self.prefix, self.suffix)
         if len(trie) < len(values):
-            raise tokentrie.VocabularyError("two values have the same tokens in this vocabulary")
+            raise tokentrie.errors.VocabularyError("two values have the same tokens in this vocabulary")
         return trie
 
-    def texts(self, content: bytes | tokentrie.Rule | tokentrie.Spec) -> list[str] | None:
+    def texts(self, content: bytes | tokentrie.rules.Rule | tokentrie.rules.Spec) -> list[str] | None:
         """The legal values, where they were given as texts; `content` is that of the file."""
         if self.payload or self.set_file or not isinstance(content, bytes):
             return None
@@ -157,7 +160,7 @@ class Names:
         """Its name; without one, the text of its tokens."""
         found = self._trie.leaf(int(leaf))
         if found is None:
-            raise tokentrie.TrieError(f"leaf {leaf} is not in the set: its file is damaged")
+            raise tokentrie.errors.TrieError(f"leaf {leaf} is not in the set: its file is damaged")
         return self._vocab.detokenize(found.tokens) if found.name is None else found.name
 
 
@@ -165,7 +168,7 @@ def warn_of_blanks(value: str, count: int, where: str = "") -> None:
     """A warning that names the first of `count` values that begin or end with blanks."""
     others = f", as {console.count(count - 1, 'other does', 'others do')}" if count > 1 else ""
     message = f"{where}the value {value!r} begins or ends with blanks, which are part of it{others}"
-    warnings.warn(message, tokentrie.TokenTrieWarning, stacklevel=2)
+    warnings.warn(message, tokentrie.errors.TokenTrieWarning, stacklevel=2)
 
 
 def prompt_text(prompt: str | None, file: Path | None, source: Source) -> str:

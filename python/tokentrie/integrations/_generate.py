@@ -35,7 +35,7 @@ class Generation:
     """
 
     tokens: list[list[int]]
-    leaves: list[tokentrie.Leaf | None]
+    leaves: list[tokentrie.sets.Leaf | None]
     forward_passes: int
     sampled_tokens: int
     forced_tokens: int
@@ -96,7 +96,9 @@ def generate(
     if input_ids.ndim != 2 or not input_ids.shape[1]:
         raise ValueError(f"input_ids must have shape [rows, n] with n at least 1, not {list(input_ids.shape)}")
     if not (temperature >= 0 and np.isfinite(temperature)) or max_tokens < 1:
-        raise tokentrie.OptionError(f"temperature {temperature} must be 0 or more, max_tokens {max_tokens} 1 or more")
+        raise tokentrie.errors.OptionError(
+            f"temperature {temperature} must be 0 or more, max_tokens {max_tokens} 1 or more"
+        )
     count = len(input_ids)
     ends = _ends(model, trie, end_tokens)
     listed = constraints(trie)
@@ -131,7 +133,7 @@ def _ends(model: Any, trie: Any, given: Iterable[int] | None) -> list[int] | Non
         return None
     found = getattr(model.generation_config, "eos_token_id", None)
     if found is None:
-        raise tokentrie.OptionError("the model names no end of sequence: give end_tokens")
+        raise tokentrie.errors.OptionError("the model names no end of sequence: give end_tokens")
     return [int(found)] if isinstance(found, int) else [int(token) for token in found]
 
 

@@ -42,7 +42,9 @@ class LegalHead:
     def __init__(self, linear: Any) -> None:
         if type(linear) is not torch.nn.Linear:
             name = type(linear).__name__
-            raise tokentrie.OptionError(f"the output head is a {name}: only torch.nn.Linear can be computed in part")
+            raise tokentrie.errors.OptionError(
+                f"the output head is a {name}: only torch.nn.Linear can be computed in part"
+            )
         self.linear = linear
         self.compact = False
         """bool: whether logits have a column a legal token, instead of one a token of the vocabulary."""

@@ -100,7 +100,7 @@ def _prove(library: Any, address: int) -> None:
 
 def _refuse(problem: str) -> None:
     hint = "use TokenTrieLogitsProcessor, which needs less"
-    raise tokentrie.ModelError(f"{version()} is unknown: {problem}; {hint}")
+    raise tokentrie.errors.ModelError(f"{version()} is unknown: {problem}; {hint}")
 
 
 def _model(llm: Any) -> Any:
@@ -109,7 +109,7 @@ def _model(llm: Any) -> Any:
         raise TypeError(f"llm must be a llama_cpp.Llama, not {type(llm).__name__}")
     model = getattr(llm, "_model", None)
     if model is None or not model.model:
-        raise tokentrie.ModelError("the Llama is closed")
+        raise tokentrie.errors.ModelError("the Llama is closed")
     return model
 
 
@@ -131,7 +131,7 @@ def _read(model: Any) -> tokentrie.Vocab:
     library, vocab = lib(), model.vocab
     # Every question about a vocabulary of this type ends the process.
     if library.llama_vocab_type(vocab) == NO_VOCABULARY:
-        raise tokentrie.VocabularyError("the model has no vocabulary")
+        raise tokentrie.errors.VocabularyError("the model has no vocabulary")
     tokens, eog = [], []
     for token in range(library.llama_vocab_n_tokens(vocab)):
         tokens.append((_piece(library, vocab, token), _kind(library, vocab, token)))
@@ -202,5 +202,5 @@ class Tokenizer:
 
     def _vocab(self) -> Any:
         if not self._model.model:
-            raise tokentrie.ModelError("the Llama that this vocabulary belongs to is closed")
+            raise tokentrie.errors.ModelError("the Llama that this vocabulary belongs to is closed")
         return self._model.vocab

@@ -32,7 +32,7 @@ def _checked(rows: tokentrie.Batch, logits: torch.Tensor) -> None:
     if logits.ndim != 2 or (logits.shape[1] > 1 and logits.stride(1) != 1):
         raise ValueError(f"logits must be [rows, V], the last axis contiguous, not {list(logits.shape)}")
     if len(logits) != len(rows):
-        raise tokentrie.OptionError(f"{len(logits)} rows of logits for a batch of {len(rows)} rows")
+        raise tokentrie.errors.OptionError(f"{len(logits)} rows of logits for a batch of {len(rows)} rows")
     if logits.shape[1] < rows.n_vocab:
         raise ValueError(f"rows of logits are {logits.shape[1]} entries wide: at least {rows.n_vocab} are needed")
 
@@ -110,7 +110,9 @@ def select(rows: tokentrie.Batch, logits: torch.Tensor) -> NDArray[np.int32]:
     _checked(rows, logits)
     unbound = np.flatnonzero(rows.unbound)
     if len(unbound) and rows.mode == "sampled":
-        raise tokentrie.OptionError(f"row {unbound[0]}: anything may come there: draw from it on {logits.device}")
+        raise tokentrie.errors.OptionError(
+            f"row {unbound[0]}: anything may come there: draw from it on {logits.device}"
+        )
     rows._warn_of_weights()
     chosen = rows._select_listed(_listed(rows, logits).cpu().numpy())
     if len(unbound):

@@ -119,12 +119,12 @@ class TokenTrieSampler(list[Processor]):
         return self._start.state if self._handle is None else self._handle.state
 
     @property
-    def leaf(self) -> tokentrie.Leaf | None:
+    def leaf(self) -> tokentrie.sets.Leaf | None:
         """Leaf | None: the value of the last generation, once complete; of a Sequence the last."""
         return None if self._handle is None else self._handle.leaf
 
     @property
-    def leaves(self) -> list[tokentrie.Leaf]:
+    def leaves(self) -> list[tokentrie.sets.Leaf]:
         """list[Leaf]: the values of the last generation so far."""
         return [] if self._handle is None else self._handle.leaves
 
@@ -163,7 +163,7 @@ class TokenTrieSampler(list[Processor]):
         if not isinstance(chain, host.internals().LlamaSampler):
             raise TypeError(f"a chain must be a llama_cpp._internals.LlamaSampler, not {type(chain).__name__}")
         if not chain.sampler:
-            raise tokentrie.ModelError("the chain is closed")
+            raise tokentrie.errors.ModelError("the chain is closed")
         written_here = {place for place, _ in chain.custom_samplers}
         at = next(place for place in count() if place not in written_here)
         address, handle = _into_chain(self._start, self._mode, self._init)
@@ -198,7 +198,7 @@ class TokenTrieSampler(list[Processor]):
     def _refuse(self, ids: NDArray[np.intc], row: NDArray[np.single]) -> NDArray[np.single]:
         del ids
         _close(row, self._eog)
-        raise tokentrie.OptionError("this TokenTrieSampler was made for another model")
+        raise tokentrie.errors.OptionError("this TokenTrieSampler was made for another model")
 
 
 class TokenTrieLogitsProcessor(list[Processor]):
@@ -238,7 +238,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         vocab = _checked_vocab(llm, vocab)
         if getattr(llm, "draft_model", None) is not None:
             problem = "a model with a draft model calls processors with ids that are not accepted yet"
-            raise tokentrie.OptionError(f"{problem}: use TokenTrieSampler")
+            raise tokentrie.errors.OptionError(f"{problem}: use TokenTrieSampler")
         ends = _ends(constraint, end_tokens, after, vocab)
         self._constraint = LogitsConstraint(vocab, constraint, end_tokens=ends, after=after)
         self._eog, self._ends = vocab.eog, [] if ends is None else np.asarray(ends).tolist()
@@ -246,7 +246,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         """What went wrong in a call, if anything: the rows since then allow only end of generation."""
 
     @property
-    def leaf(self) -> tokentrie.Leaf | None:
+    def leaf(self) -> tokentrie.sets.Leaf | None:
         """Leaf | None: the value of a call that ended with it (`finish_reason` "stop"). Nobody says what came last."""
         ended = self._constraint.sampler.clone()
         if ended.state == "active" and (ends := set(self._ends) & set(ended.allowed().tolist())):
@@ -296,7 +296,7 @@ def _checked_vocab(llm: Any, vocab: tokentrie.Vocab | None) -> tokentrie.Vocab:
     size = host.size(llm)
     vocab = host.vocab(llm) if vocab is None else vocab
     if len(vocab) != size:
-        raise tokentrie.VocabularyError(f"the vocabulary has {len(vocab):,} tokens, the model {size:,}")
+        raise tokentrie.errors.VocabularyError(f"the vocabulary has {len(vocab):,} tokens, the model {size:,}")
     return vocab
 
 
@@ -307,7 +307,7 @@ def _install(llm: Any) -> None:
     made_by: Any = getattr(type(llm), "_init_sampler", None)
     signature = inspect.signature(made_by) if made_by else None
     if signature is None or not {"logits_processor", "grammar"} <= signature.parameters.keys():
-        raise tokentrie.ModelError(
+        raise tokentrie.errors.ModelError(
             f"{host.version()} makes its chains in an unknown way: use TokenTrieLogitsProcessor, which needs less"
         )
     # Without a reference to the model, which would keep it from being freed when it is no longer used.
@@ -319,15 +319,17 @@ def _install(llm: Any) -> None:
         trie = processors if isinstance(processors, TokenTrieSampler) else None
         if trie is None:
             if any(isinstance(part, TokenTrieSampler) for part in processors or ()):
-                raise tokentrie.OptionError(
+                raise tokentrie.errors.OptionError(
                     "give a TokenTrieSampler itself as logits_processor=; others go before it by its extend()"
                 )
             return made_by(*given.args, **given.kwargs)
         if trie._llm() is not model():
-            raise tokentrie.OptionError("this TokenTrieSampler was made for another model")
+            raise tokentrie.errors.OptionError("this TokenTrieSampler was made for another model")
         if given.arguments.get("grammar") is not None:
             # llama.cpp ends the process where two disagree on every token.
-            raise tokentrie.OptionError("a grammar (grammar=, response_format=, tools) beside a TokenTrieSampler")
+            raise tokentrie.errors.OptionError(
+                "a grammar (grammar=, response_format=, tools) beside a TokenTrieSampler"
+            )
         given.arguments["logits_processor"] = trie._others or None
         chain = made_by(*given.args, **given.kwargs)
         trie.put_first(chain)

@@ -45,7 +45,7 @@ class LogitsConstraint:
         after: str = "stop",
     ) -> None:
         if prompt is not None and prompt < 0:
-            raise tokentrie.OptionError(f"prompt is {prompt}: it must be 0 or more, or None")
+            raise tokentrie.errors.OptionError(f"prompt is {prompt}: it must be 0 or more, or None")
         settings: dict[str, Any] = {"end_tokens": end_tokens, "after": after}
         self._sampler = tokentrie.Sampler(vocab, constraint, **settings)
         self._given = self._prompt = prompt
@@ -88,7 +88,7 @@ class LogitsConstraint:
         if self._prompt is None:
             self._prompt = len(ids)
         if len(ids) < self._prompt:
-            raise tokentrie.OptionError(
+            raise tokentrie.errors.OptionError(
                 f"{len(ids)} ids were given, the prompt has {self._prompt}: one object is for one sequence, "
                 "reset() makes it ready for another"
             )

@@ -83,9 +83,9 @@ class Chooser:
 
         self._arrow = required("pyarrow", "ray")
         if on_error not in ("raise", "skip", "return"):
-            raise tokentrie.OptionError(f'on_error is {on_error!r}: it must be "raise", "skip" or "return"')
+            raise tokentrie.errors.OptionError(f'on_error is {on_error!r}: it must be "raise", "skip" or "return"')
         if group < 1:
-            raise tokentrie.OptionError(f"group is {group}: it must be 1 or more")
+            raise tokentrie.errors.OptionError(f"group is {group}: it must be 1 or more")
         self._on_error, self._group = on_error, group
         self._prompts = _prompts(field, template)
         threads = assigned_cpus() if n_threads is None else n_threads
@@ -173,11 +173,11 @@ def _prompts(field: str | None, template: str | None) -> Any:
     from tokentrie.cli.rows.input import Prompts
 
     if field is None and template is None:
-        raise tokentrie.OptionError("give field= or template=: what the prompt of a row is")
+        raise tokentrie.errors.OptionError("give field= or template=: what the prompt of a row is")
     try:
         return Prompts(field, template)
     except typer.BadParameter as error:
-        raise tokentrie.OptionError(f"template: {error.message}") from error
+        raise tokentrie.errors.OptionError(f"template: {error.message}") from error
 
 
 def _trie(values: Any, vocab: tokentrie.Vocab, prefix: str, suffix: str) -> tokentrie.Trie:
@@ -188,28 +188,30 @@ def _trie(values: Any, vocab: tokentrie.Vocab, prefix: str, suffix: str) -> toke
 
     if isinstance(values, tokentrie.Trie):
         if prefix or suffix:
-            raise tokentrie.OptionError("prefix and suffix go with texts: a Trie says the tokens already")
+            raise tokentrie.errors.OptionError("prefix and suffix go with texts: a Trie says the tokens already")
         return values
     path = Path(values) if isinstance(values, str | PathLike) else None
     set_file = path if path and path.suffix == ".ttrie" else None
     lines = None if set_file else path
     texts = [] if path else list(values)
     if path is None and not texts:
-        raise tokentrie.OptionError("values is empty: give at least one")
+        raise tokentrie.errors.OptionError("values is empty: give at least one")
     try:
         source = Source(None, None, set_file, None, texts, lines, prefix, suffix)
         return source.trie(vocab, source.read(), distinct_names=True)
     except typer.BadParameter as error:
-        raise tokentrie.OptionError(f"values: {error.message}") from error
+        raise tokentrie.errors.OptionError(f"values: {error.message}") from error
 
 
 def _turn(chat: bool, system: str | None, answer_prefix: str) -> Any:
     from tokentrie.cli.choosing.turn import Turn
 
     if system == "":
-        raise tokentrie.OptionError("system is empty: leave it out, chat=True alone has no system message")
+        raise tokentrie.errors.OptionError("system is empty: leave it out, chat=True alone has no system message")
     if answer_prefix and not chat and system is None:
-        raise tokentrie.OptionError("answer_prefix opens the answer of a chat: it goes with chat=True or system=")
+        raise tokentrie.errors.OptionError(
+            "answer_prefix opens the answer of a chat: it goes with chat=True or system="
+        )
     return Turn(chat, system, answer_prefix)
 
 

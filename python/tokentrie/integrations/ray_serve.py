@@ -80,10 +80,10 @@ def application(
     serve = required("ray.serve", "ray-serve")
     for name, number, least in (("slots", slots, 1), ("max_queue", max_queue, 0)):
         if number < least:
-            raise tokentrie.OptionError(f"{name} is {number}: it must be at least {least}")
+            raise tokentrie.errors.OptionError(f"{name} is {number}: it must be at least {least}")
     files = models if isinstance(models, Mapping) else {Path(models).stem if models else TINY: models}
     if not files:
-        raise tokentrie.OptionError("models is empty: give a file, or files by name")
+        raise tokentrie.errors.OptionError("models is empty: give a file, or files by name")
 
     def build() -> Any:
         from tokentrie.serve import Settings, create_app

@@ -112,7 +112,7 @@ class TrieTensors:
         hot_bytes: int = 64 << 20,
     ) -> None:
         if after not in ("stop", "free"):
-            raise tokentrie.OptionError(f'after must be "stop" or "free", not {after!r}')
+            raise tokentrie.errors.OptionError(f'after must be "stop" or "free", not {after!r}')
         # A device without a number is what tensors on it say: cuda:0.
         self._logits_device = torch.empty(0, device=device).device
         self.device = self._logits_device if resident else torch.device("cpu")
@@ -120,7 +120,9 @@ class TrieTensors:
         self.blocking = self.device.type == "cpu" if blocking is None or not resident else blocking
         self.vocab_size = vocab if isinstance(vocab, int) or vocab is None else len(vocab)
         if self.vocab_size is not None and not 0 < self.vocab_size <= 2**31:
-            raise tokentrie.VocabularyError(f"a vocabulary of {self.vocab_size} tokens: from 1 to 2147483648 are")
+            raise tokentrie.errors.VocabularyError(
+                f"a vocabulary of {self.vocab_size} tokens: from 1 to 2147483648 are"
+            )
         known = vocab.eog if eog is None and isinstance(vocab, tokentrie.Vocab) else eog or []
         self._eog = [int(token) for token in known]
         self._ends = None if end_tokens is None else [int(token) for token in end_tokens]
@@ -130,7 +132,7 @@ class TrieTensors:
         self._walk = Walk(self._sets, blocking=self.blocking)
         tries = as_list(trie)
         if not tries:
-            raise tokentrie.TrieError("there is no set to walk: give at least one Trie")
+            raise tokentrie.errors.TrieError("there is no set to walk: give at least one Trie")
         for one in tries:
             self.add(one)
 
@@ -189,13 +191,17 @@ class TrieTensors:
 
     def _set(self, number: int) -> Set:
         if number not in self._sets.all:
-            raise tokentrie.OptionError(f"there is no set {number}: those there are have numbers {[*self._sets.all]}")
+            raise tokentrie.errors.OptionError(
+                f"there is no set {number}: those there are have numbers {[*self._sets.all]}"
+            )
         return self._sets.all[number]
 
     def _inside(self, what: str, tokens: Sequence[int]) -> None:
         worst = max(tokens, default=0)
         if min(tokens, default=0) < 0 or worst >= (self.vocab_size or 2**31):
-            raise tokentrie.VocabularyError(f"{what}: token id {worst} is outside the vocabulary of {self.vocab_size}")
+            raise tokentrie.errors.VocabularyError(
+                f"{what}: token id {worst} is outside the vocabulary of {self.vocab_size}"
+            )
 
     # States
 
@@ -416,10 +422,12 @@ class TrieTensors:
         """
         self._check_logits(logits, states)
         if score not in ("model", "renormalised"):
-            raise tokentrie.OptionError(f'score must be "model" or "renormalised", not {score!r}')
+            raise tokentrie.errors.OptionError(f'score must be "model" or "renormalised", not {score!r}')
         rows = len(states)
         if k < 1 or groups < 1 or rows % groups:
-            raise tokentrie.OptionError(f"the {k} best in {groups} groups of {rows} rows: groups must be equally large")
+            raise tokentrie.errors.OptionError(
+                f"the {k} best in {groups} groups of {rows} rows: groups must be equally large"
+            )
         if scores is not None and scores.shape != states.shape:
             raise ValueError(f"scores have shape {list(scores.shape)}, states {list(states.shape)}")
         at = self._walk.place(states)

@@ -88,7 +88,7 @@ class TokenTrieLogitsProcessor:
                 f"type {type(prompt_length).__name__}: the constraint comes first, and the vocabulary goes into vocab="
             )
         if prompt_length < 0:
-            raise tokentrie.OptionError(f"prompt_length is {prompt_length}: it must be 0 or more")
+            raise tokentrie.errors.OptionError(f"prompt_length is {prompt_length}: it must be 0 or more")
         self.prompt_length = prompt_length
         self.tries: list[Any] = constraints(trie)
         """list: the constraint of each prompt, or the one of all."""
@@ -100,12 +100,12 @@ class TokenTrieLogitsProcessor:
         eog = isinstance(vocab, tokentrie.Vocab) and len(vocab.eog)
         ends = [end_tokens is not None or eog or len(getattr(one, "end_tokens", ())) for one in self.tries]
         if after == "stop" and not all(ends):
-            raise tokentrie.OptionError(
+            raise tokentrie.errors.OptionError(
                 f"set {[bool(end) for end in ends].index(False)} ends with no token that is known: "
                 "end_tokens=[model.generation_config.eos_token_id]"
             )
         if self.on_host and vocab is None:
-            raise tokentrie.OptionError(
+            raise tokentrie.errors.OptionError(
                 "vocab is missing: constraints that are no tries need it, such as Vocab.from_tokenizer(tokenizer)"
             )
         self.walk: TrieTensors | None = None
@@ -165,12 +165,14 @@ class TokenTrieLogitsProcessor:
         if written < 0:
             raise ValueError(f"{length} ids were given, but the prompt has {self.prompt_length} (prompt_length)")
         if rows % len(self.tries):
-            raise tokentrie.OptionError(f"{rows} rows for {len(self.tries)} sets: every prompt needs as many rows")
+            raise tokentrie.errors.OptionError(
+                f"{rows} rows for {len(self.tries)} sets: every prompt needs as many rows"
+            )
         before = self._ids
         if written == 0:
             self.reset()
         elif before is not None and len(before) != rows:
-            raise tokentrie.OptionError(
+            raise tokentrie.errors.OptionError(
                 f"{rows} rows, but {len(before)} in the call before, in the middle of a generation: one object follows "
                 "one generation at a time, reset() makes it ready for another"
             )
@@ -238,7 +240,7 @@ class TokenTrieLogitsProcessor:
             self.reset()
         return self.walk
 
-    def leaves(self, sequences: torch.Tensor) -> list[tokentrie.Leaf | None]:
+    def leaves(self, sequences: torch.Tensor) -> list[tokentrie.sets.Leaf | None]:
         """The values in what `generate` returned. Waits for the device.
 
         Args:
@@ -263,7 +265,7 @@ class TokenTrieLogitsProcessor:
             self.tries[number].leaf(leaf) if leaf >= 0 else None for number, leaf in zip(numbers, found, strict=True)
         ]
 
-    def _leaves_on_host(self, ids: NDArray[np.int64]) -> list[tokentrie.Leaf | None]:
+    def _leaves_on_host(self, ids: NDArray[np.int64]) -> list[tokentrie.sets.Leaf | None]:
         rows = self._rows(len(ids) // len(self.tries))
         leaves = [rows.leaf(number) for number in range(len(rows))]
         for tokens in ids.T:
@@ -312,7 +314,7 @@ def prefix_allowed_tokens_fn(
     """
     ends = sorted({int(token) for token in end_tokens})
     if not ends:
-        raise tokentrie.OptionError("end_tokens is empty: something must follow a value")
+        raise tokentrie.errors.OptionError("end_tokens is empty: something must follow a value")
     tries = as_list(trie)
     size = max([*ends, *(one.arrays(verify=False).max_token for one in tries)]) + 1 if vocab is None else vocab
     samplers = [tokentrie.Sampler(size, one, end_tokens=ends, after="stop") for one in tries]
@@ -347,5 +349,5 @@ def tree_of_model(model_folder: str | PathLike[str]) -> tokentrie.Trie:
 
     found = load_tree_decode(model_folder)
     if found is None:
-        raise tokentrie.OptionError(f"{model_folder}: the environment names no table in TREE_DECODE_CONFIG")
+        raise tokentrie.errors.OptionError(f"{model_folder}: the environment names no table in TREE_DECODE_CONFIG")
     return found

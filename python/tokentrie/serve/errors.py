@@ -113,19 +113,19 @@ def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
     `fields` are those that a request may have: it is told which of them is wrong.
     """
     message = in_http(str(error))
-    if isinstance(error, tokentrie.QueueFullError):
+    if isinstance(error, tokentrie.errors.QueueFullError):
         return WireError(message, status=429, code="queue_full", headers={"Retry-After": RETRY_AFTER})
-    if isinstance(error, tokentrie.TimedOutError):
+    if isinstance(error, tokentrie.errors.TimedOutError):
         return WireError(message, status=503, code="timeout", headers={"Retry-After": RETRY_AFTER})
-    if isinstance(error, tokentrie.ContextError):
+    if isinstance(error, tokentrie.errors.ContextError):
         message += ": shorten it, or start the server with a larger --ctx"
         return WireError(message, code="context_length_exceeded")
-    if isinstance(error, tokentrie.CancelledError):
+    if isinstance(error, tokentrie.errors.CancelledError):
         return WireError(message, status=503, code="cancelled", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.TemplateError):
         # What the template says of the conversation that it was given.
         return WireError(message, code="template_error")
-    if isinstance(error, tokentrie.ModelError):
+    if isinstance(error, tokentrie.errors.ModelError):
         # Models are closed where the time to drain is over.
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})

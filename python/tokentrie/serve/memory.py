@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tokentrie import Model, ModelError
+from tokentrie import Model
+from tokentrie.errors import ModelError
 
 #: The memory that a server may grow by before it forgets what it has worked out for requests.
 MEMORY_GROWTH = 256 << 20

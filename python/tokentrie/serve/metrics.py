@@ -7,7 +7,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
-from tokentrie import ChatStats, Generated, Message, Stats
+from tokentrie import Generated, Message
+from tokentrie.results import ChatStats, Stats
 from tokentrie.serve.models import Models
 
 #: What vLLM and llama-server call what we count.

@@ -13,7 +13,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
-from tokentrie import CancelledError, Generated, Message, Model
+from tokentrie import Generated, Message, Model
+from tokentrie.errors import CancelledError
 from tokentrie.serve.errors import WireError
 from tokentrie.streaming import in_background
 

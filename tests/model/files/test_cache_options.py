@@ -53,7 +53,7 @@ def test_attention_and_passes() -> None:
 )
 @pytest.mark.parametrize("slots", [1, 2])
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], says: str, slots: int) -> None:
-    with pytest.raises(tokentrie.OptionError, match=says):
+    with pytest.raises(tokentrie.errors.OptionError, match=says):
         tokentrie.Model(n_ctx=256, slots=slots, **options)
 
 
@@ -63,6 +63,6 @@ def test_a_prefix_of_other_numbers_is_refused(tmp_path: Path) -> None:
         model.save_prefix(path, "The lamp is on. " * 4)
         assert model.load_prefix(path) > 0
     with tokentrie.Model(n_ctx=256) as model:
-        with pytest.raises(tokentrie.ModelError, match="does not go into this context"):
+        with pytest.raises(tokentrie.errors.ModelError, match="does not go into this context"):
             model.load_prefix(path)
         assert model.choose("The capital of France is ", CITIES).name in CITIES

@@ -12,7 +12,8 @@ import gguf
 import pytest
 from models import TINY
 from support import vocabulary_files
-from tokentrie import Model, ModelError, TokenTrieError, Vocab
+from tokentrie import Model, TokenTrieError, Vocab
+from tokentrie.errors import ModelError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 

@@ -151,10 +151,10 @@ def test_how_a_call_ended_has_the_same_words_in_answers_and_metrics(app: InProce
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (tokentrie.QueueFullError("3 calls wait already: try again later, or raise max_queue"), "--max-queue"),
-        (tokentrie.ContextError("9 tokens do not fit: the context has room for 8"), "--ctx"),
-        (tokentrie.OptionError('give tools_in="system" to describe them'), '"tools_in": "system"'),
-        (tokentrie.OptionError("penalty_last_n is -2: it must be from -1 to 9"), "repeat_last_n"),
+        (tokentrie.errors.QueueFullError("3 calls wait already: try again later, or raise max_queue"), "--max-queue"),
+        (tokentrie.errors.ContextError("9 tokens do not fit: the context has room for 8"), "--ctx"),
+        (tokentrie.errors.OptionError('give tools_in="system" to describe them'), '"tools_in": "system"'),
+        (tokentrie.errors.OptionError("penalty_last_n is -2: it must be from -1 to 9"), "repeat_last_n"),
     ],
 )
 def test_errors_name_what_a_client_or_who_starts_the_server_can_say(error: Exception, says: str) -> None:

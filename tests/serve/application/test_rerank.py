@@ -57,7 +57,7 @@ def test_scores_are_those_of_decisions_and_the_best_come_first(app: InProcess, m
         top = draw.choice([None, 1, 3])
         status, told = app.ask("POST", "/v1/rerank", {**body, "top_n": top, "return_documents": True})
         assert status == 200, told
-        question = tokentrie.Question(bool, instructions="Does the document answer the query?")
+        question = tokentrie.decisions.Question(bool, instructions="Does the document answer the query?")
         alone = [
             model.decide({"query": query, "document": one}, {"relevant": question})["relevant"].probability
             for one in documents

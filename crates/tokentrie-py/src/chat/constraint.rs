@@ -26,7 +26,7 @@ use trie_core::AnyConstraint;
 ///     >>> sampler.accept(model.vocab.tokenize('Ding.<tool_call>\n{"name": "', parse_special=True))
 ///     >>> set(model.vocab.detokenize(sampler.allowed()[-1:])) <= set('ring"')
 ///     True
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.chat")]
 pub(crate) struct ChatConstraint {
     /// ChatFormat: the format of the replies.
     #[pyo3(get)]
@@ -216,7 +216,7 @@ impl ChatConstraint {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (tools, choice) = (self.tools.bind(py).repr()?, self.tool_choice());
         let several = if self.options.parallel { ", several calls" } else { "" };
-        Ok(format!("<tokentrie.ChatConstraint: {tools}, {choice:?}{several}>"))
+        Ok(format!("<tokentrie.chat.ChatConstraint: {tools}, {choice:?}{several}>"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

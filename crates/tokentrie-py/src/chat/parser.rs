@@ -27,7 +27,7 @@ use trie_core::work::Limits;
 ///     ChatEvent("call_begins", index=0, name="ring")
 ///     >>> parser.finish().tool_calls[0].arguments
 ///     '{}'
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.chat")]
 pub(crate) struct ChatParser(Mutex<Reading>);
 
 enum Reading {
@@ -167,6 +167,6 @@ impl ChatParser {
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let over = matches!(&*locked(py, &self.0)?, Reading::Over(_));
-        Ok(format!("<tokentrie.ChatParser: {}>", if over { "finished" } else { "reading" }))
+        Ok(format!("<tokentrie.chat.ChatParser: {}>", if over { "finished" } else { "reading" }))
     }
 }

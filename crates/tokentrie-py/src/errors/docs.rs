@@ -21,7 +21,7 @@ Example:
     >>> tokentrie.Trie.from_payload('{\"descriptors\": 5}')
     Traceback (most recent call last):
         ...
-    tokentrie.PayloadError: payload, line 1, column 17, field descriptors: ...
+    tokentrie.errors.PayloadError: payload, line 1, column 17, field descriptors: ...
 ";
 
 pub(crate) const TRIE: &CStr = c"Sequences, texts or sets that make no trie, or a file that holds none.
@@ -32,7 +32,7 @@ Example:
     >>> tokentrie.Trie.from_sequences([[1], []])
     Traceback (most recent call last):
         ...
-    tokentrie.TrieError: row 1 is empty: a leaf needs at least one token
+    tokentrie.errors.TrieError: row 1 is empty: a leaf needs at least one token
 ";
 
 pub(crate) const RULE: &CStr = c"A pattern, grammar or schema that makes no rule, or a rule that leads into a dead end.
@@ -62,7 +62,7 @@ Example:
     ...             raise ValueError('it is odd')
     >>> try:
     ...     tokentrie.JsonSchema(Even).parse('{\"n\": 3}')
-    ... except tokentrie.InvalidValueError as error:
+    ... except tokentrie.errors.InvalidValueError as error:
     ...     print(error.text)
     {\"n\": 3}
 ";
@@ -76,7 +76,7 @@ pub(crate) const TRUNCATED: &CStr =
 Example:
     >>> try:
     ...     tokentrie.Model().generate('Ten digits: ', tokentrie.Regex('[0-9]{10}'), max_tokens=2)
-    ... except tokentrie.TruncatedError as error:
+    ... except tokentrie.errors.TruncatedError as error:
     ...     print(len(error.partial.tokens), error.text == error.partial.text)
     2 True
 ";
@@ -88,7 +88,7 @@ Example:
     >>> tokentrie.Trie.from_sequences([[1, 10]], vocab=10)
     Traceback (most recent call last):
         ...
-    tokentrie.VocabularyError: row 0, position 1: token id 10 is outside the vocabulary of 10 tokens
+    tokentrie.errors.VocabularyError: row 0, position 1: token id 10 is outside the vocabulary of 10 tokens
 ";
 
 pub(crate) const NOT_ALLOWED: &CStr =
@@ -109,7 +109,7 @@ Example:
     >>> tokentrie.Sampling(top_p=1.5)
     Traceback (most recent call last):
         ...
-    tokentrie.OptionError: top_p is 1.5: it must be from 0 to 1
+    tokentrie.errors.OptionError: top_p is 1.5: it must be from 0 to 1
 ";
 
 pub(crate) const MODEL: &CStr = c"A model file that cannot be used, or a decode that failed.
@@ -118,7 +118,7 @@ Example:
     >>> tokentrie.Model('missing.gguf')
     Traceback (most recent call last):
         ...
-    tokentrie.ModelError: cannot read the model file \"missing.gguf\": ...
+    tokentrie.errors.ModelError: cannot read the model file \"missing.gguf\": ...
 ";
 
 pub(crate) const CONTEXT: &CStr = c"The context window is too small for the prompt or the output.
@@ -127,7 +127,7 @@ Example:
     >>> tokentrie.Model(n_ctx=32).generate([5] * 33)
     Traceback (most recent call last):
         ...
-    tokentrie.ContextError: ... the context has room for 32 ...
+    tokentrie.errors.ContextError: ... the context has room for 32 ...
 ";
 
 pub(crate) const CANCELLED: &CStr =
@@ -141,7 +141,7 @@ Example:
     >>> model.generate('Once', on_step=lambda step: model.cancel())
     Traceback (most recent call last):
         ...
-    tokentrie.CancelledError: stopped on request ...
+    tokentrie.errors.CancelledError: stopped on request ...
 ";
 
 pub(crate) const TIMED_OUT: &CStr = c"The call took longer than its `timeout`; the model can be used again.
@@ -152,7 +152,7 @@ it was over before anything was generated.
 Example:
     >>> try:
     ...     tokentrie.Model().generate('Once', max_tokens=1000, timeout=0.0)
-    ... except tokentrie.TimedOutError as error:
+    ... except tokentrie.errors.TimedOutError as error:
     ...     print(error)
     the timeout of 0 s was over before there was a result
 ";
@@ -183,9 +183,9 @@ Example:
     >>> model = tokentrie.Model()
     >>> receipt = model.generate('The sky is ', ['blue', 'red'], receipt=True).receipt
     >>> receipt['steps'][0]['token'] += 1
-    >>> tokentrie.verify_receipt(receipt, ['blue', 'red'], vocab=model.vocab)
+    >>> tokentrie.receipts.verify_receipt(receipt, ['blue', 'red'], vocab=model.vocab)
     Traceback (most recent call last):
-    tokentrie.ReceiptError: the seal does not fit: the receipt was changed, or sealed with another key
+    tokentrie.errors.ReceiptError: the seal does not fit: the receipt was changed, or sealed with another key
 ";
 
 pub(crate) const WARNING: &CStr = c"Something was left out, such as leaves whose ids the vocabulary does not have.

@@ -71,22 +71,22 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 /// In the order of [`Class`], parents first.
 const CLASSES: [ClassSpec; 17] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, docs::BASE),
-    spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
-    spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, docs::TRIE),
+    spec(Class::Payload, c"tokentrie.errors.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
+    spec(Class::Trie, c"tokentrie.errors.TrieError", Class::Base, Also::ValueError, docs::TRIE),
     spec(Class::Rule, c"tokentrie.RuleError", Class::Base, Also::ValueError, docs::RULE),
-    spec(Class::Invalid, c"tokentrie.InvalidValueError", Class::Base, Also::ValueError, docs::INVALID),
-    spec(Class::Truncated, c"tokentrie.TruncatedError", Class::Base, Also::Nothing, docs::TRUNCATED),
-    spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, Also::Nothing, docs::VOCABULARY),
+    spec(Class::Invalid, c"tokentrie.errors.InvalidValueError", Class::Base, Also::ValueError, docs::INVALID),
+    spec(Class::Truncated, c"tokentrie.errors.TruncatedError", Class::Base, Also::Nothing, docs::TRUNCATED),
+    spec(Class::Vocabulary, c"tokentrie.errors.VocabularyError", Class::Base, Also::Nothing, docs::VOCABULARY),
     spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, Also::Nothing, docs::NOT_ALLOWED),
-    spec(Class::Option, c"tokentrie.OptionError", Class::Base, Also::ValueError, docs::OPTION),
-    spec(Class::Model, c"tokentrie.ModelError", Class::Base, Also::Nothing, docs::MODEL),
-    spec(Class::Context, c"tokentrie.ContextError", Class::Model, Also::Nothing, docs::CONTEXT),
-    spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, Also::Nothing, docs::CANCELLED),
-    spec(Class::TimedOut, c"tokentrie.TimedOutError", Class::Cancelled, Also::TimeoutError, docs::TIMED_OUT),
-    spec(Class::QueueFull, c"tokentrie.QueueFullError", Class::Model, Also::Nothing, docs::QUEUE_FULL),
+    spec(Class::Option, c"tokentrie.errors.OptionError", Class::Base, Also::ValueError, docs::OPTION),
+    spec(Class::Model, c"tokentrie.errors.ModelError", Class::Base, Also::Nothing, docs::MODEL),
+    spec(Class::Context, c"tokentrie.errors.ContextError", Class::Model, Also::Nothing, docs::CONTEXT),
+    spec(Class::Cancelled, c"tokentrie.errors.CancelledError", Class::Model, Also::Nothing, docs::CANCELLED),
+    spec(Class::TimedOut, c"tokentrie.errors.TimedOutError", Class::Cancelled, Also::TimeoutError, docs::TIMED_OUT),
+    spec(Class::QueueFull, c"tokentrie.errors.QueueFullError", Class::Model, Also::Nothing, docs::QUEUE_FULL),
     spec(Class::Template, c"tokentrie.TemplateError", Class::Model, Also::Nothing, docs::TEMPLATE),
-    spec(Class::Receipt, c"tokentrie.ReceiptError", Class::Base, Also::ValueError, docs::RECEIPT),
-    spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, Also::Nothing, docs::WARNING),
+    spec(Class::Receipt, c"tokentrie.errors.ReceiptError", Class::Base, Also::ValueError, docs::RECEIPT),
+    spec(Class::Warning, c"tokentrie.errors.TokenTrieWarning", Class::Warning, Also::Nothing, docs::WARNING),
 ];
 
 /// What a call that was ended had made before.
@@ -127,11 +127,11 @@ fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
 /// A class with two bases, which `PyErr::new_type` cannot make: `type(name, bases, namespace)`.
 fn both(py: Python<'_>, spec: &ClassSpec, ours: &Bound<'_, PyType>, other: &Bound<'_, PyType>) -> PyResult<Py<PyType>> {
     let name = spec.name.to_string_lossy();
+    let (module, name) = name.rsplit_once('.').unwrap_or(("tokentrie", &name));
     let namespace = pyo3::types::PyDict::new(py);
-    namespace.set_item("__module__", "tokentrie")?;
+    namespace.set_item("__module__", module)?;
     namespace.set_item("__doc__", spec.doc.to_string_lossy())?;
     let bases = PyTuple::new(py, [ours, other])?;
-    let name = name.strip_prefix("tokentrie.").unwrap_or(&name);
     Ok(py.get_type::<PyType>().call1((name, bases, namespace))?.cast_into::<PyType>()?.unbind())
 }
 

@@ -184,7 +184,7 @@ impl Model {
     ///     >>> model.generate("Once", on_step=lambda step: model.cancel())  # or from another thread
     ///     Traceback (most recent call last):
     ///         ...
-    ///     tokentrie.CancelledError: stopped on request ...
+    ///     tokentrie.errors.CancelledError: stopped on request ...
     fn cancel(&self, py: Python<'_>) -> Result<()> {
         self.turns.cancel();
         self.embedding.turns.cancel();
@@ -207,7 +207,7 @@ impl Model {
     ///     >>> model.logits("The sky")
     ///     Traceback (most recent call last):
     ///         ...
-    ///     tokentrie.ModelError: the model is closed
+    ///     tokentrie.errors.ModelError: the model is closed
     fn close(&self, py: Python<'_>) -> Result<()> {
         self.cancel(py)?;
         let busy = || Class::Model.error("the model is generating: on_step must not close it");

@@ -26,7 +26,7 @@ impl Model {
 }
 
 /// Iterator over the choices of `Model.choose_many`.
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct Choices;
 
 /// Checks a receipt: this package was built without llama.cpp, so it can only be refused.

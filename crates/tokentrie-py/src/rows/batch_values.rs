@@ -28,7 +28,7 @@ impl Batch {
     ///
     /// Example:
     ///     >>> vocab = tokentrie.Vocab.from_tokens([b"1", b"2", b"<end>"], eog=[2])
-    ///     >>> rows = tokentrie.Batch([tokentrie.Integer(0, 99), None], vocab=vocab)
+    ///     >>> rows = tokentrie.Batch([tokentrie.rules.Integer(0, 99), None], vocab=vocab)
     ///     >>> rows.accept([1, 1])
     ///     >>> rows.accept([0, 2])
     ///     >>> rows.value(0)

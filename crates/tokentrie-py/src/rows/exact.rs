@@ -54,7 +54,7 @@ const MOST_VALUES: usize = 1 << 20;
 /// Example:
 ///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [3]], names=["yes", "no"])
 ///     >>> scorer = lambda prefixes: np.zeros((len(prefixes), 4), dtype=np.float32)  # all tokens alike
-///     >>> choice = tokentrie.choose(scorer, trie)
+///     >>> choice = tokentrie.sets.choose(scorer, trie)
 ///     >>> choice.name, choice.probabilities.round(2)
 ///     ('no', array([0.2, 0.8]))
 #[pyfunction]

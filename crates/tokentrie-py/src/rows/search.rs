@@ -114,7 +114,7 @@ pub(super) const ANY_SIZE: usize = 1 << 31;
 ///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
 ///     >>> logits = np.arange(6, dtype=np.float32)  # a model that likes high ids, whatever came before
 ///     >>> step = lambda prefixes: np.tile(logits, (len(prefixes), 1))
-///     >>> [found.leaf.name for found in tokentrie.beam_search(step, trie, width=2, score="renormalised")]
+///     >>> [found.leaf.name for found in tokentrie.sets.beam_search(step, trie, width=2, score="renormalised")]
 ///     ['c', 'b']
 #[pyfunction]
 #[pyo3(

@@ -50,17 +50,17 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, 
 ///
 /// Example:
 ///     >>> answers = tokentrie.Trie.from_sequences([[1], [2]], names=["yes", "no"])
-///     >>> gate = tokentrie.ThinkGate([7], [8, 9], budget=3, then=answers, vocab=16)
+///     >>> gate = tokentrie.rules.ThinkGate([7], [8, 9], budget=3, then=answers, vocab=16)
 ///     >>> gate.accept([4, 5, 4])
 ///     >>> gate.forced()
 ///     array([8, 9], dtype=int32)
 ///     >>> gate.accept([8, 9, 2])
 ///     >>> (gate.leaf.name, gate.thinking, gate.forced_tokens, gate.cut_short)
 ///     ('no', 3, 2, True)
-///     >>> gate = tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"])
+///     >>> gate = tokentrie.rules.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"])
 ///     >>> tokentrie.Model().generate("Yes or no? ", gate).leaf.name in ("yes", "no")
 ///     True
-#[pyclass(frozen, extends = Sampler, module = "tokentrie")]
+#[pyclass(frozen, extends = Sampler, module = "tokentrie.rules")]
 pub(crate) struct ThinkGate(Arc<Gate>);
 
 /// What was given, for whatever vocabulary it is used with.
@@ -314,7 +314,7 @@ impl ThinkGate {
     ///     ThinkGate.
     ///
     /// Example:
-    ///     >>> gate = tokentrie.ThinkGate([7], [8], budget=3, vocab=16)
+    ///     >>> gate = tokentrie.rules.ThinkGate([7], [8], budget=3, vocab=16)
     ///     >>> copy = gate.clone()
     ///     >>> copy.accept([4, 5])
     ///     >>> (copy.thinking, gate.thinking)
@@ -364,11 +364,15 @@ impl ThinkGate {
     fn __repr__(slf: &Bound<'_, Self>) -> Result<String> {
         let sampler = slf.as_super().get();
         if sampler.is_unbound() {
-            return Ok("<tokentrie.ThinkGate: without a vocabulary>".to_owned());
+            return Ok("<tokentrie.rules.ThinkGate: without a vocabulary>".to_owned());
         }
         let sampler = sampler.lock(slf.py())?;
         let (span, state) = (sampler.span(), sampler.status().as_str());
-        Ok(format!("<tokentrie.ThinkGate: {state}, {} tokens thought, depth {}>", span.thought().tokens, span.depth()))
+        Ok(format!(
+            "<tokentrie.rules.ThinkGate: {state}, {} tokens thought, depth {}>",
+            span.thought().tokens,
+            span.depth()
+        ))
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

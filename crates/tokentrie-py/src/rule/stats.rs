@@ -12,7 +12,7 @@ use tokentrie::constraint::MaskStats;
 ///     >>> sampler = tokentrie.Sampler(vocab, digits)
 ///     >>> digits.stats(vocab).masks >= 1
 ///     True
-#[pyclass(frozen, get_all, module = "tokentrie")]
+#[pyclass(frozen, get_all, module = "tokentrie.rules")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RuleStats {
     /// int: masks kept, one for each state that was visited.

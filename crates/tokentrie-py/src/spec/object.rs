@@ -48,11 +48,11 @@ pub(crate) const ANY_VOCABULARY: Around<'static> =
 ///     args, keywords: those of what extends it; Constraint itself uses none.
 ///
 /// Example:
-///     >>> isinstance(tokentrie.Integer(0, 9), tokentrie.Constraint)
+///     >>> isinstance(tokentrie.rules.Integer(0, 9), tokentrie.rules.Constraint)
 ///     True
-///     >>> tokentrie.Integer(0, 9).to_json()
+///     >>> tokentrie.rules.Integer(0, 9).to_json()
 ///     '{"integer":{"min":0,"max":9}}'
-#[pyclass(frozen, subclass, module = "tokentrie")]
+#[pyclass(frozen, subclass, module = "tokentrie.rules")]
 pub(crate) struct Constraint {
     /// Empty of a rule of a user's, which is its own object.
     compiled: OnceLock<Arc<Compiled>>,
@@ -64,11 +64,11 @@ pub(crate) struct Constraint {
 ///
 /// Example:
 ///     >>> spec = tokentrie.constraint({"integer": {"min": 0, "max": 9}})
-///     >>> spec == tokentrie.constraint(tokentrie.Integer(0, 9))
+///     >>> spec == tokentrie.constraint(tokentrie.rules.Integer(0, 9))
 ///     True
 ///     >>> spec.to_json()
 ///     '{"integer":{"min":0,"max":9}}'
-#[pyclass(frozen, extends = Constraint, module = "tokentrie")]
+#[pyclass(frozen, extends = Constraint, module = "tokentrie.rules")]
 pub(crate) struct Spec;
 
 /// A rule of a user's over a vocabulary.
@@ -297,7 +297,7 @@ impl Host for Registered<'_> {
 ///     True
 ///     >>> tokentrie.constraint({"integer": {"min": 9, "max": 1}})
 ///     Traceback (most recent call last):
-///     tokentrie.OptionError: $.integer: no integer is in the range: min is 9, max is 1
+///     tokentrie.errors.OptionError: $.integer: no integer is in the range: min is 9, max is 1
 #[pyfunction]
 #[pyo3(signature = (spec, *, names=None, sets=None, template=None))]
 pub(crate) fn constraint(
@@ -501,7 +501,7 @@ impl Constraint {
     ///     RuleError: the text is none of a rule that has a type.
     ///
     /// Example:
-    ///     >>> (tokentrie.Integer().parse("12"), tokentrie.Regex("[a-z]+").parse("word"))
+    ///     >>> (tokentrie.rules.Integer().parse("12"), tokentrie.Regex("[a-z]+").parse("word"))
     ///     (12, 'word')
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         let Some(compiled) = slf.get().compiled() else { return Ok(text.clone().into_any()) };
@@ -603,9 +603,9 @@ impl Constraint {
         const SHOWN: usize = 80;
         let Some(compiled) = slf.get().compiled() else { return Ok(format!("<{}>", slf.get_type().qualname()?)) };
         Ok(match compiled.written().to_json() {
-            Ok(text) if text.chars().count() <= SHOWN => format!("<tokentrie.Spec: {text}>"),
-            Ok(text) => format!("<tokentrie.Spec: {}…>", text.chars().take(SHOWN).collect::<String>()),
-            Err(_) => format!("<tokentrie.Spec: {}>", compiled.written().kind()),
+            Ok(text) if text.chars().count() <= SHOWN => format!("<tokentrie.rules.Spec: {text}>"),
+            Ok(text) => format!("<tokentrie.rules.Spec: {}…>", text.chars().take(SHOWN).collect::<String>()),
+            Err(_) => format!("<tokentrie.rules.Spec: {}>", compiled.written().kind()),
         })
     }
 

@@ -106,7 +106,7 @@ pub(crate) fn read_receipt(given: &Bound<'_, PyAny>) -> Result<Receipt> {
 /// Example:
 ///     >>> model = tokentrie.Model()
 ///     >>> out = model.generate("The sky is ", ["blue", "red"], receipt=b"my key")
-///     >>> tokentrie.verify_receipt(out.receipt, ["blue", "red"], vocab=model.vocab, key=b"my key")
+///     >>> tokentrie.receipts.verify_receipt(out.receipt, ["blue", "red"], vocab=model.vocab, key=b"my key")
 #[pyfunction]
 #[pyo3(signature = (receipt, constraint=None, *, vocab, key=None))]
 pub(crate) fn verify_receipt(

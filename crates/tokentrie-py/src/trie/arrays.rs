@@ -21,7 +21,7 @@ use trie_core::{LeafId, NodeId};
 ///     >>> arrays = tokentrie.Trie.from_sequences([[1, 2], [1, 2, 3], [9]]).arrays()
 ///     >>> (arrays.tokens[1:].tolist(), arrays.first_child.tolist(), arrays.inner_terminals.tolist())
 ///     ([1, 9, 2, 3], [1, 3, 4, 4, 5], [3])
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct TrieArrays(Py<Trie>);
 
 impl TrieArrays {
@@ -175,6 +175,6 @@ impl TrieArrays {
     fn __repr__(&self) -> String {
         let (trie, arrays) = (self.core(), self.core().arrays());
         let kind = if arrays.targets.is_some() { "graph" } else { "tree" };
-        format!("<tokentrie.TrieArrays: {kind} of {} nodes, {} leaves>", trie.nodes(), trie.len())
+        format!("<tokentrie.sets.TrieArrays: {kind} of {} nodes, {} leaves>", trie.nodes(), trie.len())
     }
 }

@@ -25,19 +25,19 @@ use std::num::NonZeroUsize;
 ///     OptionError: the capacity is out of range.
 ///
 /// Example:
-///     >>> cache = tokentrie.TrieCache(capacity=32)
+///     >>> cache = tokentrie.sets.TrieCache(capacity=32)
 ///     >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
 ///     >>> samplers = [cache.sampler(10, payload) for _ in range(3)]
 ///     >>> (cache.cache_info().misses, cache.cache_info().hits)
 ///     (1, 2)
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct TrieCache(Shared<trie_core::TrieCache>);
 
 #[pymethods]
 impl TrieCache {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let stats = self.0.lock(py)?.stats();
-        Ok(format!("<tokentrie.TrieCache: {} of {} payloads>", stats.len, stats.capacity))
+        Ok(format!("<tokentrie.sets.TrieCache: {} of {} payloads>", stats.len, stats.capacity))
     }
 
     #[new]
@@ -66,7 +66,7 @@ impl TrieCache {
     ///     TokenTrieError: as for `Sampler`.
     ///
     /// Example:
-    ///     >>> cache = tokentrie.TrieCache()
+    ///     >>> cache = tokentrie.sets.TrieCache()
     ///     >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
     ///     >>> cache.sampler(10, payload).forced()
     ///     array([2], dtype=int32)
@@ -101,7 +101,7 @@ impl TrieCache {
     ///     CacheInfo.
     ///
     /// Example:
-    ///     >>> tokentrie.TrieCache(capacity=8).cache_info().capacity
+    ///     >>> tokentrie.sets.TrieCache(capacity=8).cache_info().capacity
     ///     8
     fn cache_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let stats = self.0.lock(py)?.stats();
@@ -111,7 +111,7 @@ impl TrieCache {
     /// Forgets all payloads; the counts stay.
     ///
     /// Example:
-    ///     >>> cache = tokentrie.TrieCache()
+    ///     >>> cache = tokentrie.sets.TrieCache()
     ///     >>> cache.clear()
     ///     >>> cache.cache_info().size
     ///     0

@@ -22,7 +22,7 @@ use trie_core::{Constraint, LeafId, Scratch, TokenId, TrieState};
 ///     >>> sold_out, cheap = trie.leaf_set(["b"]), trie.leaf_set([0, 1])
 ///     >>> list(cheap & ~sold_out)
 ///     [0]
-#[pyclass(frozen, eq, module = "tokentrie")]
+#[pyclass(frozen, eq, module = "tokentrie.sets")]
 #[derive(PartialEq)]
 pub(crate) struct LeafSet {
     core: trie_core::LeafSet,
@@ -85,7 +85,7 @@ impl LeafSet {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tokentrie.LeafSet: {} of {} leaves>", self.core.count(), self.core.size())
+        format!("<tokentrie.sets.LeafSet: {} of {} leaves>", self.core.count(), self.core.size())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -109,7 +109,7 @@ impl LeafSet {
 ///     array([1], dtype=int32)
 ///     >>> left.filtered(deny=["a"]).forced()
 ///     array([1, 3], dtype=int32)
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct FilteredTrie {
     core: trie_core::FilteredTrie,
     trie: Py<Trie>,
@@ -259,7 +259,7 @@ impl FilteredTrie {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tokentrie.FilteredTrie: {} of {} leaves>", self.core.len(), self.core.trie().len())
+        format!("<tokentrie.sets.FilteredTrie: {} of {} leaves>", self.core.len(), self.core.trie().len())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

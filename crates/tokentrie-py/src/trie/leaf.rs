@@ -14,7 +14,7 @@ use pyo3::types::PyTuple;
 ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
 ///     >>> trie.leaf(0)
 ///     Leaf(index=0, name="stop", tokens=[2])
-#[pyclass(frozen, eq, hash, get_all, from_py_object, module = "tokentrie")]
+#[pyclass(frozen, eq, hash, get_all, from_py_object, module = "tokentrie.sets")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Leaf {
     /// int: its number, from 0; leaves are numbered by the order of their token sequences.

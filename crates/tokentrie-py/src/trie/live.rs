@@ -31,13 +31,13 @@ use trie_core::{Constraint, PatchedTrie, Scratch, TokenId};
 ///     TrieError: the trie has weights, or several sequences stand for one leaf.
 ///
 /// Example:
-///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1, 2], [4, 2]]))
+///     >>> live = tokentrie.sets.LiveSet(tokentrie.Trie.from_sequences([[1, 2], [4, 2]]))
 ///     >>> sampler = tokentrie.Sampler(6, live)
 ///     >>> live.change(add=[[1, 3]], remove=[[4, 2]])
 ///     (1, 1)
 ///     >>> (sampler.allowed().tolist(), tokentrie.Sampler(6, live).allowed().tolist())
 ///     ([1, 4], [1])
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct LiveSet {
     now: Mutex<PatchedTrie>,
     vocab: Option<Py<Vocab>>,
@@ -151,7 +151,7 @@ impl LiveSet {
     ///
     /// Example:
     ///     >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
-    ///     >>> live = tokentrie.LiveSet(trie)
+    ///     >>> live = tokentrie.sets.LiveSet(trie)
     ///     >>> live.change(remove=["a", "c"], add=tokentrie.Trie.from_sequences([[3]], names=["c"]))
     ///     (1, 1)
     #[pyo3(signature = (add=None, remove=None))]
@@ -177,7 +177,7 @@ impl LiveSet {
     /// Makes one trie of all that is there; what came is numbered anew. Cost: O(leaves).
     ///
     /// Example:
-    ///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> live = tokentrie.sets.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
     ///     >>> live.change(add=[[3]])
     ///     (1, 0)
     ///     >>> live.compact()
@@ -193,7 +193,7 @@ impl LiveSet {
     ///     LiveSet.
     ///
     /// Example:
-    ///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> live = tokentrie.sets.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
     ///     >>> live.copy().change(add=[[3]])
     ///     (1, 0)
     ///     >>> len(live)
@@ -208,7 +208,7 @@ impl LiveSet {
     ///     Trie.
     ///
     /// Example:
-    ///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> live = tokentrie.sets.LiveSet(tokentrie.Trie.from_sequences([[1], [2]]))
     ///     >>> live.change(remove=[[1]])
     ///     (0, 1)
     ///     >>> len(live.to_trie())
@@ -230,7 +230,7 @@ impl LiveSet {
     ///     TokenNotAllowedError: the prefix leaves the set.
     ///
     /// Example:
-    ///     >>> live = tokentrie.LiveSet(tokentrie.Trie.from_sequences([[1, 2], [4, 2]]))
+    ///     >>> live = tokentrie.sets.LiveSet(tokentrie.Trie.from_sequences([[1, 2], [4, 2]]))
     ///     >>> live.allowed()
     ///     array([1, 4], dtype=int32)
     #[pyo3(signature = (prefix=None))]
@@ -262,7 +262,7 @@ impl LiveSet {
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let now = self.now(py)?;
-        Ok(format!("<tokentrie.LiveSet: {} leaves, {} patches>", now.len(), now.patches()))
+        Ok(format!("<tokentrie.sets.LiveSet: {} leaves, {} patches>", now.len(), now.patches()))
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

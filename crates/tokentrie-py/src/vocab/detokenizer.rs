@@ -15,10 +15,10 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Example:
 ///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"\xc3", b"\xa4b"])
-///     >>> text = tokentrie.Detokenizer(vocab)
+///     >>> text = tokentrie.streaming.Detokenizer(vocab)
 ///     >>> [text.push(0), text.push(1), text.push(2), text.finish()]
 ///     ['a', '', 'äb', '']
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.streaming")]
 pub(crate) struct Detokenizer(Mutex<trie_text::Detokenizer>);
 
 #[pymethods]
@@ -41,7 +41,7 @@ impl Detokenizer {
     ///     TypeError: something is no integer.
     ///
     /// Example:
-    ///     >>> text = tokentrie.Detokenizer(tokentrie.Vocab.from_tokens([b"a", b"b"]))
+    ///     >>> text = tokentrie.streaming.Detokenizer(tokentrie.Vocab.from_tokens([b"a", b"b"]))
     ///     >>> text.push([0, 1])
     ///     'ab'
     #[pyo3(signature = (tokens, /))]
@@ -58,7 +58,7 @@ impl Detokenizer {
 
     fn __repr__(&self) -> String {
         let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).begun();
-        format!("<tokentrie.Detokenizer: {begun} bytes of a character begun>")
+        format!("<tokentrie.streaming.Detokenizer: {begun} bytes of a character begun>")
     }
 
     /// What is left at the end: U+FFFD for a character that was not completed. The next token begins a new text.
@@ -67,7 +67,7 @@ impl Detokenizer {
     ///     str.
     ///
     /// Example:
-    ///     >>> text = tokentrie.Detokenizer(tokentrie.Vocab.from_tokens([b"\xc3"]))
+    ///     >>> text = tokentrie.streaming.Detokenizer(tokentrie.Vocab.from_tokens([b"\xc3"]))
     ///     >>> [text.push(0), text.finish()]
     ///     ['', '\ufffd']
     fn finish(&self) -> String {

@@ -25,7 +25,7 @@ from tokentrie.files import replacing
 
 ROUNDS = 8
 HELP = "/reset begins anew, /save FILE.json writes the conversation, /quit ends"
-Ask = Callable[[tokentrie.ToolCall], str | None]
+Ask = Callable[[tokentrie.results.ToolCall], str | None]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Session:
         self.said.append({"role": "user", "content": text})
         try:
             message = self._answered()
-        except tokentrie.CancelledError as error:
+        except tokentrie.errors.CancelledError as error:
             partial = error.partial
             # Calls that were cut off cannot be rendered, and those before them were not answered.
             if isinstance(partial, tokentrie.Message) and (partial.content or partial.reasoning):
@@ -263,7 +263,7 @@ def _save(path: Path, session: Session) -> None:
     console.say(f"{path}: {console.count(len(session.said), 'message', 'messages')}")
 
 
-def _asked(call: tokentrie.ToolCall) -> str | None:
+def _asked(call: tokentrie.results.ToolCall) -> str | None:
     """The result of a call, from the user; None at the end of the input."""
     try:
         return input(f"result of {console.printable(call.name)}: ")

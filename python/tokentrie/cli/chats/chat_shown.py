@@ -91,7 +91,7 @@ class Shown:
         self._line_begun = False
         self._kind = ""
 
-    def event(self, event: tokentrie.ChatEvent) -> None:
+    def event(self, event: tokentrie.results.ChatEvent) -> None:
         """One event of a reply."""
         if self._quiet or (event.kind == "reasoning" and not self._screen.is_terminal):
             return
@@ -120,7 +120,7 @@ class Shown:
             self._write(f"{name} → {result}", DIM)
             self.end_line()
 
-    def stats(self, stats: tokentrie.ChatStats | None) -> None:
+    def stats(self, stats: tokentrie.results.ChatStats | None) -> None:
         """The line after a reply, on standard error."""
         self.end_line()
         self._kind = ""

@@ -66,7 +66,9 @@ def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
     found = {names[leaf]: float(probabilities[leaf]) for leaf in choice.ranking}
     if len(found) < len(choice.ranking):
         # Those of a .ttrie file cannot be compared beforehand: it may be larger than the memory.
-        raise tokentrie.TrieError("two values of the set have the same name: their probabilities cannot be told apart")
+        raise tokentrie.errors.TrieError(
+            "two values of the set have the same name: their probabilities cannot be told apart"
+        )
     return found
 
 

@@ -58,7 +58,7 @@ def run(
                 done += len(group)
                 show(done)
     text = json.dumps({"state": "", **request}, ensure_ascii=False)
-    found = tokentrie.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
+    found = tokentrie.decisions.Calibration(json.loads(opened.model._calibrated(text, json.dumps(examples))))
     if console.is_standard(output):
         console.standard_output().write((json.dumps(found.to_dict()) + "\n").encode())
     else:

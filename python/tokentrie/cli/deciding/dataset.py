@@ -73,7 +73,7 @@ class Decider:
         """What a row gets. A group with a state that cannot be asked about is asked row by row."""
         try:
             done = self.asked(states)
-        except (tokentrie.ContextError, tokentrie.TemplateError, tokentrie.VocabularyError) as error:
+        except (tokentrie.errors.ContextError, tokentrie.TemplateError, tokentrie.errors.VocabularyError) as error:
             if len(states) == 1:
                 # Its number is that in the group; rows are named by their lines.
                 yield RowError(str(error).replace(" about state 0", ""))

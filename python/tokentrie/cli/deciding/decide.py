@@ -80,7 +80,7 @@ def read_request(questions: str, calibration: Path | None = None) -> dict[str, A
     if calibration is not None:
         if "calibration" in request:
             raise typer.BadParameter(f"{path}: it has a calibration already", param_hint="--calibration")
-        request["calibration"] = tokentrie.Calibration.load(calibration).to_dict()
+        request["calibration"] = tokentrie.decisions.Calibration.load(calibration).to_dict()
     return request
 
 

@@ -24,7 +24,7 @@ OPENING, ARGUMENT, CLOSING = '\n{"name": "', '", "arguments": {"time": "', '"}}\
 # Tokens that the model may write where nothing holds it.
 FREE_TOKENS = 64
 
-Watch = Callable[[tokentrie.Step], None]
+Watch = Callable[[tokentrie.results.Step], None]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Walk:
 
     trie: tokentrie.Trie
     prompt_tokens: int
-    steps: list[tokentrie.Step]
+    steps: list[tokentrie.results.Step]
     generated: tokentrie.Generated
 
     @property
@@ -120,7 +120,7 @@ def _open(path: Path | None, request: str, count: int, seed: int, n_threads: int
     needed = _tokens_needed(open_vocab(path), catalogue.many(count, seed), request)
     for size in _sizes(needed):
         # An error says that it is more than the model was trained on.
-        with suppress(tokentrie.OptionError):
+        with suppress(tokentrie.errors.OptionError):
             return open_model(path, size, n_threads)
     return open_model(path, None, n_threads)
 
@@ -147,9 +147,9 @@ def _fitting(model: tokentrie.Model, request: str, count: int, seed: int) -> int
 def _walk(model: tokentrie.Model, prompt: str, trie: tokentrie.Trie, watch: Watch) -> Walk:
     """Lets the model choose by a greedy walk."""
     tokens = _tokens(model.vocab, prompt)
-    steps: list[tokentrie.Step] = []
+    steps: list[tokentrie.results.Step] = []
 
-    def on_step(step: tokentrie.Step) -> None:
+    def on_step(step: tokentrie.results.Step) -> None:
         steps.append(step)
         watch(step)
 
@@ -213,7 +213,7 @@ def _walk_document(walk: Walk, vocab: tokentrie.Vocab) -> dict[str, Any]:
     }
 
 
-def _step_document(step: tokentrie.Step, vocab: tokentrie.Vocab) -> dict[str, Any]:
+def _step_document(step: tokentrie.results.Step, vocab: tokentrie.Vocab) -> dict[str, Any]:
     return {
         "index": step.index,
         "depth": step.depth,

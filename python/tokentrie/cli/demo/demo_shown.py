@@ -50,11 +50,13 @@ class Screen:
             self._line(f"… {len(tools) - LISTED:,} more")
         self._steps_head()
 
-    def step(self, vocab: tokentrie.Vocab, trie: tokentrie.Trie | None = None) -> Callable[[tokentrie.Step], None]:
+    def step(
+        self, vocab: tokentrie.Vocab, trie: tokentrie.Trie | None = None
+    ) -> Callable[[tokentrie.results.Step], None]:
         """Prints a step as it happens; with a trie, also how many of its values are still possible."""
         self._passed = []
 
-        def show(step: tokentrie.Step) -> None:
+        def show(step: tokentrie.results.Step) -> None:
             self._passed.append(step.token)
             token = console.quoted(vocab[step.token])
             best = "forced, no forward pass" if step.forced else _best(step, vocab)
@@ -153,7 +155,7 @@ class Screen:
         self._console.print()
 
 
-def _best(step: tokentrie.Step, vocab: tokentrie.Vocab) -> str:
+def _best(step: tokentrie.results.Step, vocab: tokentrie.Vocab) -> str:
     """The few most probable tokens of those allowed."""
     order = np.argsort(-step.probabilities, kind="stable")[:BEST]
     return "  ".join(f"{console.quoted(vocab[int(step.allowed[i])])} {step.probabilities[i]:.3f}" for i in order)

@@ -15,7 +15,7 @@ def run(first: Path, second: Path, most: int, as_json: bool) -> bool:
     with console.working("comparing"):
         one, other = (tokentrie.Trie.open(path, verify=True) for path in (first, second))
         if one.fingerprint and other.fingerprint and one.fingerprint != other.fingerprint:
-            raise tokentrie.VocabularyError(
+            raise tokentrie.errors.VocabularyError(
                 f"{first} and {second} were saved for two vocabularies: ids mean other tokens"
             )
         gone, new = _without(one, other), _without(other, one)
@@ -45,7 +45,7 @@ def _without(one: tokentrie.Trie, other: tokentrie.Trie) -> tokentrie.Trie | Non
     return None if one.issubset(other) else one - other
 
 
-def _text(leaf: tokentrie.Leaf) -> str:
+def _text(leaf: tokentrie.sets.Leaf) -> str:
     tokens = " ".join(map(str, leaf.tokens))
     return tokens if leaf.name is None else f"{leaf.name}  [{tokens}]"
 

@@ -32,7 +32,7 @@ class Summary:
     path: Path
     trie: tokentrie.Trie
     counts: Counts
-    leaves: list[tokentrie.Leaf]
+    leaves: list[tokentrie.sets.Leaf]
     """The one that was found, or some from all over the file."""
     root: Node | None
     """What was asked to be drawn."""
@@ -58,14 +58,14 @@ def read(path: Path, vocab: tokentrie.Vocab | None, find: str | None, limits: Li
         return Summary(path, trie, Counts(trie), leaves, root)
 
 
-def _samples(trie: tokentrie.Trie) -> list[tokentrie.Leaf]:
+def _samples(trie: tokentrie.Trie) -> list[tokentrie.sets.Leaf]:
     count = min(SAMPLES, len(trie))
     last = max(count - 1, 1)
     leaves = (trie.leaf(number * (len(trie) - 1) // last) for number in range(count))
     return [leaf for leaf in leaves if leaf]
 
 
-def _find(path: Path, trie: tokentrie.Trie, what: str) -> tokentrie.Leaf:
+def _find(path: Path, trie: tokentrie.Trie, what: str) -> tokentrie.sets.Leaf:
     """The leaf with these token ids, such as `12 84,7`; if there is none, the one with this name."""
     ids = what.replace(",", " ").split()
     found = None
@@ -128,7 +128,7 @@ def _widest(trie: tokentrie.Trie, vocab: tokentrie.Vocab | None) -> Table:
     return table
 
 
-def _leaves(leaves: list[tokentrie.Leaf], vocab: tokentrie.Vocab | None) -> Table:
+def _leaves(leaves: list[tokentrie.sets.Leaf], vocab: tokentrie.Vocab | None) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     for column in ["leaf", "tokens", "name"] + ["text"] * bool(vocab):
         table.add_column(
@@ -165,6 +165,6 @@ def document(summary: Summary, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
     } | tree
 
 
-def _leaf(leaf: tokentrie.Leaf, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
+def _leaf(leaf: tokentrie.sets.Leaf, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
     text = {"text": [token_text(vocab, token) for token in leaf.tokens]} if vocab else {}
     return {"index": leaf.index, "name": leaf.name, "tokens": leaf.tokens} | text

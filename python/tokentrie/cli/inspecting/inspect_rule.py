@@ -58,7 +58,7 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
     screen.print(_beginning(vocab, name, legal))
     for text in drawn:
         screen.print(Text(f"such as {console.quoted(_cut(text).encode())}"))
-    if isinstance(rule, tokentrie.Grammar):
+    if isinstance(rule, tokentrie.rules.Grammar):
         screen.print(Text("terminals " + "  ".join(map(console.printable, rule.terminals))))
     if regex and table:
         screen.print(_printed(table) if regex.states <= PRINTED else _too_many(regex))
@@ -66,7 +66,7 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
         automaton_svg.save(svg, table, source.regex or "")
 
 
-def _counted(rule: tokentrie.Rule, table: Automaton | None) -> Texts:
+def _counted(rule: tokentrie.rules.Rule, table: Automaton | None) -> Texts:
     if table:
         count = table.texts()
         return Texts(count is not None, count)
@@ -77,13 +77,13 @@ def _counted(rule: tokentrie.Rule, table: Automaton | None) -> Texts:
         return Texts(False if "no end of texts" in str(error) else None)
 
 
-def _heading(rule: tokentrie.Rule, source: RuleSource, table: Automaton | None, texts: Texts) -> Text:
+def _heading(rule: tokentrie.rules.Rule, source: RuleSource, table: Automaton | None, texts: Texts) -> Text:
     sizes = []
     if isinstance(rule, tokentrie.Regex):
         sizes.append(console.count(rule.states, "state", "states"))
         if table:
             sizes.append(console.count(table.classes(), "class of bytes", "classes of bytes"))
-    if isinstance(rule, tokentrie.Grammar):
+    if isinstance(rule, tokentrie.rules.Grammar):
         sizes.append(console.count(len(rule.terminals), "terminal", "terminals"))
         sizes.append(console.count(rule.parser_states, "parser state", "parser states"))
         sizes.append(console.count(rule.lexer_states, "lexer state", "lexer states"))
@@ -132,7 +132,7 @@ def _too_many(regex: tokentrie.Regex) -> Text:
 
 
 def _document(
-    rule: tokentrie.Rule,
+    rule: tokentrie.rules.Rule,
     source: RuleSource,
     table: Automaton | None,
     texts: Texts,
@@ -141,7 +141,7 @@ def _document(
     legal: list[int],
 ) -> dict[str, Any]:
     document: dict[str, Any]
-    if isinstance(rule, tokentrie.Grammar):
+    if isinstance(rule, tokentrie.rules.Grammar):
         sizes = {"parser_states": rule.parser_states, "lexer_states": rule.lexer_states}
         document = {"grammar": source.grammar, "terminals": rule.terminals} | sizes
     else:

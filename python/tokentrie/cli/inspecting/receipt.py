@@ -10,11 +10,11 @@ from typing import Any
 import typer
 
 import tokentrie
-from tokentrie.chat import verify_chat_receipt
 from tokentrie.cli import console
 from tokentrie.cli.chats import chat_tools
 from tokentrie.cli.loading import open_vocab, packaged_model
 from tokentrie.cli.source import Source
+from tokentrie.receipts import verify_chat_receipt
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def run(
     with console.collected_warnings() as warnings:
         try:
             check(told, model, source, chat, secret)
-        except tokentrie.ReceiptError as error:
-            raise tokentrie.ReceiptError(f"{path}: {error}") from None
+        except tokentrie.errors.ReceiptError as error:
+            raise tokentrie.errors.ReceiptError(f"{path}: {error}") from None
     _say(told, warnings, as_json)
 
 
@@ -81,9 +81,9 @@ def read_receipt(path: Path, content: bytes) -> dict[str, Any]:
     try:
         told = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise tokentrie.ReceiptError(f"{path}: no receipt: {error}") from error
+        raise tokentrie.errors.ReceiptError(f"{path}: no receipt: {error}") from error
     if not isinstance(told, dict):
-        raise tokentrie.ReceiptError(f"{path}: no receipt: it is no object")
+        raise tokentrie.errors.ReceiptError(f"{path}: no receipt: it is no object")
     return told
 
 
@@ -98,7 +98,7 @@ def check(
     content = source.read() if source else None
     if chat is None:
         vocab = open_vocab(model)
-        tokentrie.verify_receipt(told, _constraint(told, vocab, source, content), vocab=vocab, key=key)
+        tokentrie.receipts.verify_receipt(told, _constraint(told, vocab, source, content), vocab=vocab, key=key)
         return
     path = model or packaged_model()
     with console.working(f"reading the vocabulary of {path.name}"):

@@ -87,7 +87,7 @@ def _format(file: Path, text: bytes | None) -> tuple[tokentrie.ChatFormat, str]:
     return form, f"{file.name} (ChatML, the default: the file has no template)" if warnings else file.name
 
 
-def _table(analysis: tokentrie.ChatAnalysis) -> Table:
+def _table(analysis: tokentrie.chat.ChatAnalysis) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -96,7 +96,7 @@ def _table(analysis: tokentrie.ChatAnalysis) -> Table:
     return table
 
 
-def _rows(analysis: tokentrie.ChatAnalysis) -> list[tuple[str, str]]:
+def _rows(analysis: tokentrie.chat.ChatAnalysis) -> list[tuple[str, str]]:
     reasoning, content, calls = analysis.reasoning, analysis.content, analysis.calls
     prompts, turns = analysis.generation_prompts, analysis.turns
     rows = [("reasoning", _words(reasoning.mode, _around(reasoning.start, reasoning.end)))]
@@ -226,7 +226,7 @@ def _parsed(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | 
     screen.print(_message(message))
 
 
-def _known(event: tokentrie.ChatEvent, at: int) -> Known:
+def _known(event: tokentrie.results.ChatEvent, at: int) -> Known:
     return Known(at, at, event.kind, event.text, event.index, event.name, event.id)
 
 

@@ -50,7 +50,7 @@ class Example:
     generation_prompt: str
     left_out: list[str]
     """What the template refuses, in words."""
-    calls: list[tokentrie.ToolCall] = field(default_factory=list)
+    calls: list[tokentrie.results.ToolCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def rendered(form: tokentrie.ChatFormat, tools: tokentrie.Tools | None) -> Examp
     results = [{"role": "tool", "tool_call_id": c.id, "name": c.name, "content": RESULT} for c in calls]
     plain, bare = tokentrie.Message(CONTENT, REASONING), tokentrie.Message("", REASONING, calls)
     one, bare_one = (tokentrie.Message(text, REASONING, calls[:1]) for text in (CONTENT, ""))
-    attempts: list[tuple[list[Any], list[tokentrie.ToolCall], list[str]]] = [
+    attempts: list[tuple[list[Any], list[tokentrie.results.ToolCall], list[str]]] = [
         ([system, user, full, *results], calls, []),
         ([user, full, *results], calls, ["a system message"]),
         ([system, user, bare, *results], calls, ["content beside reasoning and calls"]),
@@ -92,12 +92,14 @@ def rendered(form: tokentrie.ChatFormat, tools: tokentrie.Tools | None) -> Examp
     return Example(prompt.text, prompt.generation_prompt, ["all but a message of a user"])
 
 
-def _calls(tools: tokentrie.Tools, parallel: bool) -> list[tokentrie.ToolCall]:
+def _calls(tools: tokentrie.Tools, parallel: bool) -> list[tokentrie.results.ToolCall]:
     found = [one["function"] for one in tools.definitions[: 2 if parallel else 1]]
     made = []
     for number, one in zip(IDS, found, strict=False):
         arguments = sample(one.get("parameters") or {})
-        made.append(tokentrie.ToolCall(number, one["name"], json.dumps(arguments if arguments is not None else {})))
+        made.append(
+            tokentrie.results.ToolCall(number, one["name"], json.dumps(arguments if arguments is not None else {}))
+        )
     return made
 
 
@@ -125,7 +127,7 @@ def sample(schema: Any, depth: int = 0) -> Any:
     return SAMPLES.get(kind, "Oslo") if isinstance(kind, str) or kind is None else "Oslo"
 
 
-def pieces(example: Example, analysis: tokentrie.ChatAnalysis) -> list[Piece]:
+def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piece]:
     """The text cut at its markers."""
     text, tail = example.text, example.generation_prompt
     end = len(text) - len(tail) if tail and text.endswith(tail) else len(text)
@@ -167,7 +169,7 @@ def _opened(name: str, opened: set[str]) -> bool:
     return name not in ("reasoning ends", "content ends") or name.split()[0] in opened
 
 
-def _of_turns(analysis: tokentrie.ChatAnalysis) -> dict[str, str]:
+def _of_turns(analysis: tokentrie.chat.ChatAnalysis) -> dict[str, str]:
     named = [(token, "token") for token in analysis.preserved_tokens]
     named += [(text, "ends the turn") for text in analysis.stops]
     # Longer ones win, so a token inside the beginning of a turn is part of it.
@@ -175,7 +177,7 @@ def _of_turns(analysis: tokentrie.ChatAnalysis) -> dict[str, str]:
     return _usable(named)
 
 
-def _of_replies(analysis: tokentrie.ChatAnalysis) -> dict[str, str]:
+def _of_replies(analysis: tokentrie.chat.ChatAnalysis) -> dict[str, str]:
     named = [(text, "joint") for text in analysis.joints]
     calls = analysis.calls
     if calls:

@@ -134,7 +134,9 @@ def run(
         from tokentrie.serve.models import Cache, Calls, Served
         from tokentrie.serve.store import Quota
     except ImportError as error:
-        raise tokentrie.OptionError(f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})") from None
+        raise tokentrie.errors.OptionError(
+            f"`tokentrie serve` needs more: pip install 'tokentrie[serve]' ({error})"
+        ) from None
     models = models or [(TINY, None)]
     if again := [name for number, (name, _) in enumerate(models) if name in {one for one, _ in models[:number]}]:
         raise typer.BadParameter(

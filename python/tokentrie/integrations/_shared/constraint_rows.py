@@ -72,7 +72,7 @@ class ConstraintRows:
         """bool [rows]: which rows have their value."""
         return self._batch.finished & ~self.dead
 
-    def leaf(self, row: int) -> tokentrie.Leaf | None:
+    def leaf(self, row: int) -> tokentrie.sets.Leaf | None:
         """The value of a row, where it follows a set and is complete.
 
         Args:
@@ -104,7 +104,7 @@ class ConstraintRows:
             return
         try:
             self._batch.accept(list(tokens), row=row)
-        except (tokentrie.TokenNotAllowedError, tokentrie.VocabularyError):
+        except (tokentrie.TokenNotAllowedError, tokentrie.errors.VocabularyError):
             self.kill(row)
 
     def kill(self, row: int) -> None:

@@ -31,7 +31,7 @@ class Set:
     """One set and where it lies."""
 
     trie: tokentrie.Trie
-    arrays: tokentrie.TrieArrays
+    arrays: tokentrie.sets.TrieArrays
     begin: int
     """The number of its root: that of its first node among those of all sets."""
     nodes: int
@@ -68,7 +68,7 @@ class Set:
 
 def as_list(trie: tokentrie.Trie | Iterable[tokentrie.Trie]) -> list[tokentrie.Trie]:
     """One set or several. Rules have no arrays that could go to a device."""
-    if isinstance(trie, tokentrie.Rule):
+    if isinstance(trie, tokentrie.rules.Rule):
         name = type(trie).__name__
         raise TypeError(f"a {name} has no arrays for a device: LogitsConstraint and Batch take rules, this takes tries")
     return [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
@@ -81,10 +81,10 @@ def described(
     if trie.is_weighted:
         # Better none than one that leaves half of the table out.
         problem = "the set has weights, which are not added on a device"
-        raise tokentrie.TrieError(f"{problem}: Batch adds them, trie.without_weights() is the set without them")
+        raise tokentrie.errors.TrieError(f"{problem}: Batch adds them, trie.without_weights() is the set without them")
     arrays = trie.arrays(verify=verify)
     if arrays.nodes > MOST_NODES:
-        raise tokentrie.TrieError(f"a set of {arrays.nodes} nodes: tensors take up to {MOST_NODES}")
+        raise tokentrie.errors.TrieError(f"a set of {arrays.nodes} nodes: tensors take up to {MOST_NODES}")
     ends = sorted(set(arrays.end_tokens if ends is None else ends))
     stops = [] if after == "free" else sorted(set(eog)) or ends
     first = arrays.first_child
@@ -173,7 +173,7 @@ class Sets:
 
     def _grow(self, space: int, *, keep: bool = True) -> None:
         if space > MOST_NODES:
-            raise tokentrie.TrieError(f"sets of {space} nodes together: tensors take up to {MOST_NODES}")
+            raise tokentrie.errors.TrieError(f"sets of {space} nodes together: tensors take up to {MOST_NODES}")
         graph = self.targets is not None
         for name in ("tokens", "first", *(["targets"] if graph else [])):
             grown = torch.zeros(space, dtype=torch.int32, device=self.device)

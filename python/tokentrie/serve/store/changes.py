@@ -10,10 +10,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
-from tokentrie import LiveSet, Model, Spec
+from tokentrie import Model
+from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
 from tokentrie.serve.store.contents import Content, digest_of
+from tokentrie.sets import LiveSet
 
 #: After so many changes one trie is made of all.
 MOST_PATCHES = 10_000

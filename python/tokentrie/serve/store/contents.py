@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import tokentrie
-from tokentrie import CancelToken, LiveSet, Model, Sampler, Spec, Trie
+from tokentrie import CancelToken, Model, Sampler, Trie
 from tokentrie.files import only_files
+from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store.references import COMPILED
+from tokentrie.sets import LiveSet
 
 JSON, TRIE, WASM = ".json", ".ttrie", ".wasm"
 #: A list of texts of more values is not made for a model before it is used: that takes seconds.
@@ -84,7 +86,7 @@ class Content:
                     timeout=timeout,
                     cancel=cancel,
                 )
-        except (tokentrie.CancelledError, tokentrie.TimedOutError, tokentrie.QueueFullError):
+        except (tokentrie.errors.CancelledError, tokentrie.errors.TimedOutError, tokentrie.errors.QueueFullError):
             raise
         except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
             return error
@@ -107,7 +109,7 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
         try:
             # What pickling writes has no names left.
             resolved: str = spec.__reduce__()[1][0]
-        except tokentrie.OptionError as error:
+        except tokentrie.errors.OptionError as error:
             said = f"{error}: name a saved set in the request that uses it, not in what is put"
             raise WireError(said, param="spec") from None
         if resolved != spec.to_json():
@@ -122,7 +124,7 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
 
 def of_module(data: bytes) -> tuple[Content, bytes]:
     """A module of WebAssembly; raises RuleError where it is no rule."""
-    tokentrie.WasmRule(data)
+    tokentrie.rules.WasmRule(data)
     return of_spec(json.dumps({"wasm": base64.b64encode(data).decode()}), {})
 
 
@@ -155,7 +157,7 @@ def _trie(trie: Trie, data: bytes, models: Sequence[Model]) -> Content:
     # Its fingerprint stands in the file and is asked of a Vocab when it is read, not when it is walked.
     prints = {model.vocab.fingerprint for model in models}
     if trie.fingerprint is not None and trie.fingerprint not in prints:
-        raise tokentrie.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
+        raise tokentrie.errors.VocabularyError("the .ttrie file is for another vocabulary than that of the models here")
     content = Content(trie, "set", len(trie), digest_of(data), len(data), TRIE, trie.fingerprint)
     content.check(models)
     return content

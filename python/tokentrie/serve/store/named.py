@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import tokentrie
-from tokentrie import CancelToken, Model, Spec
+from tokentrie import CancelToken, Model
+from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents, uploads
 from tokentrie.serve.store.contents import Constraint, Content

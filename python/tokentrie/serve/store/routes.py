@@ -10,7 +10,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from tokentrie import CancelToken, TimedOutError
+from tokentrie import CancelToken
+from tokentrie.errors import TimedOutError
 from tokentrie.serve.errors import RETRY_AFTER, WireError
 from tokentrie.serve.models import Models
 from tokentrie.serve.store.changes import SetChange, changed

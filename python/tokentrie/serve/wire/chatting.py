@@ -13,7 +13,8 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, ChatEvent, ChatPrompt, Message, ToolCall, Tools
+from tokentrie import CancelToken, Message, Tools
+from tokentrie.results import ChatEvent, ChatPrompt, ToolCall
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store

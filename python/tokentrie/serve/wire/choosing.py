@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import Request
 from pydantic import Field
 
-from tokentrie import CancelToken, Choice, Spec, Trie
+from tokentrie import CancelToken, Choice, Trie
+from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.store import Store

@@ -12,8 +12,9 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import CancelToken, Generated, Model, Step, TokenLogprob
+from tokentrie import CancelToken, Generated, Model
 from tokentrie._native import OpenCall
+from tokentrie.results import Step, TokenLogprob
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.metrics import finish_reason
 from tokentrie.serve.models import Models, Parts, Served

@@ -10,8 +10,9 @@ from fastapi import Request
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tokentrie import CancelToken, ModelError
+from tokentrie import CancelToken
 from tokentrie._native import OpenCall
+from tokentrie.errors import ModelError
 from tokentrie.serve.errors import NO_RETRY, WireError
 from tokentrie.serve.models import Models
 from tokentrie.serve.wire.generating import Positive

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tokentrie import ChatStats, Model, Sampling, Stats, TokenLogprob
+from tokentrie import Model, Sampling
+from tokentrie.results import ChatStats, Stats, TokenLogprob
 from tokentrie.serve.errors import REFUSALS, of_library
 from tokentrie.serve.models import Parts
 

@@ -75,7 +75,7 @@ class Holds(BaseModel):
         """Says of what shows only over a vocabulary which field it is in."""
         try:
             yield
-        except (tokentrie.OptionError, tokentrie.RuleError) as error:
+        except (tokentrie.errors.OptionError, tokentrie.RuleError) as error:
             if (name := self.asks()) is None or not str(error).startswith("$"):
                 raise
             raise WireError(f"{name}{str(error)[1:]}", param=name) from None

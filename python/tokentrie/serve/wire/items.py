@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from tokentrie import ChatEvent, Message
+from tokentrie import Message
+from tokentrie.results import ChatEvent
 from tokentrie.serve.wire.generating import call_id, new_id
 
 Event = dict[str, Any]

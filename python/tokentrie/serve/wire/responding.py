@@ -12,7 +12,8 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tokentrie import ChatEvent, Message
+from tokentrie import Message
+from tokentrie.results import ChatEvent
 from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store

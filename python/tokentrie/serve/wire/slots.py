@@ -78,9 +78,9 @@ class SlotFiles:
                 if path.is_symlink() or not path.is_file():
                     raise WireError(f"there is no file {said.filename!r}", status=404, param="filename")
                 size, done = ("n_restored", "n_read", "restore_ms"), served.model.load_prefix(path)
-        except tokentrie.ContextError:
+        except tokentrie.errors.ContextError:
             raise
-        except tokentrie.ModelError as error:
+        except tokentrie.errors.ModelError as error:
             raise self._refused(served, action, said.filename, error) from None
         tokens_field, bytes_field, time_field = size
         return {
@@ -91,7 +91,7 @@ class SlotFiles:
             "timings": {time_field: (time.monotonic() - began) * 1000},
         }
 
-    def _refused(self, served: Served, action: str, name: str, error: tokentrie.ModelError) -> WireError:
+    def _refused(self, served: Served, action: str, name: str, error: tokentrie.errors.ModelError) -> WireError:
         """The error of a model about a file, without the folder, which is nobody's business."""
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping")

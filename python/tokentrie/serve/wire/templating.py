@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
-from tokentrie import ChatPrompt
+from tokentrie.results import ChatPrompt
 from tokentrie.serve.models import Models, Served
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.chatting import template_options, tools_of, variables_of

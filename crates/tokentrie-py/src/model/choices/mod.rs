@@ -66,7 +66,7 @@ impl OnError {
 ///     (2, True)
 ///     >>> [choice.name for choice in choices] == [choice.name for choice in choices[:]]
 ///     True
-#[pyclass(frozen, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie.sets")]
 pub(crate) struct Choices {
     model: Py<Model>,
     pub(super) given: Py<PyAny>,
@@ -304,7 +304,7 @@ fn of_prompt(py: Python<'_>, number: usize, error: Error) -> Result<Error> {
 #[pymethods]
 impl Choices {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
-        Ok(format!("<tokentrie.Choices: {} prompts read>", locked(py, &self.state)?.read))
+        Ok(format!("<tokentrie.sets.Choices: {} prompts read>", locked(py, &self.state)?.read))
     }
 
     /// list[int]: the prompts that `on_error="skip"` has passed over so far, by their numbers from 0.
