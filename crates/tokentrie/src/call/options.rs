@@ -2,12 +2,14 @@
 
 use super::stops::Stops;
 use crate::constraint::SpecProblem;
+use crate::constraint::TokenizationWord;
 use crate::constraint::foreign::near_name;
-use crate::json::with::{from_one, maybe_ids, named, texts};
+use crate::json::with::{from_one, maybe_ids, named, share, texts};
 use crate::json::{expected, inner, refused, refused_at, shown};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
+use trie_text::{TextValues, Tokenization};
 
 /// An option, as every host has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +204,73 @@ impl Choose {
         let options = ChooseOptions::new().with_top(count(self.top)).with_max_rows(count(self.max_rows));
         let options = options.with_beam(count(self.beam));
         self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
+    }
+}
+
+/// What stands around the texts of a list, and how they become tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TextsAround {
+    /// Text before each.
+    pub prefix: String,
+    /// Text after each.
+    pub suffix: String,
+    /// Which token sequences stand for a value.
+    #[serde(with = "TokenizationWord")]
+    pub tokenization: Tokenization,
+    /// Whether a token may spell the last of a text and go on.
+    pub open_end: bool,
+}
+
+/// What is said of a choice beside its values and how they are scored.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChooseTurn {
+    /// Below this probability there is no value.
+    #[serde(deserialize_with = "share")]
+    pub threshold: Option<f64>,
+    /// The system message of a chat whose user says the prompt.
+    #[serde(deserialize_with = "system")]
+    pub system: Option<String>,
+}
+
+fn system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        let reason = "it is empty: leave it out, or say what the model is".to_owned();
+        return Err(refused(SpecProblem::Value(reason)));
+    }
+    Ok(Some(text))
+}
+
+/// How many beginnings of one length a beam search goes on from.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BeamWidth {
+    /// At least 1.
+    #[serde(deserialize_with = "from_one")]
+    pub width: Option<u32>,
+}
+
+impl TextsAround {
+    /// Returns texts with what stands around them.
+    #[must_use]
+    pub fn texts(&self, texts: TextValues) -> TextValues {
+        let tokenization = if self.open_end { Tokenization::OpenEnd } else { self.tokenization };
+        texts.with_prefix(&*self.prefix).with_suffix(&*self.suffix).with_tokenization(tokenization)
+    }
+}
+
+impl<'de> Deserialize<'de> for TextsAround {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let around = Self::deserialize(from)?;
+        if around.open_end && around.tokenization == Tokenization::All {
+            let reason = "open_end goes with tokenization=\"canonical\", not with \"all\"".to_owned();
+            return Err(refused(SpecProblem::Value(reason)));
+        }
+        Ok(around)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::layout::Layout;
 use crate::call::{OptionInfo, PRIORITY, TIMEOUT, option};
 use crate::constraint::SpecProblem;
-use crate::json::with::from_one;
-use crate::json::{expected, refused_at};
+use crate::json::refused_at;
+use crate::json::with::{from_one, share};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -105,12 +105,6 @@ impl Decide {
         TIMEOUT,
         PRIORITY,
     ];
-}
-
-fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    let value = Value::deserialize(from)?;
-    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
-    share.map(Some).ok_or_else(|| expected("a number from 0 to 1", &value))
 }
 
 fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

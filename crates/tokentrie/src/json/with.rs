@@ -148,6 +148,14 @@ pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>
     }
 }
 
+/// Reads a probability that may be left out.
+#[cfg(feature = "llama")]
+pub(crate) fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+    share.map(Some).ok_or_else(|| expected("a number from 0 to 1", &value))
+}
+
 /// Values by name, in the order in which they came.
 #[cfg(feature = "llama")]
 pub(crate) mod named {
