@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokentrie::spec::{SpecError, SpecProblem};
+use tokentrie::constraint::{SpecError, SpecProblem};
 use trie_core::{
     BatchError, BuildError, DrawError, ErrorKind, NotAllowed, RowError, RowsError, RulesError, SamplerError, SpanError,
     TokenIdError, UnknownPath,

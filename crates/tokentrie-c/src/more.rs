@@ -23,7 +23,11 @@ pub fn insert_vocab(tokens: Arc<trie_text::Vocab>) -> Result<u64> {
 /// # Errors
 /// Too many handles.
 #[cfg(all(feature = "specs", not(feature = "llama")))]
-pub fn insert_constraint(spec: tokentrie::spec::Spec, spans: tokentrie::spec::Spans, vocab: Arc<Vocab>) -> Result<u64> {
+pub fn insert_constraint(
+    spec: tokentrie::constraint::Spec,
+    spans: tokentrie::constraint::Spans,
+    vocab: Arc<Vocab>,
+) -> Result<u64> {
     crate::abi::constraint::insert(spec, spans, vocab)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
-use tokentrie::run::{Call, CallOptions, Cancel, Ended};
+use tokentrie::call::{Call, CallOptions, Cancel, Ended};
 
 /// A handle that ends the calls it is given to, from any thread: those that run and those that wait for their turn.
 ///

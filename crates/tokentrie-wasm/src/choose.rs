@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::ffi::c_char;
 use std::sync::Arc;
-use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
+use tokentrie::constraint::{AfterPrompt, DataOnly, Over, Spec};
 use tokentrie_c::abi::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
 use tokentrie_c::more::{
     Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, trie_of, vocab_of,

@@ -3,10 +3,10 @@
 use llama_sampler::{ContextOptions, Model, ModelOptions};
 use serde_json::{Value, json};
 use std::path::Path;
+use tokentrie::call::{Receipt, ReceiptError};
 use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json, prompt_json};
+use tokentrie::constraint::{DataOnly, Over};
 use tokentrie::engine::Runtime;
-use tokentrie::run::{Receipt, ReceiptError};
-use tokentrie::spec::{DataOnly, Over};
 
 fn request(value: &Value) -> Result<ChatRequest, String> {
     ChatRequest::from_json(value.to_string().as_bytes(), "user assistant").map_err(|error| error.to_string())

@@ -270,7 +270,9 @@ fn a_calibration_makes_other_probabilities_of_the_same_questions() {
     let mut with = ask.clone();
     with["calibration"] = document.clone();
     for (plain, calibrated) in plain.iter().zip(session.decide(&with).unwrap()) {
-        for ((plain, calibrated), fitted) in plain.answers.iter().zip(&calibrated.answers).zip(&calibration.questions) {
+        for ((plain, calibrated), (_, fitted)) in
+            plain.answers.iter().zip(&calibrated.answers).zip(&calibration.questions)
+        {
             let weights: Vec<f64> = plain
                 .probabilities
                 .iter()
@@ -286,8 +288,8 @@ fn a_calibration_makes_other_probabilities_of_the_same_questions() {
     // It is read as it was written, but for the last digit of a number.
     let read = request(&with).unwrap().calibration.unwrap();
     assert_eq!(read.model, calibration.model);
-    for (read, fitted) in read.questions.iter().zip(&calibration.questions) {
-        assert_eq!((&read.name, &read.question, read.examples), (&fitted.name, &fitted.question, fitted.examples));
+    for ((of, read), (name, fitted)) in read.questions.iter().zip(&calibration.questions) {
+        assert_eq!((of, &read.question, read.examples), (name, &fitted.question, fitted.examples));
         assert!(close(&read.bias, &fitted.bias, 1e-12) && close(&[read.temperature], &[fitted.temperature], 1e-12));
     }
 

@@ -6,8 +6,8 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
+use tokentrie::constraint::{AfterPrompt, DataOnly, Over, Spec};
 use tokentrie::engine::Runtime;
-use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
 use trie_core::{After, SpanRules};
 use trie_text::{Prompt, ValueSets};
 

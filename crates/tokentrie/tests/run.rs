@@ -3,12 +3,12 @@
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, Scorer};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use tokentrie::engine::Runtime;
-use tokentrie::run::{
+use tokentrie::call::{
     CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json,
     generated_json,
 };
-use tokentrie::spec::{DataOnly, Over, Spec};
+use tokentrie::constraint::{DataOnly, Over, Spec};
+use tokentrie::engine::Runtime;
 use trie_core::{After, ChooseOptions, Mode, SpanRules};
 use trie_text::{Prompt, ValueSets};
 

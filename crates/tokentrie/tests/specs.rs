@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokentrie::spec::{Built, DataOnly, Host, MomentSpec, Object, Over, Spec, SpecCache, SpecProblem};
+use tokentrie::constraint::{Built, DataOnly, Host, MomentSpec, Object, Over, Spec, SpecCache, SpecProblem};
 use trie_core::{AnyConstraint, Constraint, Problem, Scratch, TokenId, Trie};
 use trie_text::{TokenKind, Tokenizer, TokenizerError, Vocab};
 
@@ -200,9 +200,9 @@ fn a_deep_spec_is_an_error_and_no_overflow() {
     assert!(Spec::from_json(deep(30).as_bytes()).is_ok());
     let error = Spec::from_json(deep(40).as_bytes()).unwrap_err();
     assert!(matches!(error.problem(), SpecProblem::TooDeep { .. }), "{error}");
-    let mut spec = Spec::Moment(MomentSpec::all(trie_rules::Moment::Date));
+    let mut spec = Spec::from(MomentSpec::all(trie_rules::Moment::Date));
     for _ in 0..100 {
-        spec = Spec::OneOf(vec![tokentrie::spec::Piece::Spec(spec)]);
+        spec = Spec::OneOf(vec![tokentrie::constraint::Piece::Spec(spec)]);
     }
     let vocab = vocab();
     assert!(spec.build(&Over::vocab(&vocab), &DataOnly).is_err());

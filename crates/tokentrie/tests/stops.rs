@@ -1,7 +1,7 @@
 //! Stop texts beside a search for them in the whole text.
 
 use proptest::prelude::*;
-use tokentrie::run::{StopError, StopFilter, Stops};
+use tokentrie::call::{StopError, StopFilter, Stops};
 
 /// What comes before the stop text that is written first; of those that end together the longest counts.
 fn naive<'t>(text: &'t str, stops: &[String]) -> (&'t str, bool) {

@@ -11,7 +11,7 @@ use crate::status::*;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::sync::Arc;
-use tokentrie::spec::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
+use tokentrie::constraint::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
 use trie_core::Constraint;
 use trie_formats::PayloadReport;
 
@@ -21,7 +21,7 @@ static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
 struct OfSpec {
     spec: Spec,
     #[cfg(feature = "llama")]
-    built: tokentrie::spec::Built,
+    built: tokentrie::constraint::Built,
     spans: Spans,
     vocab: Arc<Vocab>,
     #[cfg(feature = "llama")]
@@ -59,7 +59,7 @@ pub(crate) struct Follows {
     /// Without regard to what stands before.
     pub(crate) spans: Spans,
     /// For whoever knows what stands before; where the vocabulary is the same.
-    pub(crate) built: Option<tokentrie::spec::Built>,
+    pub(crate) built: Option<tokentrie::constraint::Built>,
     /// What it was built of, then.
     pub(crate) spec: Option<Spec>,
     pub(crate) left_out: LeftOut,

@@ -69,7 +69,7 @@ pub(crate) fn state(status: Status) -> i32 {
 
 /// What a handle says may come: without constraints it is a trie.
 #[cfg(not(feature = "specs"))]
-fn spans_of(handle: u64, _: usize) -> Result<tokentrie::spec::Spans> {
+fn spans_of(handle: u64, _: usize) -> Result<tokentrie::constraint::Spans> {
     Ok(Arc::clone(&super::trie::TRIES.get(handle)?.constraints))
 }
 

@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokentrie::run::PrefillRequest;
+use tokentrie::call::PrefillRequest;
 use trie_core::TokenId;
 
 /// Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole

@@ -8,7 +8,7 @@ use crate::memory::{Buffer, In, Out};
 use crate::status::*;
 use std::sync::Arc;
 #[cfg(feature = "specs")]
-use tokentrie::spec::Over;
+use tokentrie::constraint::Over;
 use trie_core::TokenId;
 
 pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);

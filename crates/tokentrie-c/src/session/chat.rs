@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::status::*;
 use std::sync::Arc;
 use std::time::Instant;
+use tokentrie::call::{Call, Receipt};
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
-use tokentrie::run::{Call, Receipt};
-use tokentrie::spec::Over;
+use tokentrie::constraint::Over;
 use trie_core::TokenId;
 
 struct Told<'a> {

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::status::TOKENTRIE_ERROR_SPEC;
 use ::llama_sampler::Scorer;
 use std::time::Instant;
-use tokentrie::run::{Call, Choose, ChooseRequest, choice_json};
-use tokentrie::spec::{MOST_VALUES, Over};
+use tokentrie::call::{Call, Choose, ChooseRequest, choice_json};
+use tokentrie::constraint::{MOST_VALUES, Over};
 use trie_core::{Choice, Constraint, TokenId};
 use trie_text::{ValueSet, Values};
 

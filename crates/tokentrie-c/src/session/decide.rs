@@ -4,8 +4,8 @@ use super::Session;
 use super::turn::{UntilEnded, in_time, made_in};
 use crate::error::Result;
 use std::time::Instant;
+use tokentrie::call::Call;
 use tokentrie::decide::{Answers, ReadyDecision, Request};
-use tokentrie::run::Call;
 
 const BEFORE: &str = "there were answers";
 

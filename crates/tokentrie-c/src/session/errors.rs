@@ -3,9 +3,9 @@
 use crate::error::{Error, by_kind};
 use crate::status::*;
 use ::llama_sampler::{Finish, RuntimeError};
+use tokentrie::call::{GenerateError, TimeoutError};
 use tokentrie::chat::ChatError;
 use tokentrie::decide::DecideError;
-use tokentrie::run::{GenerateError, TimeoutError};
 use trie_text::ValuesError;
 
 /// Nothing begins any more.

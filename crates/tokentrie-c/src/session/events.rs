@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokentrie::run::Turn;
+use tokentrie::call::Turn;
 use trie_core::TokenId;
 use trie_core::work::leave;
 

@@ -11,11 +11,11 @@ use ::llama_sampler::{Finish, Generated, Step, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
-use tokentrie::engine::Runtime;
-use tokentrie::run::{
+use tokentrie::call::{
     Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Receipt, ReceiptSubject, Turn,
 };
-use tokentrie::spec::{Built, Over};
+use tokentrie::constraint::{Built, Over};
+use tokentrie::engine::Runtime;
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 

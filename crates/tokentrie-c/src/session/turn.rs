@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_HANDLE};
 use ::llama_callbacks::exit::is_ending;
 use ::llama_sampler::Watch;
-use tokentrie::run::{Call, Ended, Refusal, Turn};
+use tokentrie::call::{Call, Ended, Refusal, Turn};
 
 pub(super) const GENERATE: &str = "generate";
 /// A generation too.

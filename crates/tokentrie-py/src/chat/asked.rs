@@ -1,11 +1,11 @@
 //! What a chat is asked, as Python says it; and whether a receipt is of a reply to it.
 
 use crate::call::begun;
-use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice, tools_in};
+use crate::chat::format::{ChatFormat, tool_choice};
 use crate::chat::messages::messages;
 use crate::chat::tools::Tools;
 use crate::convert::gil::{asked, made_in};
-use crate::convert::words::unsigned;
+use crate::convert::options::Options;
 use crate::errors::{Error, Result};
 use crate::exit::module;
 use crate::rule::of_user::UserRule;
@@ -19,29 +19,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
-use tokentrie::chat::{ChatRequest, ReplyOptions, ShownSchema, only_span};
-use tokentrie::run::{Call, CallOptions, Stops};
-use tokentrie::spec::Over;
+use tokentrie::call::{Call, CallOptions, read_options};
+use tokentrie::chat::{ChatOptions, ChatRequest, ShownSchema, only_span};
+use tokentrie::constraint::Over;
 use trie_core::work::Limits;
-use trie_core::{LogitBias, SamplerOptions};
 
-/// What says what a reply may be.
-#[expect(clippy::struct_excessive_bools, reason = "they are Python's keyword arguments")]
+/// What says what a reply may be, and is no data in Python.
 pub(crate) struct Asked<'a, 'py> {
     pub(crate) messages: &'a Bound<'py, PyAny>,
     pub(crate) tools: Option<&'a Bound<'py, PyAny>>,
     pub(crate) tool_choice: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) parallel_tool_calls: bool,
-    pub(crate) tools_in: &'a str,
-    pub(crate) enable_thinking: bool,
-    pub(crate) thinking_budget: Option<i64>,
     pub(crate) constraint: Option<&'a Bound<'py, PyAny>>,
-    /// `true` where the model is shown the schema of the constraint.
-    pub(crate) show_schema: bool,
-    pub(crate) continue_final_message: Option<&'a str>,
     pub(crate) template_variables: Option<&'a Bound<'py, PyDict>>,
-    /// Whether a receipt is wanted, or checked.
-    pub(crate) receipt: bool,
 }
 
 /// The same as the library takes it.
@@ -64,6 +53,7 @@ impl<'py> Asked<'_, 'py> {
         &self,
         py: Python<'py>,
         call: &Call,
+        options: ChatOptions,
         format: &ChatFormat,
         around: &Around<'_>,
     ) -> Result<Taken<'py>> {
@@ -72,9 +62,10 @@ impl<'py> Asked<'_, 'py> {
             Ok((messages, Tools::of_optional(py, self.tools)?))
         })?;
         let offered = tools.get();
+        let (show_schema, receipt) = (options.show_schema, options.receipt);
         let (held, content) = made_in(py, call, || {
             let mut held = self.constraint.map(as_object).transpose()?;
-            if self.receipt {
+            if receipt {
                 held = held.map(read_once).transpose()?;
             }
             let content = held.as_ref().map(|held| {
@@ -83,38 +74,15 @@ impl<'py> Asked<'_, 'py> {
             });
             Ok((held.clone(), content.transpose()?))
         })?;
-        let shown = held.as_ref().filter(|_| self.show_schema).and_then(schema_shown);
-        let known = held.as_ref().filter(|_| self.receipt);
-        let request = ChatRequest {
-            messages,
-            definitions: Some(offered.definitions()).filter(|_| !offered.core().is_empty()).map(Arc::clone),
-            tools_in: tools_in(self.tools_in)?,
-            prompt: prompt_options(
-                self.enable_thinking,
-                continued(self.continue_final_message)?,
-                self.template_variables,
-            )?,
-            thinking_budget: self.thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
-            call: CallOptions::default(),
-            content: None,
-            shown,
-            reply: ReplyOptions {
-                tools: offered.core().clone(),
-                choice: tool_choice(self.tool_choice, Some(&offered.names()))?,
-                parallel: self.parallel_tool_calls,
-                content,
-                content_fingerprint: known.and_then(|held| data(Some(held))?.fingerprint()),
-                max_tokens: None,
-                stop: Stops::default(),
-                sampling: SamplerOptions::default(),
-                probabilities: false,
-                logprobs: None,
-                receipt: self.receipt,
-                logit_bias: LogitBias::default(),
-                complete: true,
-                explain: None,
-            },
-        };
+        let choice = tool_choice(self.tool_choice, Some(&offered.names()))?;
+        let options = ChatOptions { tool_choice: (&choice).into(), ..options };
+        let definitions = Some(Arc::clone(offered.definitions()));
+        let mut request = options.request(messages, offered.core().clone(), definitions)?;
+        request.prompt.render = crate::chat::template::options(true, None, self.template_variables)?;
+        request.shown = held.as_ref().filter(|_| show_schema).and_then(schema_shown);
+        request.reply.content = content;
+        let known = held.as_ref().filter(|_| receipt);
+        request.reply.content_fingerprint = known.and_then(|held| data(Some(held))?.fingerprint());
         Ok(Taken { request, tools, held })
     }
 }
@@ -137,10 +105,9 @@ impl ChatFormat {
 
     /// `verify_chat_receipt`.
     #[pyo3(signature = (
-        receipt, messages, tools, tool_choice, *, vocab, key, parallel_tool_calls, tools_in, enable_thinking,
-        thinking_budget, constraint, show_schema, continue_final_message, template_variables
+        receipt, messages, tools, tool_choice, *, vocab, key, constraint, template_variables, **options
     ), text_signature = "($self, receipt, messages, tools, tool_choice, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
     fn _verify_receipt<'py>(
         &self,
         py: Python<'py>,
@@ -150,14 +117,9 @@ impl ChatFormat {
         tool_choice: Option<&Bound<'py, PyAny>>,
         vocab: Option<&Bound<'py, Vocab>>,
         key: Option<&Bound<'py, PyAny>>,
-        parallel_tool_calls: bool,
-        tools_in: &str,
-        enable_thinking: bool,
-        thinking_budget: Option<i64>,
         constraint: Option<&Bound<'py, PyAny>>,
-        show_schema: bool,
-        continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'py, PyDict>>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<()> {
         let key = key_of(key)?;
         let receipt = read_receipt(receipt)?;
@@ -167,22 +129,11 @@ impl ChatFormat {
         };
         let vocab = vocab.get().core();
         let around = Around { over: Over::vocab(vocab), sets: None, cache: Cache::Thread };
-        let asks = Asked {
-            messages,
-            tools,
-            tool_choice,
-            parallel_tool_calls,
-            tools_in,
-            enable_thinking,
-            thinking_budget,
-            constraint,
-            show_schema,
-            continue_final_message,
-            template_variables,
-            receipt: true,
-        };
+        let asks = Asked { messages, tools, tool_choice, constraint, template_variables };
+        let options = Options::read(py, "verify_chat_receipt", options, &[], read_options::<ChatOptions>)?.data;
+        let options = ChatOptions { receipt: true, ..options };
         let call = begun(None, CallOptions::default())?;
-        let request = asks.taken(py, &call, self, &around)?.request;
+        let request = asks.taken(py, &call, options, self, &around)?.request;
         let over = self.over_vocab(py, vocab)?;
         let checked =
             asked(py, Limits::NONE, || Ok::<_, Error>(request.ready(&over)?.check_receipt(&receipt, key.as_deref())))?;

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
-use tokentrie::spec::{MOST_TOKENS, Reply, Spec};
+use tokentrie::constraint::{MOST_TOKENS, Reply, Spec};
 use trie_core::AnyConstraint;
 
 /// What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{Builder, Thread, current, park_timeout, scope};
 use std::time::{Duration, Instant};
-use tokentrie::run::{Call, Refusal, Turn, Turns};
+use tokentrie::call::{Call, Refusal, Turn, Turns};
 use trie_core::work::{self, Limits, Work};
 
 /// How often a waiting thread looks for signals.

@@ -8,6 +8,8 @@ pub(crate) mod data;
 pub(crate) mod generic;
 pub(crate) mod gil;
 pub(crate) mod ids;
+#[cfg(feature = "llama")]
+pub(crate) mod options;
 pub(crate) mod pickled;
 #[cfg(feature = "llama")]
 pub(crate) mod prompt;

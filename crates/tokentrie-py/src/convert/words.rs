@@ -9,13 +9,6 @@ use pyo3::types::PyString;
 #[derive(Clone, Copy)]
 pub(crate) struct Mode(pub(crate) trie_core::Mode);
 
-/// A [`Mode`], or `"exact"`: of each slot of a form the most probable value as a whole.
-#[derive(Clone, Copy)]
-pub(crate) struct FillMode {
-    pub(crate) mode: Mode,
-    pub(crate) exact: bool,
-}
-
 /// `"free"` or `"stop"`.
 #[derive(Clone, Copy)]
 pub(crate) struct After(pub(crate) trie_core::After);
@@ -65,16 +58,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
             _ => Err(Class::Option
                 .error(format!("mode is {}: it must be \"greedy\" or 0, or \"sampled\" or 1", shown(&obj)))),
         }
-    }
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for FillMode {
-    type Error = Error;
-
-    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
-        let exact = obj.cast::<PyString>().is_ok_and(|word| word.to_str().is_ok_and(|word| word == "exact"));
-        let mode = if exact { Mode(trie_core::Mode::Greedy) } else { obj.extract()? };
-        Ok(Self { mode, exact })
     }
 }
 

@@ -6,9 +6,9 @@ use crate::rule::problem::of_problem;
 use crate::spec::of_spec;
 use llama_sampler::RuntimeError;
 use pyo3::PyErr;
+use tokentrie::call::GenerateError;
 use tokentrie::chat::ChatError;
 use tokentrie::decide::DecideError;
-use tokentrie::run::GenerateError;
 use trie_core::ErrorKind;
 use trie_text::HealingError;
 

@@ -5,17 +5,16 @@ use crate::chat::asked::{Asked, Taken};
 use crate::chat::format::ChatFormat;
 use crate::chat::message::{event_result, merged, message_fields};
 use crate::convert::gil::{asked, made_in};
-use crate::convert::ids;
+use crate::convert::options::Options;
 use crate::convert::results::{fields, plain, result};
 use crate::convert::value::Value;
-use crate::convert::words::{Mode, OnInvalid, unsigned};
+use crate::convert::words::{OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
 use crate::exit::{attached, called};
-use crate::model::loaded::{Model, stops};
+use crate::model::loaded::Model;
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable, finished};
-use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::spec::object::Spec;
 use crate::spec::receipt::Wanted;
 use chat_format::Event;
@@ -23,9 +22,9 @@ use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatReply, ChatWatch, ReplyStep, response_format};
-use tokentrie::run::{CallOptions, Receipt};
-use tokentrie::spec::DataOnly;
+use tokentrie::call::{CallOptions, Receipt, read_options};
+use tokentrie::chat::{ChatFinish, ChatOptions, ChatReply, ChatWatch, ReplyStep, response_format};
+use tokentrie::constraint::DataOnly;
 use trie_core::work::Limits;
 
 /// Who listens: Python.
@@ -89,7 +88,7 @@ impl Model {
 }
 
 /// Where the limit ended a reply, and what to do.
-fn cut_off(reply: &ChatReply, max_tokens: Option<i64>) -> String {
+fn cut_off(reply: &ChatReply, max_tokens: Option<u32>) -> String {
     let (tokens, thought) = (reply.stats.tokens, reply.stats.reasoning_tokens);
     let is_empty = reply.message.content.is_empty();
     let what = match (is_empty, thought) {
@@ -97,10 +96,10 @@ fn cut_off(reply: &ChatReply, max_tokens: Option<i64>) -> String {
         _ => "the content was cut off",
     };
     let then = match max_tokens {
-        Some(most) if tokens as i64 >= most && is_empty && thought > 0 => {
+        Some(most) if tokens >= most as usize && is_empty && thought > 0 => {
             format!("raise max_tokens, which is {most}, or give a thinking_budget below it")
         }
-        Some(most) if tokens as i64 >= most => format!("raise max_tokens, which is {most}"),
+        Some(most) if tokens >= most as usize => format!("raise max_tokens, which is {most}"),
         _ => "the context is full: shorten the messages, bound the constraint, or give the Model a larger n_ctx"
             .to_owned(),
     };
@@ -112,7 +111,7 @@ fn value_of(
     py: Python<'_>,
     reply: &ChatReply,
     held: &Bound<'_, PyAny>,
-    max_tokens: Option<i64>,
+    max_tokens: Option<u32>,
 ) -> Result<(Option<Value>, Option<Refused>)> {
     let content = &reply.message.content;
     if !reply.content_is_whole {
@@ -158,79 +157,42 @@ impl Model {
 
     /// One reply of `chat`.
     #[pyo3(signature = (
-        messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, tools_in="template", enable_thinking=true,
-        thinking_budget=None, stream=None, n=None, stop=None, constraint=None, show_schema=true,
-        on_invalid=OnInvalid::Raise, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
-        logprobs=None, receipt=Wanted::default(), logit_bias=None, cancel=None, timeout=None, priority=0,
-        complete=true, continue_final_message=None, template_variables=None, explain=None, explained=None, **settings
+        messages, tools=None, tool_choice=None, *, stream=None, n=None, constraint=None, on_invalid=OnInvalid::Raise,
+        receipt=Wanted::default(), cancel=None, timeout=None, priority=0, template_variables=None, explain=None,
+        explained=None, **options
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
-    #[expect(
-        clippy::too_many_arguments,
-        clippy::fn_params_excessive_bools,
-        reason = "they are Python's keyword arguments"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
     fn _chat(
         &self,
         py: Python<'_>,
         messages: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
         tool_choice: Option<&Bound<'_, PyAny>>,
-        parallel_tool_calls: bool,
-        tools_in: &str,
-        enable_thinking: bool,
-        thinking_budget: Option<i64>,
         stream: Option<Py<PyAny>>,
         n: Option<i64>,
-        stop: Option<&Bound<'_, PyAny>>,
         constraint: Option<&Bound<'_, PyAny>>,
-        show_schema: bool,
         on_invalid: OnInvalid,
-        mode: Given<Mode>,
-        sampling: Option<&Bound<'_, Sampling>>,
-        max_tokens: Option<i64>,
-        probabilities: bool,
-        logprobs: Option<i64>,
         receipt: Wanted,
-        logit_bias: Option<&Bound<'_, PyAny>>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
-        complete: bool,
-        continue_final_message: Option<&str>,
         template_variables: Option<&Bound<'_, PyDict>>,
         explain: Option<i64>,
         explained: Option<&Bound<'_, PyAny>>,
-        settings: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Several<Py<PyAny>>> {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         check_callable("stream, unless True,", stream.as_ref().map(|stream| stream.bind(py)))?;
         let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
-        let asks = Asked {
-            messages,
-            tools,
-            tool_choice,
-            parallel_tool_calls,
-            tools_in,
-            enable_thinking,
-            thinking_budget,
-            constraint,
-            show_schema,
-            continue_final_message,
-            template_variables,
-            receipt: receipt.receipt,
-        };
-        let Taken { mut request, tools, held } = asks.taken(py, &call, format, &loaded.around())?;
+        let Options { data, sampling, stop, logit_bias, .. } =
+            Options::read(py, "chat", options, &["sampling", "stop", "logit_bias"], read_options::<ChatOptions>)?;
+        let options = ChatOptions { sampling, stop, logit_bias, receipt: receipt.receipt, ..data };
+        let max_tokens = options.max_tokens;
+        let asks = Asked { messages, tools, tool_choice, constraint, template_variables };
+        let Taken { mut request, tools, held } = asks.taken(py, &call, options, format, &loaded.around())?;
         let offered = tools.get();
-        let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
-        request.reply.max_tokens = max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?;
-        request.reply.stop = stops(stop)?;
-        request.reply.sampling = keywords.options(py)?;
-        request.reply.probabilities = probabilities;
-        request.reply.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
-        request.reply.logit_bias = ids::logit_bias(logit_bias)?;
-        request.reply.complete = complete;
         request.reply.explain = explain.map(|top| unsigned("top", top)).transpose()?;
         let mode = request.reply.sampling.mode;
         let ready = made_in(py, &call, || {

@@ -7,8 +7,8 @@ use crate::model::loaded::Model;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::time::Instant;
+use tokentrie::call::Call;
 use tokentrie::decide::{Answers, CalibrateError, Calibration, ReadyDecision, Request};
-use tokentrie::run::Call;
 use trie_core::work::Limits;
 
 #[pymethods]

@@ -13,7 +13,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tokentrie::run::{Call, CallOptions};
+use tokentrie::call::{Call, CallOptions};
 use trie_core::TokenId;
 use trie_text::Vocab;
 

@@ -5,7 +5,7 @@ use crate::errors::Result;
 use llama_sampler::{ContextOptions, Embedder};
 use pyo3::prelude::*;
 use std::sync::Mutex;
-use tokentrie::run::Turns;
+use tokentrie::call::Turns;
 
 /// What makes vectors, and whose turn it is there.
 pub(crate) struct Embedding {

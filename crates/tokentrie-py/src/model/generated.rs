@@ -8,7 +8,7 @@ use llama_sampler::{Generated, Step};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
-use tokentrie::run::{GenerationFields, Receipt};
+use tokentrie::call::{GenerationFields, Receipt};
 
 /// Returns a generation as a `Generated`: what its text means, why there is no value, its receipt, and the seconds that
 /// it took.

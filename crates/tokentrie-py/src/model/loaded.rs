@@ -5,10 +5,9 @@ use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
-use crate::convert::ids::{self, tokens};
+use crate::convert::options::Options;
 use crate::convert::results::{fields, result};
-use crate::convert::strings::one_or_more;
-use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
+use crate::convert::words::{Batching, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
 use crate::exit::{called, module};
 use crate::model::embedding::Embedding;
@@ -17,7 +16,7 @@ use crate::model::meaning::{Meaning, Written, cut_off, meaning, promises_value};
 use crate::model::rivals;
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable};
-use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::rows::sampling::Sampling;
 use crate::rule::of_user::UserRule;
 use crate::spec::payloads::{self, Cache};
 use crate::spec::receipt::{self, Wanted};
@@ -32,9 +31,9 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tokentrie::call::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Turns, read_options};
+use tokentrie::constraint::Over;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
-use tokentrie::run::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Stops, Turns};
-use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 
@@ -244,54 +243,38 @@ impl Model {
     /// One generation, or several: `Model.generate`.
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=Given(None), max_tokens=None, skip_ahead=true, *, end_tokens=None,
-            after=After(trie_core::After::Stop), probabilities=false, logprobs=None, receipt=Wanted::default(),
-            logit_bias=None, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=OnInvalid::Raise,
-            cancel=None, timeout=None, priority=0, n=None, **settings
+            prompt, constraint=None, *, n=None, on_step=None, on_invalid=OnInvalid::Raise, receipt=Wanted::default(),
+            free_sampling=None, cancel=None, timeout=None, priority=0, **options
         ),
         text_signature = "($self, prompt, constraint=None, **options)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
     fn _generate(
         &self,
         prompt: &Bound<'_, PyAny>,
         constraint: Option<&Bound<'_, PyAny>>,
-        mode: Given<FillMode>,
-        max_tokens: Option<i64>,
-        skip_ahead: bool,
-        end_tokens: Option<&Bound<'_, PyAny>>,
-        after: After,
-        probabilities: bool,
-        logprobs: Option<i64>,
-        receipt: Wanted,
-        logit_bias: Option<&Bound<'_, PyAny>>,
+        n: Option<i64>,
         on_step: Option<Py<PyAny>>,
-        sampling: Option<&Bound<'_, Sampling>>,
-        free_sampling: Option<&Bound<'_, Sampling>>,
-        stop: Option<&Bound<'_, PyAny>>,
         on_invalid: OnInvalid,
+        receipt: Wanted,
+        free_sampling: Option<&Bound<'_, Sampling>>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         priority: i32,
-        n: Option<i64>,
-        settings: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Several<Py<PyAny>>> {
         let py = prompt.py();
         let call = begun(cancel, CallOptions { timeout, priority })?;
         check_callable("on_step", on_step.as_ref().map(|on_step| on_step.bind(py)))?;
         let count = several(n, on_step.is_some())?;
-        let mut options = Generate::default();
-        options.exact = mode.0.is_some_and(|mode| mode.exact);
-        let mode = Given(mode.0.map(|mode| mode.mode));
-        options.sampling = Keywords { call: "generate", mode, placed: None, settings, sampling }.options(py)?;
+        let Options { data, sampling, exact, stop, end_tokens, logit_bias } =
+            Options::read(py, "generate", options, &TAKEN, read_options)?;
+        let mut options: Generate = data;
+        (options.sampling, options.exact, options.stop) = (sampling, exact, stop);
+        (options.end_tokens, options.logit_bias) = (end_tokens, logit_bias);
         options.free_sampling = free_sampling.map(|sampling| sampling.get().used(py)).transpose()?;
-        options.max_tokens = max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?;
-        options.stop = stops(stop)?;
-        options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
-        (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
-        options.logprobs = logprobs.map(|top| unsigned("logprobs", top)).transpose()?;
+        options.after = options.after.or(Some(trie_core::After::Stop));
         options.receipt = receipt.receipt;
-        options.logit_bias = ids::logit_bias(logit_bias)?;
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let (given, built, prompt) = made_in(py, &call, || {
             let mut given = constraint.map(as_object).transpose()?;
@@ -559,14 +542,8 @@ impl Model {
     }
 }
 
-/// Stop texts: a str, or a list of them.
-///
-/// # Errors
-/// `TypeError` for other things, `OptionError` for texts that cannot be.
-pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
-    let texts = given.map(|given| one_or_more("stop", given)).transpose()?.unwrap_or_default();
-    Stops::new(&texts).map_err(|error| Class::Option.error(error.to_string()))
-}
+/// The options of a generation that are objects in Python.
+const TAKEN: [&str; 4] = ["sampling", "stop", "end_tokens", "logit_bias"];
 
 fn closed() -> Error {
     Class::Model.error("the model is closed")

@@ -4,7 +4,7 @@ use crate::errors::Result;
 use crate::model::loaded::Model;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use tokentrie::run::Call;
+use tokentrie::call::Call;
 
 #[pymethods]
 impl Model {

@@ -4,7 +4,7 @@ use crate::call::ended;
 use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use pyo3::prelude::*;
-use tokentrie::run::Call;
+use tokentrie::call::Call;
 
 /// What a call gives: one, or a list where a number of them was asked for.
 #[derive(IntoPyObject)]

@@ -8,7 +8,7 @@ use crate::exit::{attached, called, module};
 use crate::model::generated::step_result;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use tokentrie::run::Call;
+use tokentrie::call::Call;
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {

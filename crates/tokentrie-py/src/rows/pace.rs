@@ -7,7 +7,7 @@ use crate::exit::{called, module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
-use tokentrie::run::{Call, CallOptions};
+use tokentrie::call::{Call, CallOptions};
 
 /// What may end a search, and how far it is.
 pub(crate) struct Pace<'py> {

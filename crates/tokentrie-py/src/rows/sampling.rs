@@ -164,6 +164,12 @@ impl Changes {
 }
 
 impl Keywords<'_, '_> {
+    /// Returns whether there is a setting of this name.
+    #[cfg(feature = "llama")]
+    pub(crate) fn knows(name: &str) -> bool {
+        names().any(|known| known == name)
+    }
+
     /// # Errors
     /// `OptionError` for a setting out of range, or for keywords beside the value; `TypeError` for names that there are
     /// not. Settings that have no effect are warned of.

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use tokentrie::spec::{Over, Spec};
+use tokentrie::constraint::{Over, Spec};
 use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint as _, Rows, ScoreMode, TokenId};
 
 /// The least vocabulary that the sets of a constraint need.

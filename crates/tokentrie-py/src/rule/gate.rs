@@ -14,7 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::spec::{Marker, Object, Over, OwnVocabulary, Spec, Think};
+use tokentrie::constraint::{Marker, Object, Over, OwnVocabulary, Spec, Think};
 use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, TokenId, Unconstrained};
 
 /// Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokentrie::spec::Rule;
+use tokentrie::constraint::Rule;
 use trie_core::Problem;
 use trie_core::work::over;
 

@@ -4,7 +4,7 @@ use crate::convert::gil::raise_pending;
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
 use std::fmt;
-use tokentrie::spec::{AnyRule, ByRuleError, DeadEnd};
+use tokentrie::constraint::{AnyRule, ByRuleError, DeadEnd};
 use trie_core::Problem;
 use trie_core::work::Over as Ended;
 
@@ -59,7 +59,7 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     }
     let of_rule = problem.downcast_ref::<DeadEnd>().is_some()
         || problem.downcast_ref::<Ended>().is_some()
-        || tokentrie::spec::is_of_rule(problem);
+        || tokentrie::constraint::is_of_rule(problem);
     let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
 }

@@ -2,7 +2,7 @@
 
 use crate::convert::pickled::pickled;
 use pyo3::prelude::*;
-use tokentrie::spec::MaskStats;
+use tokentrie::constraint::MaskStats;
 
 /// What a rule keeps for a vocabulary.
 ///

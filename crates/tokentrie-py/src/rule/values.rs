@@ -3,7 +3,7 @@
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyDate, PyDateTime, PyInt, PyList, PyString, PyTime, PyTzInfo};
-use tokentrie::spec::{Clock, Value};
+use tokentrie::constraint::{Clock, Value};
 
 /// Returns what a text stands for: an int, a float, a day, a time or a str.
 pub(crate) fn in_python<'py>(

@@ -2,7 +2,7 @@
 
 use crate::errors::{Class, Result};
 use std::cell::Cell;
-use tokentrie::spec::{MOST_DEPTH, SpecProblem};
+use tokentrie::constraint::{MOST_DEPTH, SpecProblem};
 
 thread_local! {
     /// Objects in objects that are being read.

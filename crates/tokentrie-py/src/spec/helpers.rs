@@ -5,7 +5,7 @@ use crate::errors::{Class, Result};
 use crate::spec::object::ANY_VOCABULARY;
 use crate::spec::{as_object, spec_of, with_host};
 use pyo3::prelude::*;
-use tokentrie::spec::GRAMMAR_EXAMPLES;
+use tokentrie::constraint::GRAMMAR_EXAMPLES;
 use trie_text::SlotValues;
 
 /// The texts of a list, a tuple, a set, a generator or a column; None for what is no list.

@@ -27,7 +27,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokentrie::spec::{
+use tokentrie::constraint::{
     AnyRule, Built, DataOnly, Host, HostConstraint, HostRule, Object, Over, Spec, SpecError, SpecProblem, Spelled,
     alone,
 };
@@ -176,7 +176,7 @@ pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
 /// As [`list`], and those of a rule that has too many texts.
 pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     /// More are no choice.
-    const MOST: usize = tokentrie::spec::MOST_TEXTS;
+    const MOST: usize = tokentrie::constraint::MOST_TEXTS;
     let mut given = as_object(values)?;
     if let Ok(typed) = given.cast::<Typed>() {
         given = typed.get().held(values.py()).clone();
@@ -204,7 +204,11 @@ pub(crate) fn built(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -
 ///
 /// # Errors
 /// As [`built`].
-pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<tokentrie::spec::Spans> {
+pub(crate) fn constraint(
+    what: &str,
+    given: &Bound<'_, PyAny>,
+    around: &Around<'_>,
+) -> Result<tokentrie::constraint::Spans> {
     let py = given.py();
     // What stands already, and texts of payloads: all that could be saved is the way through a spec.
     if let Ok(trie) = given.cast::<Trie>() {

@@ -24,7 +24,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use tokentrie::spec::{
+use tokentrie::constraint::{
     AnyRule, ByteTable, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens, Read,
     Spec as Data, Spelled,
 };
@@ -185,7 +185,7 @@ impl Constraint {
     /// # Errors
     /// Those of Python's `json`.
     fn part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        use tokentrie::spec::Part;
+        use tokentrie::constraint::Part;
         let Some(Data::Form(parts)) = self.compiled().map(|compiled| compiled.spec()) else {
             return Ok(text.clone().into_any());
         };
@@ -346,7 +346,7 @@ impl Constraint {
         let objects: Vec<Data> = objects.iter().map(|object| part_of(&object)).collect::<Result<_>>()?;
         let limits = if unlimited { Limits::NONE } else { Limits::default() };
         // Without the place: what was given has no fields of JSON.
-        let placeless = |error: tokentrie::spec::SpecError| of_spec(error.into_parts().1);
+        let placeless = |error: tokentrie::constraint::SpecError| of_spec(error.into_parts().1);
         let spec = released(py, || Data::from_host(json.as_bytes(), &objects)).map_err(placeless)?;
         let (made, warnings) = told_by_host(py, &ANY_VOCABULARY, limits, |_, host| {
             let compiled = Compiled::new(spec, host)?;

@@ -6,7 +6,7 @@ use crate::exit::attached_or_fail;
 use crate::rule::problem::problem;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
-use tokentrie::spec::SpecProblem;
+use tokentrie::constraint::SpecProblem;
 use trie_formats::{Payload, PayloadError, TrieCache};
 
 /// Where payloads are looked up.

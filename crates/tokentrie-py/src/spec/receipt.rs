@@ -14,8 +14,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList};
 use std::sync::Arc;
-use tokentrie::run::{Receipt, ReceiptError};
-use tokentrie::spec::{Over, Spec};
+use tokentrie::call::{Receipt, ReceiptError};
+use tokentrie::constraint::{Over, Spec};
 use trie_core::work::Limits;
 use trie_text::ValueSets;
 

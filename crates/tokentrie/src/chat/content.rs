@@ -1,10 +1,11 @@
 //! Content that is held to a constraint: what stands before it stays free.
 
-use crate::spec::SpecError;
-use crate::spec::fields::{Fields, text, wrong_type};
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Spec, SpecProblem};
+use crate::constraint::SpecError;
+use crate::constraint::{Spec, SpecProblem};
+use crate::json::place::Place;
+use crate::json::{inner, read, refused_at};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trie_core::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
@@ -179,31 +180,60 @@ impl Special for HeldContent {
 /// # Errors
 /// Another shape, with its place.
 pub fn response_format(value: &Value) -> Result<Option<Spec>, SpecError> {
-    read_format(&Place::ROOT.field("response_format"), value)
+    let format: ResponseFormat = read(&Place::ROOT.field("response_format"), value)?;
+    Ok(format.0)
 }
 
-pub(crate) fn read_format(place: &Place<'_>, value: &Value) -> Result<Option<Spec>, SpecError> {
-    let fields = Fields::of(place, value, &["type", "json_schema", "schema"])?;
-    let kind = fields.read("type", |place, value| Ok(text(place, value)?.to_owned()))?;
-    let schema = match kind.as_deref() {
-        Some("text") => return Ok(None),
-        // llama.cpp's server and others take a schema here, too.
-        Some("json_object") => fields.read("schema", |_, value| Ok(value.clone()))?,
-        Some("json_schema") => {
-            let own = fields.read("json_schema", |place, value| {
-                let names = ["name", "description", "schema", "strict"];
-                Fields::of(place, value, &names)?.read("schema", |_, value| Ok(value.clone()))
-            })?;
-            let given = own.flatten().or(fields.read("schema", |_, value| Ok(value.clone()))?);
-            let missing = || SpecProblem::Value("the field \"schema\" is missing".to_owned());
-            Some(given.ok_or_else(|| SpecError::new(&place.field("json_schema"), missing()))?)
+/// What the content obeys; `None` is text.
+pub(crate) struct ResponseFormat(pub(crate) Option<Spec>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FormatType {
+    Text,
+    JsonObject,
+    JsonSchema,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Format {
+    #[serde(rename = "type")]
+    of: FormatType,
+    json_schema: Option<Named>,
+    /// llama.cpp's server and others take a schema here, too.
+    schema: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    schema: Option<Value>,
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(rename = "description")]
+    _description: Option<IgnoredAny>,
+    #[serde(rename = "strict")]
+    _strict: Option<IgnoredAny>,
+}
+
+impl<'de> Deserialize<'de> for ResponseFormat {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        if value.is_object() && value.get("type").is_none_or(Value::is_null) {
+            let types = "\"text\", \"json_object\" or \"json_schema\"".to_owned();
+            return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
         }
-        _ => {
-            let given = value.get("type").unwrap_or(&Value::Null);
-            let expected = "\"text\", \"json_object\" or \"json_schema\"";
-            return Err(wrong_type(&place.field("type"), expected, given));
-        }
-    };
-    let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    Spec::read(place, &json!({"json_schema": schema}), Reader::DATA).map(Some)
+        let Format { of, json_schema, schema } = inner(&value)?;
+        let schema = match of {
+            FormatType::Text => return Ok(Self(None)),
+            FormatType::JsonObject => schema.unwrap_or_else(|| json!({"type": "object"})),
+            FormatType::JsonSchema => {
+                let missing = || SpecProblem::Value("the field \"schema\" is missing".to_owned());
+                let given = json_schema.and_then(|named| named.schema).or(schema);
+                given.ok_or_else(|| refused_at("json_schema", missing()))?
+            }
+        };
+        inner(&json!({"json_schema": schema})).map(Some).map(Self)
+    }
 }

@@ -50,7 +50,7 @@ pub use reading::{ChatWatch, ReplyPart, ReplyStep};
 #[cfg(feature = "llama")]
 pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
-pub use request::{ChatError, ChatRequest, only_span};
+pub use request::{ChatError, ChatOptions, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 #[cfg(feature = "llama")]

@@ -1,9 +1,9 @@
 //! A reply is read token by token, and told of.
 
+use crate::call::{StopFilter, Stops};
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
 use crate::engine::{Said, Stop};
-use crate::run::{StopFilter, Stops};
 use chat_format::{Event, Message, Parser, Tools};
 use llama_sampler::{Step, TokenLogprob, Watch};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::prompt::ChatPrompt;
 use super::reply::{ReadyChat, ReplyOptions};
-use crate::run::{Receipt, ReceiptError, ReceiptSubject};
-use crate::spec::{Reply, Spec};
+use crate::call::{Receipt, ReceiptError, ReceiptSubject};
+use crate::constraint::{Reply, Spec};
 use chat_format::ChatTemplate;
 use chat_format::analysis::ToolsIn;
 use serde_json::{Value, json};

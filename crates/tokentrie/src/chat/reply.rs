@@ -1,12 +1,12 @@
 //! A reply: generated inside its format, and read while it comes.
 
+use crate::call::{ReceiptSubject, Stops, nth_seed};
 use crate::chat::content::HeldContent;
 use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, ChatWatch, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
-use crate::run::{ReceiptSubject, Stops, nth_seed};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{
     Completion, Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep,
@@ -187,7 +187,7 @@ impl ReadyChat {
     }
 
     /// Generates `n` replies, with seeds and in the order of
-    /// [`ReadyGeneration::run_each`](crate::run::ReadyGeneration::run_each). What `watch` hears of several says nothing
+    /// [`ReadyGeneration::run_each`](crate::call::ReadyGeneration::run_each). What `watch` hears of several says nothing
     /// of which it is. Fewer where they were cancelled: then the last is what had come.
     ///
     /// # Errors

@@ -1,29 +1,27 @@
 //! A request as JSON: what chat APIs call it, without a model.
 
-use crate::chat::content::{HeldContent, read_format};
+use crate::call::{CallOptions, ReceiptSubject, Stops, logit_bias, sampling};
+use crate::chat::content::{HeldContent, ResponseFormat};
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::shown::ShownSchema;
-use crate::chat::tools::{known_tools, tools_in, wrapped_tool};
-use crate::run::{CallOptions, ReceiptSubject, call_options, logit_bias, sampling, stops};
-use crate::spec::fields::{Fields, array, text, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::kinds::reply::ToolUse;
-use crate::spec::place::Place;
-use crate::spec::read::Reader;
-use crate::spec::{Host, Over, Spans, Spec, SpecError, SpecProblem};
+use crate::chat::tools::{known_tools, wrapped_tool};
+use crate::constraint::{Host, Over, Spans, Spec, SpecError, SpecProblem, ToolUse};
+use crate::json::place::Place;
+use crate::json::{Parts, parse, shown};
 use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
-use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice};
+use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice, Tools};
 use llama_sampler::RuntimeError;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::ErrorKind;
-use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special, ThinkGate};
+use trie_core::{After, AnyConstraint, LogitBias, RulesError, SamplerOptions, SpanRules, Special, ThinkGate};
 use trie_text::VocabError;
 
 /// Messages, tools and settings of a reply.
@@ -49,30 +47,136 @@ pub struct ChatRequest {
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 22] = [
-    "messages",
-    "tools",
-    "tool_choice",
-    "tools_in",
-    "parallel_tool_calls",
-    "enable_thinking",
-    "thinking_budget",
-    "continue_final_message",
-    "template_variables",
-    "max_tokens",
-    "probabilities",
-    "logprobs",
-    "receipt",
-    "logit_bias",
-    "sampling",
-    "timeout",
-    "priority",
-    "stop",
-    "constraint",
-    "response_format",
-    "show_schema",
-    "complete",
-];
+/// What of a chat is data in every host, beside messages, tools and what the content obeys.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
+pub struct ChatOptions {
+    /// Whether tools may or must be called.
+    pub tool_choice: ToolUse,
+    /// Where the model is told of them.
+    #[serde(with = "ToolsInWord")]
+    pub tools_in: ToolsIn,
+    /// Whether more than one call may come.
+    pub parallel_tool_calls: bool,
+    /// Whether the template lets the model think.
+    pub enable_thinking: bool,
+    /// The most tokens of reasoning.
+    pub thinking_budget: Option<u32>,
+    /// What of the last message is gone on with.
+    #[serde(with = "ContinuedWord")]
+    pub continue_final_message: Continued,
+    /// What the template finds under names of its own.
+    pub template_variables: Map<String, Value>,
+    /// Whether the model is shown the schema of the content.
+    pub show_schema: bool,
+    /// The most tokens of the reply; `None` is what the context has room for.
+    pub max_tokens: Option<u32>,
+    /// Texts that end the content.
+    pub stop: Stops,
+    /// How tokens are chosen.
+    #[serde(deserialize_with = "sampling")]
+    pub sampling: SamplerOptions,
+    /// Whether it is told how probable calls were.
+    pub probabilities: bool,
+    /// How probable each token of the content was, and so many of the most probable beside it.
+    pub logprobs: Option<u32>,
+    /// Whether it is told what each token was chosen among.
+    pub receipt: bool,
+    /// What is added to the logits of tokens.
+    #[serde(deserialize_with = "logit_bias")]
+    pub logit_bias: LogitBias,
+    /// Whether what must be whole ends by tokens that the model did not choose where no more fit.
+    pub complete: bool,
+}
+
+impl Default for ChatOptions {
+    fn default() -> Self {
+        Self {
+            tool_choice: ToolUse::Auto,
+            tools_in: ToolsIn::default(),
+            parallel_tool_calls: true,
+            enable_thinking: true,
+            thinking_budget: None,
+            continue_final_message: Continued::Nothing,
+            template_variables: Map::new(),
+            show_schema: true,
+            max_tokens: None,
+            stop: Stops::default(),
+            sampling: SamplerOptions::default(),
+            probabilities: false,
+            logprobs: None,
+            receipt: false,
+            logit_bias: LogitBias::default(),
+            complete: true,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "ToolsIn", rename_all = "snake_case")]
+enum ToolsInWord {
+    Template,
+    System,
+    Messages,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Continued", rename_all = "snake_case")]
+enum ContinuedWord {
+    #[serde(skip)]
+    Nothing,
+    Auto,
+    Reasoning,
+    Content,
+}
+
+impl ChatOptions {
+    /// Returns the request of a conversation with these tools.
+    ///
+    /// # Errors
+    /// A tool that must be called and is none of them.
+    pub fn request(
+        self,
+        messages: Vec<Value>,
+        tools: Tools,
+        definitions: Option<Arc<Value>>,
+    ) -> Result<ChatRequest, SpecError> {
+        let choice = self.tool_choice.among(&tools, &Place::ROOT.field("tool_choice"))?;
+        let mut prompt =
+            PromptOptions::default().with_thinking(self.enable_thinking).continuing(self.continue_final_message);
+        let with = |options: RenderOptions, (name, value): (&String, &Value)| {
+            options.with_variable(name.as_str(), Data::from(value))
+        };
+        prompt.render = self.template_variables.iter().fold(prompt.render, with);
+        Ok(ChatRequest {
+            messages,
+            definitions: definitions.filter(|_| !tools.is_empty()),
+            tools_in: self.tools_in,
+            prompt,
+            thinking_budget: self.thinking_budget,
+            call: CallOptions::default(),
+            content: None,
+            shown: None,
+            reply: ReplyOptions {
+                choice,
+                tools,
+                parallel: self.parallel_tool_calls,
+                max_tokens: self.max_tokens,
+                stop: self.stop,
+                content: None,
+                content_fingerprint: None,
+                sampling: self.sampling,
+                probabilities: self.probabilities,
+                logprobs: self.logprobs,
+                receipt: self.receipt,
+                logit_bias: self.logit_bias,
+                complete: self.complete,
+                explain: None,
+            },
+        })
+    }
+}
 
 impl ChatRequest {
     /// Reads `{"messages": [...], "tools": [...], ...}`: docs/c-sessions.md. `template` is the text of the template,
@@ -81,86 +185,43 @@ impl ChatRequest {
     /// # Errors
     /// [`SpecError`] with the place.
     pub fn from_json(json: &[u8], template: &str) -> Result<Self, SpecError> {
-        let value = parse(json)?;
-        let fields = Fields::of(&Place::ROOT, &value, &FIELDS)?;
-        let messages = fields.need("messages", |place, value| {
-            let messages = array(place, value)?;
-            for (number, message) in messages.iter().enumerate() {
-                let place = place.item(number);
-                if !message.is_object() {
-                    return Err(wrong_type(&place, "a message, an object", message));
-                }
-                check_message(message, template, &|_, _| String::new())
-                    .map_err(|reason| SpecError::new(&place, SpecProblem::Value(reason)))?;
-            }
-            Ok(messages.to_vec())
-        })?;
-        let definitions = fields.read("tools", |place, value| {
-            Ok(array(place, value)?.iter().cloned().map(wrapped_tool).collect::<Vec<_>>())
-        })?;
-        let definitions = Value::Array(definitions.unwrap_or_default());
-        let tools_at = Place::ROOT.field("tools");
-        let tools = known_tools(&definitions).map_err(|error| SpecError::new(&tools_at, error))?;
-        let choice = fields.read("tool_choice", ToolUse::read)?.unwrap_or_default();
-        let choice = choice.among(&tools, &Place::ROOT.field("tool_choice"))?;
-        let reply = ReplyOptions {
-            choice,
-            tools,
-            parallel: fields.flag("parallel_tool_calls", true)?,
-            max_tokens: fields.count("max_tokens")?,
-            stop: stops(&fields)?,
-            content: None,
-            content_fingerprint: None,
-            sampling: fields.read("sampling", sampling)?.unwrap_or_default(),
-            probabilities: fields.flag("probabilities", false)?,
-            logprobs: fields.count("logprobs")?,
-            receipt: fields.flag("receipt", false)?,
-            logit_bias: fields.read("logit_bias", logit_bias)?.unwrap_or_default(),
-            complete: fields.flag("complete", true)?,
-            explain: None,
-        };
-        let continued = fields.read("continue_final_message", |place, value| match text(place, value)? {
-            "auto" => Ok(Continued::Auto),
-            "reasoning" => Ok(Continued::Reasoning),
-            "content" => Ok(Continued::Content),
-            _ => Err(wrong_type(place, "\"auto\", \"reasoning\" or \"content\"", value)),
-        })?;
-        let mut prompt = PromptOptions::default()
-            .with_thinking(fields.flag("enable_thinking", true)?)
-            .continuing(continued.unwrap_or_default());
-        if let Some(variables) = fields.read("template_variables", |place, value| {
-            value.as_object().ok_or_else(|| wrong_type(place, "an object", value))
-        })? {
-            let with = |options: RenderOptions, (name, value): (&String, &Value)| {
-                options.with_variable(name.as_str(), Data::from(value))
-            };
-            prompt.render = variables.iter().fold(prompt.render, with);
+        #[derive(Deserialize)]
+        struct Own {
+            messages: Vec<Value>,
+            #[serde(default)]
+            tools: Vec<Value>,
+            constraint: Option<Spec>,
+            response_format: Option<ResponseFormat>,
         }
-        let tools_in = fields.read("tools_in", |place, value| {
-            tools_in(text(place, value)?).map_err(|reason| SpecError::new(place, SpecProblem::Value(reason)))
-        })?;
-        let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
-        let (thinking_budget, call) = (fields.count("thinking_budget")?, call_options(&fields)?);
-        let show_schema = fields.flag("show_schema", true)?;
-        let constraint = fields.read("constraint", |place, value| Spec::read(place, value, Reader::DATA))?;
-        let format = fields.read("response_format", read_format)?.flatten();
+
+        let value = parse(json)?;
+        let parts = Parts::of(&value)?;
+        let Own { messages, tools, constraint, response_format } = parts.read()?;
+        let (options, call): (ChatOptions, _) = (parts.read()?, parts.read()?);
+        parts.finish()?;
+        let place = Place::ROOT.field("messages");
+        for (number, message) in messages.iter().enumerate() {
+            let refused = |problem| SpecError::new(&place.item(number), problem);
+            if !message.is_object() {
+                let (expected, given) = ("a message, an object".to_owned(), shown(message));
+                return Err(refused(SpecProblem::Type { expected, given }));
+            }
+            check_message(message, template, &|_, _| String::new())
+                .map_err(|reason| refused(SpecProblem::Value(reason)))?;
+        }
+        let definitions = Value::Array(tools.into_iter().map(wrapped_tool).collect());
+        let tools = known_tools(&definitions).map_err(|error| SpecError::new(&Place::ROOT.field("tools"), error))?;
+        let show_schema = options.show_schema;
+        let mut request = options.request(messages, tools, Some(Arc::new(definitions)))?;
+        let format = response_format.and_then(|format| format.0);
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
         }
-        let content = constraint.or(format);
-        let shown = content.as_ref().filter(|_| show_schema).and_then(ShownSchema::of);
-        Ok(Self {
-            messages,
-            definitions,
-            tools_in: tools_in.unwrap_or_default(),
-            prompt,
-            thinking_budget,
-            call,
-            content,
-            shown,
-            reply,
-        })
+        request.content = constraint.or(format);
+        request.shown = request.content.as_ref().filter(|_| show_schema).and_then(ShownSchema::of);
+        request.call = call;
+        Ok(request)
     }
 
     /// The same with what the content obeys as a constraint over a vocabulary.

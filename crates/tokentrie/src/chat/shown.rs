@@ -1,6 +1,6 @@
 //! The schema that a content must match, as the model is shown it.
 
-use crate::spec::{SchemaSpec, Spec};
+use crate::constraint::{SchemaSpec, Spec};
 use serde_json::{Map, Value};
 
 /// Bytes beyond which nothing is shown: it would take most of a usual context.
@@ -243,12 +243,13 @@ fn description(schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::place::Place;
-    use crate::spec::read::Reader;
+    use crate::constraint::IntegerSpec;
+    use crate::json::place::Place;
+    use crate::json::read;
     use serde_json::json;
 
     fn shown(schema: &Value) -> Option<ShownSchema> {
-        let spec = Spec::read(&Place::ROOT, &json!({ "json_schema": schema }), Reader::DATA).expect("a spec");
+        let spec = read(&Place::ROOT, &json!({ "json_schema": schema })).expect("a spec");
         ShownSchema::of(&spec)
     }
 
@@ -318,7 +319,7 @@ mod tests {
             assert_eq!(shown(&schema), None, "{schema}");
         }
         assert_eq!(ShownSchema::of(&Spec::choice(["a"])), None);
-        assert_eq!(ShownSchema::of(&Spec::Integer { min: None, max: None }), None);
+        assert_eq!(ShownSchema::of(&IntegerSpec::default().into()), None);
     }
 
     #[test]

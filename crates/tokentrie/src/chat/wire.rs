@@ -1,9 +1,9 @@
 //! Events and replies as JSON, for hosts that have no types of ours.
 
 #[cfg(feature = "llama")]
-use crate::chat::reply::ChatReply;
+use crate::call::Receipt;
 #[cfg(feature = "llama")]
-use crate::run::Receipt;
+use crate::chat::reply::ChatReply;
 use chat_format::{Event, Message, TracedText};
 #[cfg(feature = "llama")]
 use serde_json::Map;

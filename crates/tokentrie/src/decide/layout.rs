@@ -1,9 +1,9 @@
 //! How a prompt is laid out: text with places for what a question has.
 
 use super::question::as_text;
-use crate::spec::fields::text;
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::constraint::SpecProblem;
+use crate::json::refused;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// What stands in a place.
@@ -45,10 +45,6 @@ impl Layout {
     /// The usual one.
     pub const USUAL: &str = "{state}\n\n{instructions}\n{options}\n{answer}";
 
-    pub(super) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
-        Self::new(text(place, value)?).map_err(|reason| SpecError::new(place, SpecProblem::Value(reason)))
-    }
-
     fn new(text: &str) -> Result<Self, String> {
         text.split('\n').map(line).collect::<Result<_, _>>().map(Self)
     }
@@ -71,6 +67,12 @@ impl Layout {
             line.iter().map(piece).collect::<String>()
         });
         lines.collect::<Vec<_>>().join("\n").trim_start_matches('\n').to_owned()
+    }
+}
+
+impl<'de> Deserialize<'de> for Layout {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::new(&String::deserialize(from)?).map_err(|reason| refused(SpecProblem::Value(reason)))
     }
 }
 

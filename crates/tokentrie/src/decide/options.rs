@@ -1,15 +1,16 @@
 //! How to decide.
 
 use super::layout::Layout;
-use crate::run::{OptionInfo, PRIORITY, TIMEOUT, from_one, option};
-use crate::spec::fields::{Fields, text, wrong_type};
-use crate::spec::{SpecError, SpecProblem};
+use crate::call::{OptionInfo, PRIORITY, TIMEOUT, option};
+use crate::constraint::SpecProblem;
+use crate::json::refused_at;
+use crate::json::with::{from_one, share};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-type Result<T> = std::result::Result<T, SpecError>;
-
 /// What of an option is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Readout {
     /// Its own text, and the end of the turn after it.
     #[default]
@@ -19,10 +20,12 @@ pub enum Readout {
 }
 
 /// What is divided out of the probabilities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Prior {
     /// Nothing.
     #[default]
+    #[serde(rename = "none")]
     Nothing,
     /// What the model says of a state without content.
     ContentFree,
@@ -31,7 +34,8 @@ pub enum Prior {
 }
 
 /// How to decide.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Decide {
     /// What all questions are told, text or JSON.
@@ -49,8 +53,10 @@ pub struct Decide {
     /// What is divided out.
     pub prior: Prior,
     /// Below this probability there is no answer.
+    #[serde(deserialize_with = "share")]
     pub threshold: Option<f64>,
     /// The best so many options of a question with more than the model can be asked about one by one.
+    #[serde(deserialize_with = "top")]
     pub top: u32,
 }
 
@@ -99,43 +105,21 @@ impl Decide {
         TIMEOUT,
         PRIORITY,
     ];
+}
 
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
-        let usual = Self::default();
-        let wrong = |name: &'static str, reason: String| {
-            Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason)))
-        };
-        let readout = fields.read("readout", |place, value| match text(place, value)? {
-            "text" => Ok(Readout::Text),
-            "label" => Ok(Readout::Label),
-            _ => Err(wrong_type(place, "\"text\" or \"label\"", value)),
-        })?;
-        let prior = fields.read("prior", |place, value| match text(place, value)? {
-            "none" => Ok(Prior::Nothing),
-            "content-free" => Ok(Prior::ContentFree),
-            "batch" => Ok(Prior::Batch),
-            _ => Err(wrong_type(place, "\"none\", \"content-free\" or \"batch\"", value)),
-        })?;
-        let threshold = fields.read("threshold", |place, value| {
-            let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
-            share.ok_or_else(|| wrong_type(place, "a number from 0 to 1", value))
-        })?;
-        let read = Self {
-            instructions: fields.get("instructions").cloned(),
-            system: fields.read("system", |place, value| text(place, value).map(str::to_owned))?,
-            prompt: fields.read("prompt", Layout::read)?.unwrap_or_default(),
-            readout: readout.unwrap_or_default(),
-            list_options: fields.flag("list_options", usual.list_options)?,
-            permute: fields.count("permute")?.unwrap_or(usual.permute),
-            prior: prior.unwrap_or_default(),
-            threshold,
-            top: from_one(fields, "top")?.unwrap_or(usual.top),
-        };
+fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    Ok(from_one(from)?.unwrap_or_default())
+}
+
+impl<'de> Deserialize<'de> for Decide {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let read = Self::deserialize(from)?;
+        let refused = |name, reason: String| Err(refused_at(name, SpecProblem::Value(reason)));
         if read.permute == 0 || read.permute > Self::MOST_ORDERS {
-            return wrong("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
+            return refused("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
         }
         if read.readout == Readout::Label && !read.list_options {
-            return wrong("list_options", "it is false: labels mean nothing where options are not listed".to_owned());
+            return refused("list_options", "it is false: labels mean nothing where options are not listed".to_owned());
         }
         Ok(read)
     }

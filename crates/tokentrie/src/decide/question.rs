@@ -1,12 +1,12 @@
 //! What is asked, as data.
 
-use crate::spec::fields::{Fields, array, wrong_type};
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::constraint::SpecProblem;
+use crate::json::{expected, inner, refused, refused_at};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::HashSet;
-
-type Result<T> = std::result::Result<T, SpecError>;
+use trie_core::work::spend;
 
 /// A question about a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,30 +65,6 @@ impl Kind {
 }
 
 impl Question {
-    pub(super) fn read(place: &Place<'_>, name: &str, value: &Value) -> Result<Self> {
-        let kind = value.get("type").and_then(Value::as_str);
-        let known: &[&str] = match kind {
-            Some("predicate") => &["type", "instructions", "yes", "no"],
-            Some("choice") => &["type", "instructions", "options"],
-            Some("score") => &["type", "instructions", "levels"],
-            _ => &["type"],
-        };
-        if kind.is_none_or(|_| known.len() == 1) {
-            let kind = value.get("type").unwrap_or(&Value::Null);
-            return Err(wrong_type(&place.field("type"), "\"predicate\", \"choice\" or \"score\"", kind));
-        }
-        let fields = Fields::of(place, value, known)?;
-        let of = |name: &str| fields.get(name).cloned();
-        let kind = match kind {
-            Some("predicate") => Kind::Predicate { yes: of("yes"), no: of("no") },
-            Some("choice") => Kind::Choice(fields.need("options", options)?),
-            _ => Kind::Score(fields.need("levels", levels)?),
-        };
-        let question = Self { name: name.to_owned(), instructions: of("instructions"), kind };
-        question.check(place)?;
-        Ok(question)
-    }
-
     /// The number of the option that is right: a boolean, an option or level as it was given or its text, the number of
     /// a level; of a predicate also `yes`, `true`, `1` and their opposites, as tables have them.
     pub fn index_of(&self, gold: &Value) -> Option<usize> {
@@ -110,9 +86,15 @@ impl Question {
         }
     }
 
-    fn check(&self, place: &Place<'_>) -> Result<()> {
-        let refused = |reason: String| Err(SpecError::new(place, SpecProblem::Value(reason)));
-        let texts = self.kind.texts();
+    /// Names what was asked under a name.
+    ///
+    /// # Errors
+    /// Nothing to choose from, an option without text, or one that stands there twice.
+    pub(super) fn named(name: String, asked: Asked) -> Result<Self, SpecProblem> {
+        let Asked { instructions, kind } = asked;
+        let question = Self { name, instructions, kind };
+        let refused = |reason: String| Err(SpecProblem::Value(reason));
+        let texts = question.kind.texts();
         if texts.is_empty() {
             return refused("there is nothing to choose from".to_owned());
         }
@@ -120,58 +102,161 @@ impl Question {
             return refused("an option has no text".to_owned());
         }
         let mut seen = HashSet::with_capacity(texts.len());
-        if let Kind::Choice(all) | Kind::Score(all) = &self.kind {
+        if let Kind::Choice(all) | Kind::Score(all) = &question.kind {
             for (value, _) in all {
-                SpecError::step(place)?;
+                spend(1)?;
                 if let Some(twice) = seen.replace(value.to_string()) {
                     return refused(format!("{twice} stands there twice"));
                 }
             }
         }
-        Ok(())
+        Ok(question)
     }
 }
 
-/// `["a", true, {"value": "b", "description": ...}]`, or `{"a": "what it means", "b": null}`.
-fn options(place: &Place<'_>, value: &Value) -> Result<Vec<(Value, Option<Value>)>> {
-    if let Some(described) = value.as_object() {
-        let option = |(name, meaning): (&String, &Value)| {
-            SpecError::step(place)?;
-            Ok((Value::String(name.clone()), Some(meaning.clone()).filter(|meaning| !meaning.is_null())))
+/// A question without its name.
+pub(super) struct Asked {
+    instructions: Option<Value>,
+    kind: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Type {
+    Predicate,
+    Choice,
+    Score,
+}
+
+/// The type of a question, beside which its fields stand.
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    of: Type,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Predicate {
+    #[serde(rename = "type")]
+    _of: IgnoredAny,
+    instructions: Option<Value>,
+    yes: Option<Value>,
+    no: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    #[serde(rename = "type")]
+    _of: IgnoredAny,
+    instructions: Option<Value>,
+    #[serde(deserialize_with = "options")]
+    options: Vec<(Value, Option<Value>)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Score {
+    #[serde(rename = "type")]
+    _of: IgnoredAny,
+    instructions: Option<Value>,
+    levels: Vec<Level>,
+}
+
+impl<'de> Deserialize<'de> for Asked {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        if value.is_object() && value.get("type").is_none_or(Value::is_null) {
+            let types = "\"predicate\", \"choice\" or \"score\"".to_owned();
+            return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
+        }
+        let (instructions, kind) = match inner::<Typed, _>(&value)?.of {
+            Type::Predicate => {
+                let Predicate { instructions, yes, no, .. } = inner(&value)?;
+                (instructions, Kind::Predicate { yes, no })
+            }
+            Type::Choice => {
+                let Choice { instructions, options, .. } = inner(&value)?;
+                (instructions, Kind::Choice(options))
+            }
+            Type::Score => {
+                let Score { instructions, levels, .. } = inner(&value)?;
+                (instructions, Kind::Score(levels.into_iter().map(|level| level.0).collect()))
+            }
         };
-        return described.iter().map(option).collect();
+        Ok(Self { instructions, kind })
     }
-    let is_option = |value: &Value| value.is_string() || value.is_boolean();
-    parts(place, value, "value", "a text, a boolean, or an object with \"value\"", is_option)
 }
 
-/// `["low", {"label": "high", "description": ...}]`.
-fn levels(place: &Place<'_>, value: &Value) -> Result<Vec<(Value, Option<Value>)>> {
-    parts(place, value, "label", "a text, or an object with \"label\"", Value::is_string)
+/// Reads `["a", true, {"value": "b", "description": ...}]`, or `{"a": "what it means", "b": null}`.
+fn options<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(Value, Option<Value>)>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Object(described) => {
+            let option = |(name, meaning): (String, Value)| {
+                spend(1).map_err(refused)?;
+                Ok((Value::String(name), Some(meaning).filter(|meaning| !meaning.is_null())))
+            };
+            described.into_iter().map(option).collect()
+        }
+        listed => Ok(inner::<Vec<Choosable>, _>(&listed)?.into_iter().map(|option| option.0).collect()),
+    }
 }
 
-fn parts(
-    place: &Place<'_>,
-    value: &Value,
-    name: &'static str,
-    expected: &'static str,
-    fits: impl Fn(&Value) -> bool,
-) -> Result<Vec<(Value, Option<Value>)>> {
-    let part =
-        |(number, value): (usize, &Value)| {
-            let place = place.item(number);
-            SpecError::step(&place)?;
-            if fits(value) {
-                return Ok((value.clone(), None));
+/// An option, and what it means.
+struct Choosable((Value, Option<Value>));
+
+/// A level, and what it means.
+struct Level((Value, Option<Value>));
+
+impl<'de> Deserialize<'de> for Choosable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Described {
+            #[serde(deserialize_with = "plain")]
+            value: Value,
+            description: Option<Value>,
+        }
+
+        fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+            let value = Value::deserialize(from)?;
+            if is_plain(&value) { Ok(value) } else { Err(expected("a text", &value)) }
+        }
+
+        fn is_plain(value: &Value) -> bool {
+            value.is_string() || value.is_boolean()
+        }
+
+        spend(1).map_err(refused)?;
+        match Value::deserialize(from)? {
+            value if is_plain(&value) => Ok(Self((value, None))),
+            described @ Value::Object(_) => {
+                let Described { value, description } = inner(&described)?;
+                Ok(Self((value, description)))
             }
-            if !value.is_object() {
-                return Err(wrong_type(&place, expected, value));
+            other => Err(expected("a text, a boolean, or an object with \"value\"", &other)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Described {
+            label: String,
+            description: Option<Value>,
+        }
+
+        spend(1).map_err(refused)?;
+        match Value::deserialize(from)? {
+            label @ Value::String(_) => Ok(Self((label, None))),
+            described @ Value::Object(_) => {
+                let Described { label, description } = inner(&described)?;
+                Ok(Self((label.into(), description)))
             }
-            let fields = Fields::of(&place, value, &[name, "description"])?;
-            let said = fields.need(name, |place, value| {
-                if fits(value) { Ok(value.clone()) } else { Err(wrong_type(place, "a text", value)) }
-            })?;
-            Ok((said, fields.get("description").cloned()))
-        };
-    array(place, value)?.iter().enumerate().map(part).collect()
+            other => Err(expected("a text, or an object with \"label\"", &other)),
+        }
+    }
 }

@@ -256,8 +256,8 @@ impl ReadyDecision {
         if request.options.prior == Prior::Batch {
             divide_by_means(&mut answers, request.options.threshold);
         }
-        for fitted in request.calibration.iter().flat_map(|calibration| &calibration.questions) {
-            for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == fitted.name) {
+        for (name, fitted) in request.calibration.iter().flat_map(|calibration| &calibration.questions) {
+            for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == *name) {
                 answer.set(fitted.apply(&answer.probabilities), request.options.threshold);
             }
         }

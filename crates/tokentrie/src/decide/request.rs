@@ -2,15 +2,16 @@
 
 use super::calibration::Calibration;
 use super::options::{Decide, Prior};
-use super::question::Question;
-use crate::run::{CallOptions, call_options};
-use crate::spec::fields::{Fields, array, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use super::question::{Asked, Question};
+use crate::call::CallOptions;
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::place::Place;
+use crate::json::with::named;
+use crate::json::{Parts, expected, parse, refused};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-type Result<T> = std::result::Result<T, SpecError>;
+type Result<T, E = SpecError> = std::result::Result<T, E>;
 
 /// States, and what is asked about each.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,49 +36,71 @@ impl Request {
     /// # Errors
     /// [`SpecError`] with the place.
     pub fn from_json(json: &[u8]) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Own {
+            #[serde(default, deserialize_with = "maybe_state")]
+            state: Option<Value>,
+            #[serde(default, deserialize_with = "states")]
+            states: Option<Vec<Value>>,
+            #[serde(with = "named")]
+            questions: Vec<(String, Asked)>,
+            calibration: Option<Calibration>,
+        }
+
         let value = parse(json)?;
-        let names: Vec<&str> =
-            Decide::OPTIONS.iter().map(|option| option.name).chain(["state", "states", "questions"]).collect();
-        let fields = Fields::of(&Place::ROOT, &value, &names)?;
-        let states = match (fields.read("states", states)?, fields.get("state")) {
-            (None, _) => vec![fields.need("state", state)?],
-            (Some(states), None) => states,
+        let parts = Parts::of(&value)?;
+        let Own { state, states, questions, calibration } = parts.read()?;
+        let (options, call): (Decide, _) = (parts.read()?, parts.read()?);
+        parts.finish()?;
+        let refused = |name: &str, problem| Err(SpecError::new(&Place::ROOT.field(name), problem));
+        let states = match (state, states) {
+            (Some(state), None) => vec![state],
+            (None, Some(states)) => states,
+            (None, None) => return Err(SpecError::new(&Place::ROOT, SpecProblem::Missing { name: "state" })),
             (Some(_), Some(_)) => {
-                let reason = "one state and several: give one of both".to_owned();
-                return Err(SpecError::new(&Place::ROOT.field("state"), SpecProblem::Value(reason)));
+                return refused("state", SpecProblem::Value("one state and several: give one of both".to_owned()));
             }
         };
-        let questions: Vec<Question> = fields.need("questions", |place, value| {
-            let all = value.as_object().ok_or_else(|| wrong_type(place, "an object of questions", value))?;
-            if all.is_empty() {
-                return Err(SpecError::new(place, SpecProblem::Value("there is no question".to_owned())));
-            }
-            all.iter().map(|(name, question)| Question::read(&place.field(name), name, question)).collect()
-        })?;
-        let options = Decide::read(&fields)?;
+        if questions.is_empty() {
+            return refused("questions", SpecProblem::Value("there is no question".to_owned()));
+        }
+        let at = Place::ROOT.field("questions");
+        let named = |(name, asked): (String, Asked)| {
+            let place = at.field(&name);
+            Question::named(name.clone(), asked).map_err(|problem| SpecError::new(&place, problem))
+        };
+        let questions: Vec<Question> = questions.into_iter().map(named).collect::<Result<_>>()?;
         if options.prior == Prior::Batch && states.len() == 1 {
             let reason = "\"batch\" is the mean over several states, and this is one".to_owned();
-            return Err(SpecError::new(&Place::ROOT.field("prior"), SpecProblem::Value(reason)));
+            return refused("prior", SpecProblem::Value(reason));
         }
-        let calibration = fields.read("calibration", Calibration::read)?;
         if let Some(calibration) = &calibration {
             calibration.check(&Place::ROOT.field("calibration").field("questions"), &questions, &options)?;
         }
-        Ok(Self { states, questions, options, calibration, call: call_options(&fields)? })
+        Ok(Self { states, questions, options, calibration, call })
     }
 }
 
-fn state(place: &Place<'_>, value: &Value) -> Result<Value> {
-    match value {
-        Value::String(_) | Value::Object(_) | Value::Array(_) => Ok(value.clone()),
-        _ => Err(wrong_type(place, "a text, an object or an array", value)),
+/// A text, JSON, or a conversation.
+struct State(Value);
+
+impl<'de> Deserialize<'de> for State {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            state @ (Value::String(_) | Value::Object(_) | Value::Array(_)) => Ok(Self(state)),
+            other => Err(expected("a text, an object or an array", &other)),
+        }
     }
 }
 
-fn states(place: &Place<'_>, value: &Value) -> Result<Vec<Value>> {
-    let all = array(place, value)?;
-    if all.is_empty() {
-        return Err(SpecError::new(place, SpecProblem::Value("there is no state".to_owned())));
+fn maybe_state<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Ok(Some(State::deserialize(from)?.0))
+}
+
+fn states<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Value>>, D::Error> {
+    let states = Vec::<State>::deserialize(from)?;
+    if states.is_empty() {
+        return Err(refused(SpecProblem::Value("there is no state".to_owned())));
     }
-    all.iter().enumerate().map(|(number, value)| state(&place.item(number), value)).collect()
+    Ok(Some(states.into_iter().map(|State(state)| state).collect()))
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use tokentrie::run::{self, Call, Choose, Turns};
+use tokentrie::call::{Call, Choose, Turns};
 use trie_text::{ValueSet, Values};
 
 /// What may be chosen, and how much of it is scored.
@@ -236,7 +236,7 @@ impl Choices {
         Ok(())
     }
 
-    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<run::Turn> {
+    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<tokentrie::call::Turn> {
         let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
         turn(py, &self.turns, "choose_many", &self.call, own)
     }

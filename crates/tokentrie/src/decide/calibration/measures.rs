@@ -1,18 +1,19 @@
 //! How good probabilities are, where the answers are known.
 
+use crate::constraint::SpecProblem;
 use crate::decide::shares::{IMPOSSIBLE, best};
-use crate::spec::fields::{Fields, array, number};
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
-use serde_json::{Value, json};
+use crate::json::refused;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bins of a reliability diagram: the most probable option at 0 to 0.1, 0.1 to 0.2, and so on.
 pub(super) const BINS: usize = 10;
 
 /// The answers whose most probable option has a probability of some size.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bin {
     /// How many.
+    #[serde(default)]
     pub count: usize,
     /// Their mean probability.
     pub probability: f64,
@@ -21,7 +22,8 @@ pub struct Bin {
 }
 
 /// How good probabilities are.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Measures {
     /// The share of the answers that are right.
@@ -66,44 +68,22 @@ impl Measures {
         }
         measures
     }
+}
 
-    pub(super) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
-        let fields = Fields::of(place, value, &["accuracy", "brier", "log_loss", "ece", "bins"])?;
-        let bin = |(at, value): (usize, &Value)| {
-            let place = fields.place.field("bins");
-            let place = place.item(at);
-            let of_bin = Fields::of(&place, value, &["count", "probability", "accuracy"])?;
-            Ok(Bin {
-                count: of_bin.count("count")?.unwrap_or(0) as usize,
-                probability: of_bin.need("probability", number)?,
-                accuracy: of_bin.need("accuracy", number)?,
-            })
-        };
-        let bins = fields.need("bins", |place, value| array(place, value)?.iter().enumerate().map(bin).collect())?;
-        let read = |name| fields.need(name, number);
-        let measures = Self {
-            accuracy: read("accuracy")?,
-            brier: read("brier")?,
-            log_loss: read("log_loss")?,
-            ece: read("ece")?,
-            bins,
-        };
+impl<'de> Deserialize<'de> for Measures {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let measures = Self::deserialize(from)?;
         let known = [measures.accuracy, measures.brier, measures.log_loss, measures.ece];
         if known.iter().any(|measure| !measure.is_finite()) {
-            return Err(SpecError::new(place, SpecProblem::Value("a measure is no number".to_owned())));
+            return Err(refused(SpecProblem::Value("a measure is no number".to_owned())));
         }
         Ok(measures)
     }
+}
 
-    pub(super) fn json(&self) -> Value {
-        let bin = |bin: &Bin| json!({"count": bin.count, "probability": bin.probability, "accuracy": bin.accuracy});
-        json!({
-            "accuracy": self.accuracy,
-            "brier": self.brier,
-            "log_loss": self.log_loss,
-            "ece": self.ece,
-            "bins": self.bins.iter().map(bin).collect::<Vec<_>>(),
-        })
+impl Serialize for Measures {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
     }
 }
 

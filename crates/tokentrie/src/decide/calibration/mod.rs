@@ -12,39 +12,46 @@ pub use measures::{Bin, Measures};
 use super::options::Decide;
 use super::question::Question;
 use super::shares::{IMPOSSIBLE, softmax};
-use crate::spec::fields::{Fields, array, number, shown, text, wrong_type};
-use crate::spec::json::parse;
-use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
-use serde_json::{Map, Value, json};
+use crate::constraint::foreign::near_name;
+use crate::constraint::{SpecError, SpecProblem};
+use crate::json::place::Place;
+use crate::json::with::named;
+use crate::json::{parse, read, refused, shown};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::path::Path;
 use trie_core::ErrorKind;
 
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// The calibrations of some questions, for one model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Calibration {
+    #[serde(deserialize_with = "version")]
+    version: u64,
     /// By which the model is known: [`model_fingerprint`].
     pub model: String,
-    /// One for each question.
-    pub questions: Vec<Fitted>,
+    /// One for each question, by its name.
+    #[serde(with = "named")]
+    pub questions: Vec<(String, Fitted)>,
 }
 
 /// The calibration of a question.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Fitted {
-    /// Its name.
-    pub name: String,
     /// By which what is asked is known.
     pub question: String,
     /// What logarithms of probabilities are divided by.
+    #[serde(deserialize_with = "temperature")]
     pub temperature: f64,
     /// What is added to them then, for each option.
     pub bias: Vec<f64>,
     /// On how many examples it was found.
+    #[serde(default)]
     pub examples: usize,
     /// How good the answers were without it.
     pub before: Measures,
@@ -61,68 +68,30 @@ impl Fitted {
         let logs = probabilities.iter().map(|share| share.ln().max(IMPOSSIBLE));
         softmax(logs.zip(&self.bias).map(|(log, bias)| log / self.temperature + bias))
     }
+}
 
-    fn read(place: &Place<'_>, name: &str, value: &Value) -> Result<Self> {
-        let known = ["question", "temperature", "bias", "examples", "before", "after"];
-        let fields = Fields::of(place, value, &known)?;
-        let temperature = fields.need("temperature", number)?;
-        if temperature <= 0.0 {
-            let reason = format!("it is {temperature}: it must be above 0");
-            return Err(SpecError::new(&place.field("temperature"), SpecProblem::Value(reason)));
-        }
-        let numbers = |place: &Place<'_>, value: &Value| {
-            array(place, value)?.iter().enumerate().map(|(at, value)| number(&place.item(at), value)).collect()
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            question: fields.need("question", |place, value| text(place, value).map(str::to_owned))?,
-            temperature,
-            bias: fields.need("bias", numbers)?,
-            examples: fields.count("examples")?.unwrap_or(0) as usize,
-            before: fields.need("before", Measures::read)?,
-            after: fields.need("after", Measures::read)?,
-        })
+fn temperature<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    let temperature = f64::deserialize(from)?;
+    if temperature <= 0.0 {
+        return Err(refused(SpecProblem::Value(format!("it is {temperature}: it must be above 0"))));
     }
+    Ok(temperature)
+}
 
-    fn json(&self) -> Value {
-        json!({
-            "question": self.question,
-            "temperature": self.temperature,
-            "bias": self.bias,
-            "examples": self.examples,
-            "before": self.before.json(),
-            "after": self.after.json(),
-        })
+fn version<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Error> {
+    let version = u64::deserialize(from)?;
+    if version != VERSION {
+        let reason = format!("it is {version}: this release reads version {VERSION}");
+        return Err(refused(SpecProblem::Value(reason)));
     }
+    Ok(version)
 }
 
 impl Calibration {
-    /// Reads what [`Calibration::to_json`] writes.
-    ///
-    /// # Errors
-    /// [`SpecError`] with the place.
-    pub(super) fn read(place: &Place<'_>, value: &Value) -> Result<Self> {
-        let fields = Fields::of(place, value, &["version", "model", "questions"])?;
-        let version = fields
-            .need("version", |place, value| value.as_u64().ok_or_else(|| wrong_type(place, "an integer", value)))?;
-        if version != VERSION {
-            let reason = format!("it is {version}: this release reads version {VERSION}");
-            return Err(SpecError::new(&place.field("version"), SpecProblem::Value(reason)));
-        }
-        let model = fields.need("model", |place, value| text(place, value).map(str::to_owned))?;
-        let questions = fields.need("questions", |place, value| {
-            let all = value.as_object().ok_or_else(|| wrong_type(place, "an object of calibrations", value))?;
-            all.iter().map(|(name, fitted)| Fitted::read(&place.field(name), name, fitted)).collect()
-        })?;
-        Ok(Self { model, questions })
-    }
-
     /// `{"version": 1, "model": "...", "questions": {"name": {"temperature": 1.6, "bias": [0.1, -0.1], ...}}}`.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let questions: Map<String, Value> =
-            self.questions.iter().map(|fitted| (fitted.name.clone(), fitted.json())).collect();
-        json!({"version": VERSION, "model": self.model, "questions": questions}).to_string()
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -168,31 +137,34 @@ impl Calibration {
         model: &Path,
         examples: &[u8],
     ) -> std::result::Result<Self, CalibrateError> {
-        let (value, place) = (parse(examples)?, Place::ROOT);
-        let names: Vec<&str> = asked.iter().map(|question| &question.name[..]).collect();
-        let fields = Fields::of(&place, &value, &names)?;
+        let value = parse(examples)?;
+        let given: Vec<(String, Vec<Answered>)> = read::<Named<_>>(&Place::ROOT, &value)?.0;
+        if let Some((name, _)) = given.iter().find(|(name, _)| asked.iter().all(|question| question.name != *name)) {
+            let known: Vec<String> = asked.iter().map(|question| question.name.clone()).collect();
+            let problem = SpecProblem::Unknown { meant: near_name(name, &known), known };
+            return Err(SpecError::new(&Place::ROOT.field(name), problem).into());
+        }
         let mut questions = Vec::new();
         for question in asked {
-            let Some(given) = fields.get(&question.name) else { continue };
-            let place = place.field(&question.name);
+            let Some((_, answered)) = given.iter().find(|(name, _)| *name == question.name) else { continue };
+            let place = Place::ROOT.field(&question.name);
             let identity = identity::of_question(question, options);
             let identity = identity.map_err(|error| SpecError::new(&place, error))?;
-            let example = |(at, value): (usize, &Value)| example(&place.item(at), question, value);
-            let examples: Vec<Example> =
-                array(&place, given)?.iter().enumerate().map(example).collect::<Result<_>>()?;
+            let example = |(at, answered): (usize, &Answered)| answered.example(&place.item(at), question);
+            let examples: Vec<Example> = answered.iter().enumerate().map(example).collect::<Result<_>>()?;
             let found = fit::found(&examples);
             let found = found.map_err(|error| CalibrateError::Fit { question: question.name.clone(), error })?;
-            questions.push(Fitted {
-                name: question.name.clone(),
+            let fitted = Fitted {
                 question: identity,
                 temperature: found.temperature,
                 bias: found.bias,
                 examples: examples.len(),
                 before: found.before,
                 after: found.after,
-            });
+            };
+            questions.push((question.name.clone(), fitted));
         }
-        Ok(Self { model: model_fingerprint(model)?, questions })
+        Ok(Self { version: VERSION, model: model_fingerprint(model)?, questions })
     }
 
     /// That it is of all these questions, as they are asked.
@@ -200,7 +172,7 @@ impl Calibration {
         for question in questions {
             let place = place.field(&question.name);
             let wrong = |reason: String| Err(SpecError::new(&place, SpecProblem::Value(reason)));
-            let Some(fitted) = self.questions.iter().find(|fitted| fitted.name == question.name) else {
+            let Some((_, fitted)) = self.questions.iter().find(|(name, _)| *name == question.name) else {
                 return wrong("the calibration does not have this question".to_owned());
             };
             let asked = identity::of_question(question, options).map_err(|error| SpecError::new(&place, error))?;
@@ -228,21 +200,26 @@ impl Calibration {
     }
 }
 
-fn example(place: &Place<'_>, question: &Question, value: &Value) -> Result<Example> {
-    let fields = Fields::of(place, value, &["probabilities", "gold"])?;
-    let share = |(at, value): (usize, &Value)| {
-        // What was not scored has none.
-        if value.is_null() { Ok(f64::NAN) } else { number(&place.field("probabilities").item(at), value) }
-    };
-    let probabilities = fields.need("probabilities", |place, value| {
-        array(place, value)?.iter().enumerate().map(share).collect::<Result<Vec<f64>>>()
-    })?;
-    let gold = fields.need("gold", |place, value| {
-        let known = question.index_of(value);
-        known.ok_or_else(|| {
-            let reason = format!("{} is no answer to the question {:?}", shown(value), question.name);
-            SpecError::new(place, SpecProblem::Value(reason))
-        })
-    })?;
-    Ok(Example { probabilities, gold })
+/// A question that was answered, and what is right.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    /// What was not scored has none.
+    probabilities: Vec<Option<f64>>,
+    gold: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+struct Named<T>(#[serde(with = "named")] Vec<(String, T)>);
+
+impl Answered {
+    fn example(&self, place: &Place<'_>, question: &Question) -> Result<Example> {
+        let gold = question.index_of(&self.gold).ok_or_else(|| {
+            let reason = format!("{} is no answer to the question {:?}", shown(&self.gold), question.name);
+            SpecError::new(&place.field("gold"), SpecProblem::Value(reason))
+        })?;
+        let probabilities = self.probabilities.iter().map(|share| share.unwrap_or(f64::NAN)).collect();
+        Ok(Example { probabilities, gold })
+    }
 }

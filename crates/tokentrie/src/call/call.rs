@@ -1,0 +1,156 @@
+//! What may end a call before it is done: handles that others hold, and its time.
+
+use crate::json::expected;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trie_core::work::{Limits, Work};
+
+/// A handle that ends the calls it is given to, from any thread. It stays cancelled.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the calls between two forward passes. May be repeated.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Cancel::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A time that no call can have.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("timeout is {0}: it must be a number of seconds, from 0 up")]
+pub struct TimeoutError(pub f64);
+
+trie_core::error_kind!(TimeoutError, Argument);
+
+/// Why a call was ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// By one of its handles.
+    Cancelled,
+    /// It took longer than this many seconds.
+    TimedOut(f64),
+}
+
+/// What is said of a call beside what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallOptions {
+    /// The seconds that it may take.
+    #[serde(deserialize_with = "seconds")]
+    pub timeout: Option<f64>,
+    /// How urgent it is beside others of an engine: those of higher priority go first.
+    pub priority: i32,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
+    seconds.map(Some).ok_or_else(|| expected("a number of seconds, from 0 up", &value))
+}
+
+/// The ends of one call, and its turn.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    handles: Vec<Cancel>,
+    /// When, and after how many seconds that is.
+    deadline: Option<(Instant, f64)>,
+    priority: i32,
+}
+
+impl Call {
+    /// A call that begins now.
+    ///
+    /// # Errors
+    /// A time that is negative or no number.
+    pub fn new(options: CallOptions) -> Result<Self, TimeoutError> {
+        Self::begun_at(Instant::now(), options)
+    }
+
+    /// [`Call::new`] that began at another time: what it is asked for had to be read first.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begun_at(began: Instant, options: CallOptions) -> Result<Self, TimeoutError> {
+        let CallOptions { timeout, priority } = options;
+        let Some(timeout) = timeout else { return Ok(Self { priority, ..Self::default() }) };
+        // A time beyond what the clock can count never ends.
+        let forever = timeout == f64::INFINITY || timeout > u64::MAX as f64;
+        let time = if forever { Ok(Duration::MAX) } else { Duration::try_from_secs_f64(timeout) };
+        let end = began.checked_add(time.map_err(|_| TimeoutError(timeout))?);
+        Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)), priority })
+    }
+
+    /// Also ended by this handle.
+    #[must_use]
+    pub fn with(mut self, handle: &Cancel) -> Self {
+        self.handles.push(handle.clone());
+        self
+    }
+
+    /// How urgent it is beside others of an engine.
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// What ended it, if anything did. Its time counts first.
+    pub fn ended(&self) -> Option<Ended> {
+        match self.deadline {
+            Some((deadline, timeout)) if Instant::now() >= deadline => Some(Ended::TimedOut(timeout)),
+            _ => self.handles.iter().any(Cancel::is_cancelled).then_some(Ended::Cancelled),
+        }
+    }
+
+    /// Does work on this thread that is over where the call is.
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let call = self.clone();
+        Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work)
+    }
+
+    /// How long one may wait for something else, at most so long.
+    pub fn left(&self, at_most: Duration) -> Duration {
+        self.deadline.map_or(at_most, |(deadline, _)| at_most.min(deadline.saturating_duration_since(Instant::now())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(timeout: f64) -> Result<Call, TimeoutError> {
+        Call::new(CallOptions { timeout: Some(timeout), priority: 0 })
+    }
+
+    #[test]
+    fn a_call_ends_by_its_handles_or_its_time() {
+        let (one, other) = (Cancel::default(), Cancel::default());
+        let call = Call::new(CallOptions::default()).unwrap().with(&one).with(&other);
+        assert_eq!(call.ended(), None);
+        other.cancel();
+        assert_eq!(call.ended(), Some(Ended::Cancelled));
+        assert!(!one.is_cancelled());
+        let late = within(0.0).unwrap().with(&other);
+        assert_eq!(late.ended(), Some(Ended::TimedOut(0.0)));
+        assert_eq!(late.left(Duration::from_secs(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn times_that_no_clock_counts_never_end() {
+        for forever in [f64::INFINITY, 1e300, 1e19, f64::MAX] {
+            let call = within(forever).unwrap();
+            assert_eq!((call.ended(), call.left(Duration::from_secs(1))), (None, Duration::from_secs(1)), "{forever}");
+        }
+        for wrong in [-1.0, -1e-9, f64::NAN, f64::NEG_INFINITY] {
+            let said = within(wrong).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("timeout is {wrong}: ")), "{said}");
+        }
+    }
+}

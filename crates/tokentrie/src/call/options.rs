@@ -1,0 +1,368 @@
+//! The options of calls: one definition, with defaults and ranges, that every host reads by name.
+
+use super::stops::Stops;
+use crate::constraint::SpecProblem;
+use crate::constraint::TokenizationWord;
+use crate::constraint::foreign::near_name;
+use crate::json::with::{from_one, maybe_ids, named, share, texts};
+use crate::json::{expected, inner, refused, refused_at, shown};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
+use trie_text::{TextValues, Tokenization};
+
+/// An option, as every host has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is where it is not given, as JSON; `null` for nothing.
+    pub default: &'static str,
+    /// What it may be.
+    pub range: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// One of a table.
+pub(crate) const fn option(
+    name: &'static str,
+    default: &'static str,
+    range: &'static str,
+    about: &'static str,
+) -> OptionInfo {
+    OptionInfo { name, default, range, about }
+}
+
+pub(super) const SAMPLING: OptionInfo =
+    option("sampling", "{}", "mode, seed and the settings of the draw", "how a token is chosen among the allowed ones");
+const FREE: OptionInfo = option(
+    "free_sampling",
+    "null",
+    "as sampling",
+    "how a token of the free text after a span is chosen, where that differs; with skip_ahead",
+);
+const END_TOKENS: &str = "end_tokens";
+const IDS: &str = "token ids";
+/// Texts that end the output, in every request.
+pub(crate) const STOP: OptionInfo = option(
+    "stop",
+    "null",
+    "a text, or an array of texts",
+    "texts that end free text and are none of it; not inside constraints, which end by themselves",
+);
+/// The seconds that a call may take, in every request.
+pub(crate) const TIMEOUT: OptionInfo =
+    option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
+/// How probable tokens were, in generations and chats.
+pub(crate) const LOGPROBS: OptionInfo = option(
+    "logprobs",
+    "null",
+    "0 to 4294967295",
+    "tell how probable each token was among those that could come, and so many of the best beside it",
+);
+/// What is added to logits, in generations and chats.
+pub(crate) const LOGIT_BIAS: OptionInfo = option(
+    "logit_bias",
+    "null",
+    "an object of token ids and numbers",
+    "added to the logits of these tokens before anything else; what may not come does not come by it",
+);
+/// How urgent a call is, in every request.
+pub(crate) const PRIORITY: OptionInfo = option(
+    "priority",
+    "0",
+    "-2147483648 to 2147483647",
+    "of calls that share an engine, those of higher priority go first",
+);
+
+/// The most tokens of free text, unless something else is said.
+pub const FREE_TOKENS: u32 = 64;
+
+/// How to generate.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
+pub struct Generate {
+    /// How a token is chosen among the allowed ones.
+    #[serde(deserialize_with = "sampling")]
+    pub sampling: SamplerOptions,
+    /// How a token of the free text after a span is chosen, where that differs.
+    #[serde(deserialize_with = "maybe_sampling")]
+    pub free_sampling: Option<SamplerOptions>,
+    /// The most tokens to generate; `None`: [`FREE_TOKENS`] of free text, and of a value what the context has room
+    /// for. A form is always filled to its end.
+    #[serde(deserialize_with = "from_one")]
+    pub max_tokens: Option<u32>,
+    /// Texts that end free text: the output goes up to the first of them. Not where all of it is constrained.
+    pub stop: Stops,
+    /// Whether forced tokens are decoded together with what follows them.
+    pub skip_ahead: bool,
+    /// Tokens that close the span at the end of a leaf.
+    #[serde(deserialize_with = "maybe_ids")]
+    pub end_tokens: Option<Vec<TokenId>>,
+    /// Whether the output ends with the span; `None` is the host's default.
+    #[serde(deserialize_with = "after")]
+    pub after: Option<After>,
+    /// Of a form: the most probable value of each slot as a whole.
+    pub exact: bool,
+    /// Of a form: the probability of every value of every slot.
+    pub probabilities: bool,
+    /// How probable each token was, and so many of the most probable beside it.
+    pub logprobs: Option<u32>,
+    /// Whether to keep what each token was chosen among, for a [`Receipt`](super::Receipt). Not of forms.
+    pub receipt: bool,
+    /// What is added to the logits of tokens. Not where whole values of a form are weighed.
+    #[serde(deserialize_with = "logit_bias")]
+    pub logit_bias: LogitBias,
+}
+
+impl Default for Generate {
+    fn default() -> Self {
+        Self {
+            sampling: SamplerOptions::default(),
+            free_sampling: None,
+            max_tokens: None,
+            stop: Stops::default(),
+            skip_ahead: true,
+            end_tokens: None,
+            after: None,
+            exact: false,
+            probabilities: false,
+            logprobs: None,
+            receipt: false,
+            logit_bias: LogitBias::default(),
+        }
+    }
+}
+
+impl Generate {
+    /// All of them.
+    pub const OPTIONS: [OptionInfo; 14] = [
+        SAMPLING,
+        FREE,
+        option(
+            "max_tokens",
+            "null",
+            "1 to 2147483647",
+            "the most tokens to generate; null: 64 of free text, and of a value what the context has room for; a form \
+             is filled to its end",
+        ),
+        STOP,
+        option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
+        option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
+        option("after", "null", "\"stop\" or \"free\"", "whether the output ends with the span; not for forms"),
+        option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
+        option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
+        LOGPROBS,
+        option("receipt", "false", "true or false", "tell what each token was chosen among, chained"),
+        LOGIT_BIAS,
+        TIMEOUT,
+        PRIORITY,
+    ];
+}
+
+/// How to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Choose {
+    /// One of these tokens must follow a value; `None`: those that the set brings.
+    #[serde(deserialize_with = "maybe_ids")]
+    pub end_tokens: Option<Vec<TokenId>>,
+    /// Score only what the best so many values need.
+    #[serde(deserialize_with = "from_one")]
+    pub top: Option<u32>,
+    /// Read at most so many rows of logits.
+    #[serde(deserialize_with = "from_one")]
+    pub max_rows: Option<u32>,
+    /// Go on from the best so many positions of each depth alone.
+    #[serde(deserialize_with = "from_one")]
+    pub beam: Option<u32>,
+}
+
+impl Choose {
+    /// All of them. How texts become tokens is said by the spec of the choices.
+    pub const OPTIONS: [OptionInfo; 6] = [
+        option(END_TOKENS, "null", IDS, "one of these tokens must follow a value, and counts with it"),
+        option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
+        option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
+        option(
+            "beam",
+            "null",
+            "1 to 4294967295",
+            "beam search: go on from the best so many positions of each depth alone",
+        ),
+        TIMEOUT,
+        PRIORITY,
+    ];
+
+    /// As the search has them.
+    pub fn options(&self) -> ChooseOptions<'_> {
+        let count = |count: Option<u32>| count.map(|count| count as usize);
+        let options = ChooseOptions::new().with_top(count(self.top)).with_max_rows(count(self.max_rows));
+        let options = options.with_beam(count(self.beam));
+        self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
+    }
+}
+
+/// What stands around the texts of a list, and how they become tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TextsAround {
+    /// Text before each.
+    pub prefix: String,
+    /// Text after each.
+    pub suffix: String,
+    /// Which token sequences stand for a value.
+    #[serde(with = "TokenizationWord")]
+    pub tokenization: Tokenization,
+    /// Whether a token may spell the last of a text and go on.
+    pub open_end: bool,
+}
+
+/// What is said of a choice beside its values and how they are scored.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChooseTurn {
+    /// Below this probability there is no value.
+    #[serde(deserialize_with = "share")]
+    pub threshold: Option<f64>,
+    /// The system message of a chat whose user says the prompt.
+    #[serde(deserialize_with = "system")]
+    pub system: Option<String>,
+}
+
+fn system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        let reason = "it is empty: leave it out, or say what the model is".to_owned();
+        return Err(refused(SpecProblem::Value(reason)));
+    }
+    Ok(Some(text))
+}
+
+/// How many beginnings of one length a beam search goes on from.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BeamWidth {
+    /// At least 1.
+    #[serde(deserialize_with = "from_one")]
+    pub width: Option<u32>,
+}
+
+impl TextsAround {
+    /// Returns texts with what stands around them.
+    #[must_use]
+    pub fn texts(&self, texts: TextValues) -> TextValues {
+        let tokenization = if self.open_end { Tokenization::OpenEnd } else { self.tokenization };
+        texts.with_prefix(&*self.prefix).with_suffix(&*self.suffix).with_tokenization(tokenization)
+    }
+}
+
+impl<'de> Deserialize<'de> for TextsAround {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let around = Self::deserialize(from)?;
+        if around.open_end && around.tokenization == Tokenization::All {
+            let reason = "open_end goes with tokenization=\"canonical\", not with \"all\"".to_owned();
+            return Err(refused(SpecProblem::Value(reason)));
+        }
+        Ok(around)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stops {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::new(&texts::deserialize(from)?).map_err(|error| refused(SpecProblem::Value(error.to_string())))
+    }
+}
+
+fn after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<After>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Stop,
+        Free,
+    }
+
+    Ok(match Word::deserialize(from)? {
+        Word::Stop => Some(After::Stop),
+        Word::Free => Some(After::Free),
+    })
+}
+
+/// Reads `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are
+/// taken. Penalties are for both.
+pub(crate) fn sampling<'de, D: Deserializer<'de>>(from: D) -> Result<SamplerOptions, D::Error> {
+    #[derive(Clone, Copy, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Greedy,
+        Sampled,
+    }
+
+    let value = Value::deserialize(from)?;
+    let Value::Object(fields) = &value else { return Err(expected("an object", &value)) };
+    let (mut draw, mut mode, mut usual, mut seed) = (DrawSettings::default(), None, Mode::Greedy, None);
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        // Read as fields of one, so that what is wrong says which.
+        let field = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+        match name.as_str() {
+            "mode" => mode = inner::<Field<Word>, _>(&field)?.value(),
+            "seed" => seed = inner::<Field<u32>, _>(&field)?.value(),
+            _ => {
+                let Some(setting) = DrawSettings::ALL.iter().find(|setting| setting.name == name) else {
+                    let known = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]);
+                    let known: Vec<String> = known.map(str::to_owned).collect();
+                    return Err(refused_at(name, SpecProblem::Unknown { meant: near_name(name, &known), known }));
+                };
+                let number = inner::<Field<f64>, _>(&field)?.value().unwrap_or_default();
+                let set = setting.set(&mut draw, number);
+                set.map_err(|error| refused_at(name, SpecProblem::Value(error.to_string())))?;
+                if !setting.is_for_greedy {
+                    usual = Mode::Sampled;
+                }
+            }
+        }
+    }
+    let mode = mode.map_or(usual, |word| match word {
+        Word::Greedy => Mode::Greedy,
+        Word::Sampled => Mode::Sampled,
+    });
+    Ok(SamplerOptions { mode, draw, seed })
+}
+
+/// The one field of an object.
+#[derive(Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
+struct Field<T>(#[serde(with = "named")] Vec<(String, T)>);
+
+impl<T> Field<T> {
+    fn value(self) -> Option<T> {
+        self.0.into_iter().next().map(|(_, value)| value)
+    }
+}
+
+fn maybe_sampling<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SamplerOptions>, D::Error> {
+    sampling(from).map(Some)
+}
+
+/// Reads `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
+pub(crate) fn logit_bias<'de, D: Deserializer<'de>>(from: D) -> Result<LogitBias, D::Error> {
+    let value = Value::deserialize(from)?;
+    let Value::Object(biases) = &value else { return Err(expected("an object of token ids and numbers", &value)) };
+    let bias = |(id, bias): (&String, &Value)| {
+        let token = id.parse().ok().filter(|token: &u32| token.to_string() == *id).and_then(TokenId::new);
+        let token = token.ok_or_else(|| {
+            let ids = "an object whose keys are token ids, from \"0\" to \"2147483647\"";
+            expected(ids, &Value::String(id.clone()))
+        })?;
+        let number = bias.as_f64().map(|bias| bias as f32).filter(|bias| bias.is_finite());
+        let wrong = || SpecProblem::Type { expected: "a number".to_owned(), given: shown(bias) };
+        Ok((token, number.ok_or_else(|| refused_at(id, wrong()))?))
+    };
+    Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>, D::Error>>()?))
+}

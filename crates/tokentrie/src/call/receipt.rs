@@ -1,0 +1,378 @@
+//! Receipts: what a generation was allowed at each token, so that others can check it without the model.
+
+use super::generate::GenerateError;
+use super::options::Generate;
+use crate::constraint::{Built, Spec};
+use hmac::{Hmac, KeyInit, Mac};
+use llama_sampler::TrailStep;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use trie_core::{After, TokenId};
+use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
+
+/// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
+/// what the model made of it. [`Receipt::check_seal`] and [`Receipt::check_steps`] check it without the model.
+///
+/// All of it is chained by SHA-256: `seal` is the last of the chain, or an HMAC of it where there is a key. Without a
+/// key everybody can seal another receipt; the tokens and masks of it must still be those of the constraint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// The version of this form: 1.
+    pub receipt: u32,
+    /// [`Vocab::fingerprint`].
+    pub vocabulary: String,
+    /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint is no data.
+    pub constraint: Option<String>,
+    /// What stood before, as it was given.
+    pub prompt: ReceiptPrompt,
+    /// Whether free text may follow the value.
+    pub free: bool,
+    /// Tokens that close the value, where they were given.
+    pub end_tokens: Option<Vec<u32>>,
+    /// The tokens, one that only ended the output included.
+    pub steps: Vec<ReceiptStep>,
+    /// Whether the seal needs a key.
+    pub keyed: bool,
+    /// The end of the chain, in hexadecimal.
+    pub seal: String,
+}
+
+/// A prompt as text or as tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ReceiptPrompt {
+    /// Text.
+    Text(String),
+    /// Token ids.
+    Tokens(Vec<u32>),
+}
+
+/// What receipts of one request are of: worked out once for all of its results.
+#[derive(Debug, Clone)]
+pub struct ReceiptSubject {
+    pub(crate) prompt: ReceiptPrompt,
+    pub(crate) constraint: Option<String>,
+    free: bool,
+    end_tokens: Option<Vec<u32>>,
+}
+
+impl ReceiptSubject {
+    /// A prompt, and the data of the constraint after it; nothing where the text is free, or the constraint no data.
+    pub fn new(prompt: &Prompt, spec: Option<&Spec>) -> Self {
+        let prompt = match prompt {
+            Prompt::Text(text) => ReceiptPrompt::Text(text.clone()),
+            Prompt::Tokens(tokens) => ReceiptPrompt::Tokens(numbers(tokens)),
+        };
+        Self { prompt, constraint: spec.and_then(Spec::fingerprint), free: false, end_tokens: None }
+    }
+
+    /// With what these options let follow the value.
+    #[must_use]
+    pub fn ending_as(self, options: &Generate) -> Self {
+        let end_tokens = options.end_tokens.as_deref().map(numbers);
+        Self { free: options.after == Some(After::Free), end_tokens, ..self }
+    }
+
+    /// The prompt of a chat, and what its reply is known by.
+    pub(crate) fn of_chat(prompt: &[TokenId], constraint: Option<String>) -> Self {
+        Self { prompt: ReceiptPrompt::Tokens(numbers(prompt)), constraint, free: false, end_tokens: None }
+    }
+}
+
+fn numbers(tokens: &[TokenId]) -> Vec<u32> {
+    tokens.iter().map(|token| token.get()).collect()
+}
+
+/// # Errors
+/// [`ReceiptError::Token`] for a token outside the vocabulary.
+pub(super) fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
+    let known = TokenId::new(token).filter(|known| known.index() < vocab.len());
+    known.ok_or(ReceiptError::Token { step, token })
+}
+
+/// A token of a receipt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiptStep {
+    /// The token.
+    pub token: u32,
+    /// What it was chosen among; missing where its text had to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<ReceiptBranch>,
+    /// Whether it says more than a part of a form holds, and is no part of the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
+}
+
+/// Where several tokens could come. Shares have nine digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiptBranch {
+    /// What the model gave to all that could come, together.
+    pub mass: f64,
+    /// The share of the chosen token among them.
+    pub probability: f64,
+    /// The share of the best other one.
+    pub runner_up: f64,
+    /// [`Vocab::mask_digest`] in hexadecimal.
+    pub mask: String,
+}
+
+/// Why a receipt is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiptError {
+    /// No receipt at all.
+    #[error("no receipt: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A version that is not known.
+    #[error("the receipt is of version {0}: this reads version {VERSION}")]
+    Version(u32),
+    /// The chain does not end in the seal.
+    #[error("the seal does not fit: the receipt was changed, or sealed with another key")]
+    Seal,
+    /// Sealed with a key.
+    #[error("the receipt is sealed with a key: give it")]
+    NeedsKey,
+    /// Sealed without one.
+    #[error("the receipt was sealed without a key: anybody could have, so it is not what the key stands for")]
+    NotKeyed,
+    /// Another vocabulary.
+    #[error("the receipt is of another vocabulary: its fingerprint is {found}, and that of the given one {own}")]
+    Vocabulary {
+        /// That of the receipt.
+        found: String,
+        /// That which it is checked with.
+        own: String,
+    },
+    /// Another conversation.
+    #[error("the receipt is of another conversation: its prompt is not that of these messages and tools")]
+    Prompt,
+    /// Another constraint.
+    #[error("the receipt is of another constraint: its fingerprint is {found}, and that of the given one {own}")]
+    Constraint {
+        /// That of the receipt.
+        found: String,
+        /// That which it is checked with.
+        own: String,
+    },
+    /// A number that is no share.
+    #[error("steps[{step}]: {field} is {value}, which is no share")]
+    Share {
+        /// Which token.
+        step: usize,
+        /// Which number.
+        field: &'static str,
+        /// The number.
+        value: f64,
+    },
+    /// A token that may not come.
+    #[error("steps[{step}]: the constraint does not allow token {token} here")]
+    Token {
+        /// Which token.
+        step: usize,
+        /// Its id.
+        token: u32,
+    },
+    /// Other tokens could come than the receipt says.
+    #[error("steps[{step}]: what could come here is not what the receipt says")]
+    Mask {
+        /// Which token.
+        step: usize,
+    },
+    /// A token stays that is said to be taken back, or the other way round.
+    #[error("steps[{step}]: whether the token stays in the text is not what the receipt says")]
+    Dropped {
+        /// Which token.
+        step: usize,
+    },
+    /// What no generation inside the constraint has, such as another prompt, end or end tokens than it can have.
+    #[error("the receipt says what no generation inside the constraint has: {0}")]
+    Generate(#[from] GenerateError),
+}
+
+trie_core::error_kind!(ReceiptError, Receipt);
+
+/// The version that is written.
+const VERSION: u32 = 1;
+/// The digits of a share.
+const DIGITS: f64 = 1e9;
+
+impl Receipt {
+    /// Of what was generated with [`Generate::receipt`] after this prompt, inside this constraint.
+    #[must_use]
+    pub fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
+        let ReceiptSubject { prompt, constraint, free, end_tokens } = subject.clone();
+        let mut receipt = Self {
+            receipt: VERSION,
+            vocabulary: vocab.fingerprint().to_owned(),
+            constraint,
+            prompt,
+            free,
+            end_tokens,
+            steps: trail.iter().map(ReceiptStep::of).collect(),
+            keyed: key.is_some(),
+            seal: String::new(),
+        };
+        receipt.seal = receipt.sealed(key);
+        receipt
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`ReceiptError::Json`].
+    pub fn from_json(json: &[u8]) -> Result<Self, ReceiptError> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// That nothing was changed, and of which vocabulary and constraint it is: what can be told before the constraint
+    /// is built. [`Receipt::check_steps`] is the other half. `spec` is its data; nothing for free text.
+    ///
+    /// # Errors
+    /// What does not fit, and where.
+    pub fn check_seal(&self, spec: Option<&Spec>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
+        self.check_is_of(spec.and_then(Spec::fingerprint).as_deref(), vocab, key)
+    }
+
+    /// The same of what is known by this.
+    pub(crate) fn check_is_of(&self, own: Option<&str>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
+        if self.receipt != VERSION {
+            return Err(ReceiptError::Version(self.receipt));
+        }
+        match (self.keyed, key) {
+            (true, None) => return Err(ReceiptError::NeedsKey),
+            (false, Some(_)) => return Err(ReceiptError::NotKeyed),
+            _ => {}
+        }
+        self.check_shares()?;
+        if self.seal != self.sealed(key) {
+            return Err(ReceiptError::Seal);
+        }
+        if self.vocabulary != vocab.fingerprint() {
+            return Err(ReceiptError::Vocabulary {
+                found: self.vocabulary.clone(),
+                own: vocab.fingerprint().to_owned(),
+            });
+        }
+        let found = self.constraint.as_deref();
+        if found != own {
+            let shown = |of: Option<&str>| of.unwrap_or("none").to_owned();
+            return Err(ReceiptError::Constraint { found: shown(found), own: shown(own) });
+        }
+        Ok(())
+    }
+
+    /// That each token was allowed, among what the receipt says: the other half of [`Receipt::check_seal`]. `built` is
+    /// the constraint over the vocabulary of `sets`; nothing for free text. `O(tokens × vocabulary)`.
+    ///
+    /// # Errors
+    /// What does not fit, and where.
+    pub fn check_steps(&self, built: Option<Built>, sets: &ValueSets) -> Result<(), ReceiptError> {
+        let vocab = sets.vocab();
+        let all =
+            |ids: &[u32]| ids.iter().enumerate().map(|(at, &id)| known(vocab, at, id)).collect::<Result<Vec<_>, _>>();
+        let options = Generate {
+            after: Some(if self.free { After::Free } else { After::Stop }),
+            end_tokens: self.end_tokens.as_deref().map(all).transpose()?,
+            // What has no receipt is refused, as it was.
+            receipt: true,
+            ..Generate::default()
+        };
+        let prompt = match &self.prompt {
+            ReceiptPrompt::Text(text) => Prompt::Text(text.clone()),
+            ReceiptPrompt::Tokens(ids) => Prompt::Tokens(all(ids)?),
+        };
+        let ready = options.after(prompt, built, sets)?;
+        match ready.form() {
+            Some(form) => self.check_filled(form, vocab),
+            None => self.check_inside(ready.rules(), vocab),
+        }
+    }
+
+    /// That shares are shares, in the digits that are sealed.
+    fn check_shares(&self) -> Result<(), ReceiptError> {
+        for (step, of) in self.steps.iter().enumerate() {
+            let Some(branch) = &of.branch else { continue };
+            for (field, value) in branch.shares() {
+                let rounded = (value * DIGITS).round();
+                if !(0.0..=1.0).contains(&value) || (value * DIGITS - rounded).abs() > 1e-3 {
+                    return Err(ReceiptError::Share { step, field, value });
+                }
+            }
+            let sum = branch.probability + branch.runner_up;
+            if sum > 1.0 + 1e-4 {
+                return Err(ReceiptError::Share { step, field: "probability + runner_up", value: sum });
+            }
+        }
+        Ok(())
+    }
+
+    fn sealed(&self, key: Option<&[u8]>) -> String {
+        let mut chain = Sha256::new();
+        let mut say = |bytes: &[u8]| {
+            chain.update((bytes.len() as u64).to_le_bytes());
+            chain.update(bytes);
+        };
+        say(b"tokentrie receipt");
+        say(&self.receipt.to_le_bytes());
+        say(self.vocabulary.as_bytes());
+        say(self.constraint.as_deref().unwrap_or_default().as_bytes());
+        let ids = |ids: &[u32]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
+        match &self.prompt {
+            ReceiptPrompt::Text(text) => say(text.as_bytes()),
+            ReceiptPrompt::Tokens(tokens) => {
+                say(b"tokens");
+                say(&ids(tokens));
+            }
+        }
+        let has = [self.constraint.is_some(), self.free, self.keyed, self.end_tokens.is_some()];
+        say(&has.map(u8::from));
+        say(&ids(self.end_tokens.as_deref().unwrap_or_default()));
+        let mut chain = chain.finalize();
+        for step in &self.steps {
+            let mut link = Sha256::new_with_prefix(chain);
+            link.update(step.token.to_le_bytes());
+            if let Some(branch) = &step.branch {
+                for (_, share) in branch.shares() {
+                    link.update(((share * DIGITS).round() as u64).to_le_bytes());
+                }
+                link.update(branch.mask.as_bytes());
+            }
+            if step.dropped {
+                link.update([1]);
+            }
+            chain = link.finalize();
+        }
+        let Some(key) = key else { return hexadecimal(&chain) };
+        // A key of any length is one.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
+        mac.update(&chain);
+        hexadecimal(&mac.finalize().into_bytes())
+    }
+}
+
+impl ReceiptStep {
+    fn of(step: &TrailStep) -> Self {
+        let digits = |share: f64| (share * DIGITS).round() / DIGITS;
+        let branch = step.branch.map(|branch| ReceiptBranch {
+            mass: digits(branch.mass),
+            probability: digits(branch.probability),
+            runner_up: digits(branch.runner_up),
+            mask: hexadecimal(&branch.mask),
+        });
+        Self { token: step.token.get(), branch, dropped: step.dropped }
+    }
+}
+
+impl ReceiptBranch {
+    fn shares(&self) -> [(&'static str, f64); 3] {
+        [("mass", self.mass), ("probability", self.probability), ("runner_up", self.runner_up)]
+    }
+}

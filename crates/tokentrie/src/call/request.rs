@@ -1,0 +1,184 @@
+//! Generations and choices as JSON, for hosts that have no types of ours.
+
+use super::call::CallOptions;
+use super::options::{Choose, Generate, SAMPLING};
+use crate::constraint::filled;
+use crate::constraint::{Spec, SpecError};
+use crate::json::place::Place;
+use crate::json::with::Ids;
+use crate::json::{Parts, expected, inner, parse, read};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use trie_text::Prompt;
+
+type Result<T, E = SpecError> = std::result::Result<T, E>;
+
+/// A prompt that is computed before anything is asked of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrefillRequest {
+    /// Of a text the names of control tokens are those tokens.
+    #[serde(deserialize_with = "prompt")]
+    pub prompt: Prompt,
+    /// The shared cache that holds it, from 0 to [`PrefillRequest::MOST_SLOTS`]; `None` is the caller's own.
+    #[serde(default, deserialize_with = "slot")]
+    pub slot: Option<u8>,
+}
+
+/// A generation.
+#[derive(Debug, Clone)]
+pub struct GenerateRequest {
+    /// After what; `None` goes on after what stands there.
+    pub prompt: Option<Prompt>,
+    /// Inside what; `None` is what is followed already, or free text.
+    pub constraint: Option<Spec>,
+    /// How.
+    pub options: Generate,
+    /// Whether it says how tokens are chosen; if not, what is followed already may say it.
+    pub has_sampling: bool,
+    /// Its time and its turn.
+    pub call: CallOptions,
+}
+
+/// A choice.
+#[derive(Debug, Clone)]
+pub struct ChooseRequest {
+    /// After what; `None` is after what stands there.
+    pub prompt: Option<Prompt>,
+    /// Which values; `None` are those of what is followed already.
+    pub choices: Option<Spec>,
+    /// How.
+    pub options: Choose,
+    /// Its time and its turn.
+    pub call: CallOptions,
+}
+
+/// Reads the options of a call from the object that a host makes of its own: see [`Generate`], [`Choose`].
+///
+/// # Errors
+/// [`SpecError`] with the place.
+pub fn read_options<T: DeserializeOwned>(options: &Value) -> Result<T> {
+    read(&Place::ROOT, options)
+}
+
+/// As [`read_three`], of two.
+///
+/// # Errors
+/// As there.
+pub fn read_both<A: DeserializeOwned, B: DeserializeOwned>(options: &Value) -> Result<(A, B)> {
+    let parts = Parts::of(options)?;
+    let read = (parts.read()?, parts.read()?);
+    parts.finish()?;
+    Ok(read)
+}
+
+/// Reads options of several types from one object, of which each knows some fields.
+///
+/// # Errors
+/// [`SpecError`] with the place; a field that none of them knows.
+pub fn read_three<A, B, C>(options: &Value) -> Result<(A, B, C)>
+where
+    A: DeserializeOwned,
+    B: DeserializeOwned,
+    C: DeserializeOwned,
+{
+    let parts = Parts::of(options)?;
+    let read = (parts.read()?, parts.read()?, parts.read()?);
+    parts.finish()?;
+    Ok(read)
+}
+
+impl PrefillRequest {
+    /// How many shared caches there are.
+    pub const MOST_SLOTS: u8 = 64;
+
+    /// Reads `{"prompt": "...", "slot": 3}`, where a prompt is a text or an array of token ids.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        read(&Place::ROOT, &parse(json)?)
+    }
+}
+
+fn slot<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let slot = value.as_u64().and_then(|slot| u8::try_from(slot).ok());
+    let slot = slot.filter(|&slot| slot < PrefillRequest::MOST_SLOTS);
+    slot.map(Some).ok_or_else(|| expected("an integer from 0 to 63", &value))
+}
+
+impl GenerateRequest {
+    /// Reads `{"prompt": "...", "constraint": {"regex": "[0-9]+"}, "sampling": {"seed": 1}, ...}`: docs/c-sessions.md.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Own {
+            #[serde(deserialize_with = "maybe_prompt")]
+            prompt: Option<Prompt>,
+            constraint: Option<Spec>,
+        }
+
+        let value = parse(json)?;
+        let parts = Parts::of(&value)?;
+        let Own { prompt, constraint } = parts.read()?;
+        let (options, call) = (parts.read()?, parts.read()?);
+        parts.finish()?;
+        let has_sampling = value.get(SAMPLING.name).is_some_and(|sampling| !sampling.is_null());
+        Ok(Self { prompt, constraint, options, has_sampling, call })
+    }
+}
+
+impl ChooseRequest {
+    /// Reads `{"prompt": "...", "choices": ["yes", "no"], "top": 1}`, where a list of texts stands for
+    /// `{"choice": [...]}`.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Own {
+            #[serde(deserialize_with = "maybe_prompt")]
+            prompt: Option<Prompt>,
+            #[serde(deserialize_with = "choices")]
+            choices: Option<Spec>,
+        }
+
+        let value = parse(json)?;
+        let parts = Parts::of(&value)?;
+        let Own { prompt, choices } = parts.read()?;
+        let (options, call) = (parts.read()?, parts.read()?);
+        parts.finish()?;
+        Ok(Self { prompt, choices, options, call })
+    }
+}
+
+/// Reads text or token ids.
+fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
+    match Value::deserialize(from)? {
+        Value::String(text) => Ok(Prompt::Text(text)),
+        ids @ Value::Array(_) => Ok(Prompt::Tokens(inner::<Ids, _>(&ids)?.0)),
+        other => Err(expected("a text or an array of token ids", &other)),
+    }
+}
+
+fn maybe_prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Prompt>, D::Error> {
+    prompt(from).map(Some)
+}
+
+/// Reads a spec, or a list of texts, which stands for the choice of them.
+fn choices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spec>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Texts(#[serde(deserialize_with = "filled")] Vec<String>);
+
+    match Value::deserialize(from)? {
+        texts @ Value::Array(_) => Ok(Some(Spec::choice(inner::<Texts, _>(&texts)?.0))),
+        other => inner(&other).map(Some),
+    }
+}

@@ -1,0 +1,331 @@
+//! Specs that are made once: the rule of one, and what was built of it for each vocabulary.
+
+use super::build::{Built, Over, Spans};
+use super::error::SpecError;
+use super::object::Object;
+use super::{Host, Part, Spec};
+use crate::json::MOST_DEPTH;
+use crate::json::place::Place;
+use lru::LruCache;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use trie_core::SequenceError;
+use trie_core::work::{Limits, Work};
+use trie_rules::{AnyRule, MaskLimits, MaskStats, Regular, Rule, Value};
+use trie_text::{Form, Vocab};
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// For how many vocabularies a spec keeps what was built.
+const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
+/// A spec with the rule that was made of it and what was built of it for the vocabularies used last.
+///
+/// Held by several constraints ([`Object::Compiled`]) it is made once. Compares by its data.
+#[derive(Debug)]
+pub struct Compiled {
+    /// As it was given, with names.
+    written: Spec,
+    /// Without names and files.
+    spec: Spec,
+    rule: OnceLock<Option<MadeRule>>,
+    /// Of a form that was made without a vocabulary.
+    form: OnceLock<Arc<Form>>,
+    /// By the address of the vocabulary, which its entry keeps, or by the size alone.
+    built: Mutex<LruCache<(usize, usize), Entry>>,
+    /// `true` if building it again gives the same.
+    is_fixed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    built: Built,
+    _vocab: Option<Arc<Vocab>>,
+}
+
+/// A rule and what is known of it.
+#[derive(Debug, Clone)]
+pub struct MadeRule {
+    /// The rule.
+    pub rule: Arc<dyn AnyRule>,
+    /// The same as a finite automaton, where it is one.
+    pub regular: Option<Regular>,
+    /// Facts about it.
+    pub facts: Arc<RuleFacts>,
+}
+
+/// Facts about a rule that was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleFacts {
+    /// States of the automaton, of the parser of an LR(1) grammar, or of a grammar in GBNF.
+    pub states: Option<usize>,
+    /// States of the automaton that reads the terminals of a grammar.
+    pub lexer_states: Option<usize>,
+    /// The most digits of a number: before the point, after it, and of the exponent.
+    pub digits: Option<[u32; 3]>,
+    /// Terminals of an LR(1) grammar, as they were written.
+    pub terminals: Vec<String>,
+    /// JSON pointers and keywords of a schema that are not held.
+    pub unheld: Vec<(String, String)>,
+}
+
+/// Whether a text may end at each state of an automaton, and where bytes lead from it.
+pub type ByteTable = Vec<(bool, Vec<ByteRanges>)>;
+
+/// Ranges of bytes, first and last included, and the number of the state that they lead to.
+pub type ByteRanges = (Vec<(u8, u8)>, usize);
+
+impl MadeRule {
+    pub(super) fn new(rule: impl AnyRule + 'static, facts: RuleFacts) -> Self {
+        Self { rule: Arc::new(rule), regular: None, facts: Arc::new(facts) }
+    }
+
+    /// Returns where the items of a text of a repetition are: see [`Regular::items`].
+    pub fn items(&self, text: &[u8]) -> Option<Vec<std::ops::Range<usize>>> {
+        self.regular.as_ref()?.items(text)
+    }
+
+    /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
+    /// that is no single automaton. `O(256 · states)`.
+    pub fn table(&self) -> Option<ByteTable> {
+        let trie_rules::Machine::Automaton(automaton) = self.regular.as_ref()?.machine() else { return None };
+        let start = automaton.start();
+        let (mut numbers, mut order, mut rows) = (HashMap::from([(start, 0)]), vec![start], Vec::new());
+        while let Some(state) = order.get(rows.len()).copied() {
+            let mut ways: Vec<ByteRanges> = Vec::new();
+            for byte in 0..=255 {
+                let Some(after) = automaton.step(&state, byte) else { continue };
+                let to = *numbers.entry(after).or_insert_with(|| {
+                    order.push(after);
+                    order.len() - 1
+                });
+                match ways.iter_mut().find(|(_, known)| *known == to) {
+                    Some((ranges, _)) => match ranges.last_mut() {
+                        Some((_, last)) if *last + 1 == byte => *last = byte,
+                        _ => ranges.push((byte, byte)),
+                    },
+                    None => ways.push((vec![(byte, byte)], to)),
+                }
+            }
+            rows.push((automaton.is_end(&state), ways));
+        }
+        Some(rows)
+    }
+}
+
+impl From<Arc<dyn AnyRule>> for MadeRule {
+    fn from(rule: Arc<dyn AnyRule>) -> Self {
+        Self { rule, regular: None, facts: Arc::default() }
+    }
+}
+
+impl From<Regular> for MadeRule {
+    fn from(regular: Regular) -> Self {
+        let states = match regular.machine() {
+            trie_rules::Machine::Automaton(automaton) => Some(automaton.states()),
+            _ => None,
+        };
+        let facts = RuleFacts { states, ..RuleFacts::default() };
+        Self { rule: regular.any(), regular: Some(regular), facts: Arc::new(facts) }
+    }
+}
+
+impl Compiled {
+    /// Takes a spec, with what the host has for its names and files. Nothing is made yet.
+    ///
+    /// # Errors
+    /// As [`Spec::resolved`].
+    pub fn new(written: Spec, host: &dyn Host) -> Result<Self> {
+        let spec = written.resolved(host)?;
+        let is_fixed = spec.is_fixed();
+        Ok(Self {
+            written,
+            spec,
+            rule: OnceLock::new(),
+            form: OnceLock::new(),
+            built: Mutex::new(LruCache::new(VOCABULARIES)),
+            is_fixed,
+        })
+    }
+
+    /// Returns the spec as it was given.
+    pub fn written(&self) -> &Spec {
+        &self.written
+    }
+
+    /// Returns the spec without names and files.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Returns its rule, which is made when it is first asked for; `None` where its values are no texts of a rule.
+    ///
+    /// # Errors
+    /// As [`Spec::rule`].
+    pub fn made(&self, host: &dyn Host) -> Result<Option<&MadeRule>> {
+        self.made_at(&Place::ROOT, host, MOST_DEPTH)
+    }
+
+    /// Makes what can be made without a vocabulary, and checks what can be told without one: a rule, a form, the order
+    /// of a sequence.
+    ///
+    /// # Errors
+    /// As [`Spec::build`].
+    pub fn make(&self, host: &dyn Host) -> Result<()> {
+        if let Spec::Sequence(parts) = &self.spec {
+            return sequence_problem(parts).map_or(Ok(()), |error| Err(SpecError::new(&Place::ROOT, error)));
+        }
+        if matches!(self.spec, Spec::Form(_))
+            && let Built::Form(form) = self.spec.build(&Over::size(MOST_TOKENS), host)?
+        {
+            // Whoever was first made the same.
+            let _ = self.form.set(form);
+        }
+        self.made(host).map(|_| ())
+    }
+
+    pub(super) fn made_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Option<&MadeRule>> {
+        if let Some(made) = self.rule.get() {
+            return Ok(made.as_ref());
+        }
+        let made = self.spec.made_at(place, host, deeper)?;
+        Ok(self.rule.get_or_init(|| made).as_ref())
+    }
+
+    pub(super) fn regular_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+        match self.made_at(place, host, deeper)?.and_then(|made| made.regular.clone()) {
+            Some(regular) => Ok(regular),
+            None => self.spec.regular(place, host, deeper),
+        }
+    }
+
+    /// As [`Spec::value`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
+        let regular = self.made(host)?.and_then(|made| made.regular.as_ref());
+        Ok(regular.and_then(|regular| regular.value(text.as_bytes())))
+    }
+
+    /// As [`Spec::build`], once for each vocabulary.
+    ///
+    /// # Errors
+    /// As there; errors are not kept.
+    pub fn build(&self, over: &Over<'_>, host: &dyn Host) -> Result<Built> {
+        self.build_at(&Place::ROOT, over, host, MOST_DEPTH)
+    }
+
+    /// As [`Spec::constraint`], of what is built once.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn constraint(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
+        self.build(over, host)?.spans(over, host)
+    }
+
+    pub(super) fn build_at(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {
+        let key = (over.vocab.map_or(0, |vocab| Arc::as_ptr(vocab) as usize), over.n_vocab);
+        // Only whole entries are behind this lock, and nothing is locked while a host is asked.
+        if let Some(entry) = self.entries().get(&key) {
+            return Ok(entry.built.clone());
+        }
+        if let Some(form) = self.form.get() {
+            self.check_replies(place, over)?;
+            return Ok(Built::Form(Arc::clone(form)));
+        }
+        let built = match self.made_at(place, host, deeper)? {
+            Some(made) => {
+                let vocab = over.need(self.spec.kind(), "the bytes of each token");
+                let vocab = vocab.map_err(|problem| SpecError::new(place, problem))?;
+                // Of a rule that was made within its limits this is the first mask.
+                let limits = Limits::default().seconds(20.0).steps(u64::MAX);
+                let spelled = Work::new(limits).run(|| made.rule.spelled(vocab.spelling(), MaskLimits::default()));
+                Built::Rule(spelled.map_err(|error| SpecError::new(place, error))?)
+            }
+            None => self.spec.built(place, over, host, deeper)?,
+        };
+        if self.is_fixed {
+            let entry = Entry { built: built.clone(), _vocab: over.vocab.cloned() };
+            self.entries().put(key, entry);
+        }
+        Ok(built)
+    }
+
+    /// Checks that what a host made for one vocabulary stands in no form of another.
+    fn check_replies(&self, place: &Place<'_>, over: &Over<'_>) -> Result<()> {
+        let (Spec::Form(parts), Some(vocab)) = (&self.spec, over.vocab) else { return Ok(()) };
+        for part in parts {
+            if let Part::Text { name, pattern: Some(Spec::Object(Object::Constraint(reply))), .. } = part {
+                reply.check(name, vocab).map_err(|problem| SpecError::new(place, problem))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> std::sync::MutexGuard<'_, LruCache<(usize, usize), Entry>> {
+        self.built.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is kept of its masks for a vocabulary; nothing where it was not used with that.
+    pub fn stats(&self, vocab: &Arc<Vocab>) -> MaskStats {
+        let key = (Arc::as_ptr(vocab) as usize, vocab.len());
+        match self.entries().peek(&key).map(|entry| &entry.built) {
+            Some(Built::Rule(spelled)) => spelled.stats(),
+            _ => MaskStats::default(),
+        }
+    }
+}
+
+/// The size of the largest vocabulary: what is made for it is bound to none.
+pub const MOST_TOKENS: usize = 1 << 31;
+
+/// What is wrong with the order of a sequence, as far as that can be told without a vocabulary.
+fn sequence_problem(parts: &[Spec]) -> Option<SequenceError> {
+    fn plain(spec: &Spec) -> &Spec {
+        match spec {
+            Spec::Object(Object::Compiled(compiled)) => plain(&compiled.spec),
+            other => other,
+        }
+    }
+    let healed = |part: &Spec| matches!(plain(part), Spec::Object(Object::Set(set)) if set.heal_bytes() > 0);
+    let Some(last) = parts.len().checked_sub(1) else { return Some(SequenceError::NoParts) };
+    if let Some(part) = parts[..last].iter().position(|part| *plain(part) == Spec::Any) {
+        return Some(SequenceError::NeverEnds { part, parts: parts.len() });
+    }
+    parts.iter().skip(1).position(healed).map(|part| SequenceError::Healed { part: part + 1 })
+}
+
+impl PartialEq for Compiled {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.spec.data() == other.spec.data()
+    }
+}
+
+impl Eq for Compiled {}
+
+impl Hash for Compiled {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.spec.data().hash(state);
+    }
+}
+
+impl Spec {
+    /// Returns whether a host gives the same for it each time: what it makes for each vocabulary may change.
+    fn is_fixed(&self) -> bool {
+        match self {
+            Self::Object(Object::Constraint(_)) => return false,
+            Self::Object(Object::Compiled(compiled)) => return compiled.is_fixed,
+            _ => {}
+        }
+        let mut is_fixed = true;
+        // The walk is one that changes what it finds; what is cloned is shared.
+        let walked = self.clone().for_each_inside(&Place::ROOT, &mut |_, inside| {
+            is_fixed &= inside.is_fixed();
+            Ok(())
+        });
+        walked.is_ok() && is_fixed
+    }
+}

@@ -1,0 +1,302 @@
+//! What is wrong with a spec, and where.
+
+use crate::json::place::Place;
+use trie_core::work::{Over, spend};
+use trie_core::{ErrorKind, GateError, NotListed, Problem, SequenceError, UnknownPath};
+use trie_formats::PayloadError;
+use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
+use trie_text::{FormError, ValuesError, VocabError};
+
+/// A spec that cannot be read or used.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct SpecError {
+    place: String,
+    problem: Box<SpecProblem>,
+}
+
+impl SpecError {
+    pub(crate) fn new(place: &Place<'_>, problem: impl Into<SpecProblem>) -> Self {
+        Self { place: place.to_string(), problem: Box::new(problem.into()) }
+    }
+
+    /// Takes a step of a loop whose length the text decides.
+    pub(crate) fn step(place: &Place<'_>) -> Result<(), Self> {
+        spend(1).map_err(|over| Self::new(place, over))
+    }
+
+    /// Where, as `$.form[1].value`; `$` is the whole.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What.
+    pub fn problem(&self) -> &SpecProblem {
+        &self.problem
+    }
+
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.problem.kind()
+    }
+
+    /// Both.
+    pub fn into_parts(self) -> (String, SpecProblem) {
+        (self.place, *self.problem)
+    }
+}
+
+/// What can be wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecProblem {
+    /// The text is no JSON.
+    #[error("no JSON: line {line}, column {column}: {reason}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// More text than is read.
+    #[error("the text has {bytes} bytes: a spec has at most {most}")]
+    TooLong {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Specs in specs in specs.
+    #[error("specs are nested more than {most} deep here: names that refer to each other, perhaps")]
+    TooDeep {
+        /// How deep they may be.
+        most: usize,
+    },
+    /// A field comes twice.
+    #[error("the field comes twice: keep one of them")]
+    Repeated,
+    /// A field that there is not.
+    #[error(
+        "there is no such field here{}; there are {}",
+        .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default(),
+        quoted(.known)
+    )]
+    Unknown {
+        /// Those that there are.
+        known: Vec<String>,
+        /// The field that was meant, where one is near.
+        meant: Option<String>,
+    },
+    /// A field that must be there is not.
+    #[error("the field {name:?} is missing")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// An object that is no spec.
+    #[error(
+        "unknown kind of spec: expected an object with one of {}, got one with {}{}",
+        quoted(.known),
+        quoted(.given),
+        .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default()
+    )]
+    NoKind {
+        /// What it has.
+        given: Vec<String>,
+        /// The kinds.
+        known: Vec<String>,
+        /// The kind that was meant, where one is near.
+        meant: Option<String>,
+    },
+    /// An object that is several.
+    #[error("a spec is of one kind, and this is of several: {}", quoted(.kinds))]
+    Kinds {
+        /// Which.
+        kinds: Vec<String>,
+    },
+    /// A value of another type.
+    #[error("it must be {expected}, not {given}")]
+    Type {
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        given: String,
+    },
+    /// A value that cannot be.
+    #[error("{0}")]
+    Value(String),
+    /// A kind that cannot stand where it stands.
+    #[error("a {kind} cannot stand {here}: {reason}")]
+    NotHere {
+        /// The kind.
+        kind: String,
+        /// Where it stands.
+        here: &'static str,
+        /// Why, and what can.
+        reason: &'static str,
+    },
+    /// What needs more than the size of a vocabulary.
+    #[error("a {what} needs a vocabulary that knows {knows}, not only the size {n_vocab} of one")]
+    NeedsVocab {
+        /// The kind.
+        what: String,
+        /// What of tokens must be known.
+        knows: &'static str,
+        /// The size.
+        n_vocab: usize,
+    },
+    /// A host without what is asked for.
+    #[error("{0}")]
+    NotGiven(String),
+    /// A library without a kind.
+    #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie{}",
+        if cfg!(target_family = "wasm") { "; load() says which module has it" } else { "" })]
+    NotBuilt {
+        /// The kind.
+        kind: &'static str,
+        /// The feature.
+        feature: &'static str,
+    },
+    /// An object of a host's where data is wanted.
+    #[error("a {kind} is an object of this program and cannot be written as JSON")]
+    NoData {
+        /// What it is.
+        kind: String,
+    },
+    /// A marker without tokens.
+    #[error("{0}")]
+    Marker(String),
+    /// Texts that make no set.
+    #[error(transparent)]
+    Texts(#[from] ValuesError),
+    /// A payload.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// A path that a payload does not have.
+    #[error(transparent)]
+    Path(#[from] UnknownPath),
+    /// A regular expression.
+    #[error(transparent)]
+    Regex(#[from] RegexError),
+    /// What is put together of finite automata.
+    #[error(transparent)]
+    Regular(#[from] RegularError),
+    /// A grammar for yacc, or in GBNF.
+    #[error("grammar, {0}")]
+    Grammar(#[from] GrammarError),
+    /// A module of WebAssembly.
+    #[cfg(feature = "wasm")]
+    #[error("wasm: {0}")]
+    Wasm(#[from] trie_rules::WasmError),
+    /// A grammar in Lark.
+    #[cfg(feature = "schema")]
+    #[error("Lark: {0}")]
+    Lark(#[from] trie_schema::LarkError),
+    /// A JSON Schema.
+    #[cfg(feature = "schema")]
+    #[error("{error}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    Schema {
+        /// What is wrong.
+        error: trie_schema::SchemaError,
+        /// Why a keyword is not supported, and what to do.
+        reason: Option<String>,
+    },
+    /// A rule over a vocabulary.
+    #[error(transparent)]
+    Rule(#[from] ByRuleError),
+    /// A rule whose texts cannot be listed.
+    #[error(transparent)]
+    Listed(#[from] TextsError),
+    /// Values that cannot be listed.
+    #[error(transparent)]
+    NotListed(#[from] NotListed),
+    /// Constraints one after the other.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+    /// Thinking.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// A form.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// A set of another vocabulary.
+    #[error(transparent)]
+    Vocab(#[from] VocabError),
+    /// Tools of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Tools(#[from] chat_format::ToolError),
+    /// The chat template of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Template(#[from] chat_format::TemplateError),
+    /// The format of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Reply(#[from] chat_format::FormatError),
+    /// It was given up while it was read.
+    #[error(transparent)]
+    Over(#[from] Over),
+    /// What the host says.
+    #[error(transparent)]
+    Host(#[from] Problem),
+}
+
+impl SpecProblem {
+    /// Returns what kind of error it is. No wildcard: whoever adds a problem says it.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Payload(error) => error.kind(),
+            Self::Texts(error) => error.kind(),
+            Self::Path(error) => error.kind(),
+            Self::Regex(error) => error.kind(),
+            Self::Regular(error) => error.kind(),
+            Self::Grammar(error) => error.kind(),
+            Self::Rule(error) => error.kind(),
+            Self::Listed(error) => error.kind(),
+            Self::NotListed(error) => error.kind(),
+            Self::Sequence(error) => error.kind(),
+            Self::Gate(error) => error.kind(),
+            Self::Form(error) => error.kind(),
+            Self::Vocab(error) => error.kind(),
+            Self::Over(over) => over.kind(),
+            Self::Host(problem) => problem.kind(),
+            Self::NeedsVocab { .. } | Self::Marker(_) => ErrorKind::Vocabulary,
+            Self::TooLong { .. } => ErrorKind::Limit,
+            Self::Json { .. }
+            | Self::TooDeep { .. }
+            | Self::Repeated
+            | Self::Unknown { .. }
+            | Self::Missing { .. }
+            | Self::NoKind { .. }
+            | Self::Kinds { .. }
+            | Self::Type { .. }
+            | Self::Value(_)
+            | Self::NotHere { .. }
+            | Self::NotGiven(_)
+            | Self::NotBuilt { .. }
+            | Self::NoData { .. } => ErrorKind::Spec,
+            #[cfg(feature = "wasm")]
+            Self::Wasm(error) => error.kind(),
+            #[cfg(feature = "schema")]
+            Self::Lark(error) => error.kind(),
+            #[cfg(feature = "schema")]
+            Self::Schema { error, .. } => error.kind(),
+            #[cfg(feature = "chat")]
+            Self::Tools(error) => error.kind(),
+            #[cfg(feature = "chat")]
+            Self::Template(_) => ErrorKind::Template,
+            #[cfg(feature = "chat")]
+            Self::Reply(error) => error.kind(),
+        }
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,49 @@
+//! A rule several times.
+
+use crate::constraint::{Piece, Spec, SpecProblem, objects};
+use crate::json::refused;
+use crate::json::with::{count, is_usual, maybe_count, no_text, text};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
+
+/// A text of a rule several times, with a separator between two of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct RepeatSpec {
+    /// What is repeated.
+    pub rule: Piece,
+    /// The fewest times.
+    #[serde(default, deserialize_with = "count::deserialize", skip_serializing_if = "is_usual")]
+    pub min: usize,
+    /// The most times.
+    #[serde(default, deserialize_with = "maybe_count::deserialize", skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
+    /// Stands between two of them.
+    #[serde(default = "no_text", with = "text", skip_serializing_if = "str::is_empty")]
+    pub separator: Arc<str>,
+}
+
+impl<'de> Deserialize<'de> for RepeatSpec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let read = Self::deserialize(from)?;
+        match read.max.filter(|max| read.min > *max && objects::are_checked()) {
+            Some(max) => {
+                let reason = format!("no count is in the range: min is {}, max is {max}", read.min);
+                Err(refused(SpecProblem::Value(reason)))
+            }
+            None => Ok(read),
+        }
+    }
+}
+
+impl Serialize for RepeatSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl From<RepeatSpec> for Spec {
+    fn from(repeat: RepeatSpec) -> Self {
+        Self::Repeat(repeat.into())
+    }
+}

@@ -1,0 +1,247 @@
+//! Replies of a chat: free text in which a call of a tool that begins becomes a right one.
+
+use crate::constraint::build::Over;
+use crate::constraint::error::{SpecError, SpecProblem};
+use crate::constraint::host::Host;
+use crate::json::place::Place;
+use crate::json::with::is_usual;
+use crate::json::{expected, refused_at};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use trie_core::AnyConstraint;
+
+/// What a reply may be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Reply {
+    /// The tools as chat APIs have them: the text of an array of JSON.
+    pub tools: Arc<str>,
+    /// Whether they may or must be called.
+    pub tool_choice: ToolUse,
+    /// Whether more than one call may come.
+    pub parallel_tool_calls: bool,
+    /// The prompt from where the turn begins; `None` is what the template writes there.
+    pub generation_prompt: Option<Arc<str>>,
+    /// The most tokens of reasoning.
+    pub thinking_budget: Option<u32>,
+    /// Whether names of tools, named keys and values of enums may come in any tokens, not only in the tokenizer's.
+    pub any_spelling: bool,
+    /// Text of the chat template and what it finds as `bos_token` and `eos_token`; `None` is the host's.
+    pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
+}
+
+/// Whether tools may or must be called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum ToolUse {
+    /// They may.
+    #[default]
+    Auto,
+    /// They may not.
+    None,
+    /// At least one must.
+    Required,
+    /// This one must.
+    Tool(Arc<str>),
+}
+
+impl ToolUse {
+    /// As the machine takes it.
+    ///
+    /// # Errors
+    /// A name that is no tool.
+    #[cfg(feature = "chat")]
+    pub(crate) fn among(
+        &self,
+        tools: &chat_format::Tools,
+        place: &Place<'_>,
+    ) -> Result<chat_format::ToolChoice, SpecError> {
+        use chat_format::ToolChoice;
+
+        Ok(match self {
+            Self::Auto => ToolChoice::Auto,
+            Self::None => ToolChoice::None,
+            Self::Required => ToolChoice::Required,
+            Self::Tool(name) if tools.position(name).is_none() => {
+                let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+                let reason = format!("it is {name:?}, which is no tool; the tools are {names:?}");
+                return Err(SpecError::new(place, SpecProblem::Value(reason)));
+            }
+            Self::Tool(name) => ToolChoice::Tool((**name).to_owned()),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolUse {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        let name = value.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
+        match value.as_str() {
+            Some("auto") => Ok(Self::Auto),
+            Some("none") => Ok(Self::None),
+            Some("required") => Ok(Self::Required),
+            word => word.or(name).map(|name| Self::Tool(name.into())).ok_or_else(|| {
+                let names =
+                    "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
+                expected(names, &value)
+            }),
+        }
+    }
+}
+
+impl Serialize for ToolUse {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let word = match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Required => "required",
+            Self::Tool(name) if ["auto", "none", "required"].contains(&&**name) => {
+                return json!({"type": "function", "function": {"name": &**name}}).serialize(to);
+            }
+            Self::Tool(name) => name,
+        };
+        to.serialize_str(word)
+    }
+}
+
+/// A reply as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    tools: Vec<Value>,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    tool_choice: ToolUse,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    parallel_tool_calls: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_prompt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    spelling: Spelling,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bos: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos: Option<String>,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Spelling {
+    #[default]
+    Canonical,
+    Any,
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(from)?;
+        if written.template.is_none()
+            && let Some(name) = written.bos.as_ref().map(|_| "bos").or(written.eos.as_ref().map(|_| "eos"))
+        {
+            let reason = "it goes with a template, which is not given".to_owned();
+            return Err(refused_at(name, SpecProblem::Value(reason)));
+        }
+        let marker = |text: Option<String>| text.unwrap_or_default().into();
+        let (bos, eos) = (marker(written.bos), marker(written.eos));
+        Ok(Self {
+            tools: Value::Array(written.tools).to_string().into(),
+            tool_choice: written.tool_choice,
+            parallel_tool_calls: written.parallel_tool_calls,
+            generation_prompt: written.generation_prompt.map(Into::into),
+            thinking_budget: written.thinking_budget,
+            any_spelling: written.spelling == Spelling::Any,
+            template: written.template.map(|template| (template.into(), bos, eos)),
+        })
+    }
+}
+
+impl Serialize for Reply {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let text = |text: &Arc<str>| Some((**text).to_owned());
+        let marker = |marker: &Arc<str>| text(marker).filter(|marker| !marker.is_empty());
+        let written = Written {
+            tools: serde_json::from_str(&self.tools).unwrap_or_default(),
+            tool_choice: self.tool_choice.clone(),
+            parallel_tool_calls: self.parallel_tool_calls,
+            generation_prompt: self.generation_prompt.as_ref().and_then(text),
+            thinking_budget: self.thinking_budget,
+            spelling: if self.any_spelling { Spelling::Any } else { Spelling::Canonical },
+            template: self.template.as_ref().and_then(|(template, ..)| text(template)),
+            bos: self.template.as_ref().and_then(|(_, bos, _)| marker(bos)),
+            eos: self.template.as_ref().and_then(|(.., eos)| marker(eos)),
+        };
+        written.serialize(to)
+    }
+}
+
+#[cfg(feature = "chat")]
+impl From<&chat_format::ToolChoice> for ToolUse {
+    fn from(choice: &chat_format::ToolChoice) -> Self {
+        use chat_format::ToolChoice;
+
+        match choice {
+            ToolChoice::None => Self::None,
+            ToolChoice::Required => Self::Required,
+            ToolChoice::Tool(name) => Self::Tool(name.as_str().into()),
+            _ => Self::Auto,
+        }
+    }
+}
+
+impl Reply {
+    #[cfg(not(feature = "chat"))]
+    #[expect(clippy::unused_self, reason = "the same call with and without chats")]
+    pub(in crate::constraint) fn over(
+        &self,
+        place: &Place<'_>,
+        _over: &Over<'_>,
+        _host: &dyn Host,
+    ) -> Result<AnyConstraint, SpecError> {
+        Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "reply", feature: "chat" }))
+    }
+
+    #[cfg(feature = "chat")]
+    pub(in crate::constraint) fn over(
+        &self,
+        place: &Place<'_>,
+        over: &Over<'_>,
+        host: &dyn Host,
+    ) -> Result<AnyConstraint, SpecError> {
+        use crate::chat::format::{ConstraintError, ModelFormat, control_texts};
+        use chat_format::{CallSpelling, ChatFormat, ChatTemplate, ConstraintOptions, Tools};
+
+        let at = |problem: SpecProblem| SpecError::new(place, problem);
+        let vocab = over.need("reply", "the bytes of each token").map_err(at)?;
+        let format = match &self.template {
+            Some((template, bos, eos)) => {
+                let template = ChatTemplate::new(&**template, &**bos, &**eos).map_err(|error| at(error.into()))?;
+                ChatFormat::over(template, control_texts(vocab)).map_err(|error| at(error.into()))?
+            }
+            None => host.chat_format().map_err(|error| at(error.into()))?.ok_or_else(|| {
+                let reason = "a reply needs the format of a chat, and here is no model that has one: give \"template\"";
+                at(SpecProblem::NotGiven(reason.to_owned()))
+            })?,
+        };
+        let tools: Vec<Value> = serde_json::from_str(&self.tools).unwrap_or_default();
+        let tools = Tools::new(&tools).map_err(|error| SpecError::new(&place.field("tools"), error))?;
+        let mut options = ConstraintOptions::default();
+        options.choice = self.tool_choice.among(&tools, &place.field("tool_choice"))?;
+        options.tools = tools;
+        options.parallel = self.parallel_tool_calls;
+        options.prompt = self.generation_prompt.as_deref().map(str::to_owned);
+        options.spelling = if self.any_spelling { CallSpelling::Any } else { CallSpelling::Canonical };
+        for warning in format.warnings(&options).map_err(|error| at(error.into()))?.iter() {
+            host.warn(warning);
+        }
+        let made = ModelFormat::new(format, Arc::clone(vocab)).constraint(&options, self.thinking_budget);
+        made.map_err(|error| match error {
+            ConstraintError::Format(error) => at(error.into()),
+            ConstraintError::NoEnd { .. } => {
+                SpecError::new(&place.field("thinking_budget"), SpecProblem::Marker(error.to_string()))
+            }
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Thinking before something else.
+
+use crate::constraint::build::Over;
+use crate::constraint::error::{SpecError, SpecProblem};
+use crate::constraint::{Host, Spec};
+use crate::json::place::Place;
+use crate::json::with::{Ids, is_true, is_usual, maybe_ids, text, yes};
+use crate::json::{expected, inner, refused_at};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use trie_core::{AnyConstraint, Budget, Opening, ThinkGate, ThinkOptions, TokenId};
+use trie_text::Vocab;
+
+/// Free text up to a marker or a budget, and then something else.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Think {
+    /// What thinking begins with; may be empty.
+    pub begin: Marker,
+    /// What it ends with.
+    pub end: Marker,
+    /// The most tokens of it.
+    pub budget: Option<Budget>,
+    /// What is said before the end marker when the budget is used up.
+    pub message: Marker,
+    /// Who writes the begin marker.
+    pub opening: Opening,
+    /// Whether the rest of the end marker is forced once its first token came.
+    pub at_once: bool,
+    /// What may not come while thinking; `None` is what ends a generation.
+    pub masked: Option<Vec<TokenId>>,
+    /// What follows.
+    pub then: Spec,
+    /// A vocabulary that the host gave to this gate alone. It is no data.
+    pub vocab: Option<OwnVocabulary>,
+}
+
+/// Tokens around thinking.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum Marker {
+    /// Their text; control tokens are meant by their names.
+    Text(#[serde(with = "text")] Arc<str>),
+    /// Their ids.
+    Ids(Vec<TokenId>),
+}
+
+/// A vocabulary, compared by its fingerprint.
+#[derive(Debug, Clone)]
+pub struct OwnVocabulary(pub Arc<Vocab>);
+
+impl PartialEq for OwnVocabulary {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.fingerprint() == other.0.fingerprint()
+    }
+}
+
+impl Eq for OwnVocabulary {}
+
+impl Hash for OwnVocabulary {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.len().hash(state);
+    }
+}
+
+/// Thinking as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Marker::is_none")]
+    begin: Marker,
+    end: Marker,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    budget_from: From,
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    started: bool,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    optional: bool,
+    #[serde(default, skip_serializing_if = "Marker::is_none")]
+    message: Marker,
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    at_once: bool,
+    #[serde(default, deserialize_with = "maybe_ids", skip_serializing_if = "Option::is_none")]
+    masked: Option<Vec<TokenId>>,
+    #[serde(default = "any")]
+    then: Spec,
+}
+
+/// Whether a begin marker counts among the tokens of thinking.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum From {
+    #[default]
+    Start,
+    Begin,
+}
+
+const fn any() -> Spec {
+    Spec::Any
+}
+
+impl<'de> Deserialize<'de> for Think {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(from)?;
+        let opening = match (written.started, written.optional) {
+            (true, true) => {
+                let reason = "it goes with \"started\": false: a begin marker in the prompt is no choice any more";
+                return Err(refused_at("optional", SpecProblem::Value(reason.to_owned())));
+            }
+            (true, false) => Opening::Written,
+            (false, false) => Opening::Forced,
+            (false, true) => Opening::Optional,
+        };
+        let with_begin = written.budget_from == From::Start;
+        let Written { begin, end, message, at_once, masked, then, .. } = written;
+        let budget = written.budget.map(|tokens| Budget { tokens, with_begin });
+        Ok(Self { begin, end, budget, message, opening, at_once, masked, then, vocab: None })
+    }
+}
+
+impl Serialize for Think {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { begin, end, budget, message, opening, at_once, masked, then, vocab: _ } = self.clone();
+        let budget_from = if budget.is_none_or(|budget| budget.with_begin) { From::Start } else { From::Begin };
+        let budget = budget.map(|budget| budget.tokens);
+        let (started, optional) = (opening == Opening::Written, opening == Opening::Optional);
+        let written = Written { begin, end, budget, budget_from, started, optional, message, at_once, masked, then };
+        written.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Marker {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(text) => Ok(Self::Text(text.into())),
+            ids @ Value::Array(_) => Ok(Self::Ids(inner::<Ids, _>(&ids)?.0)),
+            other => Err(expected("a string or an array of token ids", &other)),
+        }
+    }
+}
+
+impl Default for Marker {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl Marker {
+    /// No tokens.
+    pub fn none() -> Self {
+        Self::Ids(Vec::new())
+    }
+
+    fn is_none(&self) -> bool {
+        matches!(self, Self::Ids(ids) if ids.is_empty())
+    }
+
+    /// Its tokens. `what` is its name.
+    fn ids(&self, what: &str, vocab: Option<&Arc<Vocab>>) -> Result<Vec<TokenId>, SpecProblem> {
+        let text = match self {
+            Self::Ids(ids) => return Ok(ids.clone()),
+            Self::Text(text) => text,
+        };
+        let Some(vocab) = vocab else {
+            let message = format!("{what} is the str {text:?}: it needs a Vocab that can tokenize, or give its ids");
+            return Err(SpecProblem::Marker(message));
+        };
+        let none = || SpecProblem::Marker(format!("{what}: the vocabulary has no tokens for {text:?}"));
+        vocab.tokenize_marker(text).ok_or_else(none)
+    }
+}
+
+impl Think {
+    /// In tokens. Where the vocabulary is not known, `ends` may not come while thinking.
+    ///
+    /// # Errors
+    /// A marker that is text and has no tokens.
+    pub fn options(&self, vocab: Option<&Arc<Vocab>>, ends: &[TokenId]) -> Result<ThinkOptions, SpecProblem> {
+        let vocab = self.vocab.as_ref().map(|own| &own.0).or(vocab);
+        let masked = match (&self.masked, vocab) {
+            (Some(masked), _) => masked.clone(),
+            (None, Some(vocab)) => vocab.end_of_generation().to_vec(),
+            (None, None) => ends.to_vec(),
+        };
+        Ok(ThinkOptions {
+            begin: self.begin.ids("begin", vocab)?,
+            end: self.end.ids("end", vocab)?,
+            budget: self.budget,
+            message: self.message.ids("message", vocab)?,
+            opening: self.opening,
+            at_once: self.at_once,
+            masked,
+        })
+    }
+
+    pub(in crate::constraint) fn spans(
+        &self,
+        place: &Place<'_>,
+        over: &Over<'_>,
+        host: &dyn Host,
+        deeper: usize,
+    ) -> Result<crate::constraint::Spans, SpecError> {
+        let over = match &self.vocab {
+            Some(own) => Over { vocab: Some(&own.0), ..*over },
+            None => *over,
+        };
+        let then = self.then.spans(&place.field("then"), &over, host, deeper)?;
+        let options = self.options(over.vocab, &[]).map_err(|problem| SpecError::new(place, problem))?;
+        let gate = |(path, then): &(String, AnyConstraint)| {
+            let gate = ThinkGate::new(options.clone(), then.clone());
+            Ok((path.clone(), AnyConstraint::new(gate.map_err(|error| SpecError::new(place, error))?)))
+        };
+        then.iter().map(gate).collect::<Result<Vec<_>, _>>().map(Into::into)
+    }
+}

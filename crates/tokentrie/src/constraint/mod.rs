@@ -1,0 +1,538 @@
+//! Constraints as data: one JSON form for every host, made into a constraint over a vocabulary in one place.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | the kinds, and their JSON form |
+//! | `objects.rs` | reading beside the objects of a host |
+//! | `foreign.rs` | JSON Schemas without the name of a kind; kinds as others call them |
+//! | `fingerprint.rs` | by which a constraint is known |
+//! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
+//! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
+//! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
+//! | `limits.rs` | what making a rule may cost |
+//! | `cache.rs` | what was built before |
+//! | `error.rs` | what is wrong, and where |
+
+mod after;
+mod build;
+mod cache;
+mod compiled;
+mod error;
+#[cfg(feature = "llama")]
+mod fingerprint;
+pub(crate) mod foreign;
+mod host;
+pub(crate) mod kinds;
+mod limits;
+mod object;
+pub(crate) mod objects;
+mod resolve;
+
+pub use crate::json::{MOST_BYTES, MOST_DEPTH};
+pub use after::AfterPrompt;
+pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
+pub use cache::SpecCache;
+pub use compiled::{ByteRanges, ByteTable, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
+pub use error::{SpecError, SpecProblem};
+pub use host::{DataOnly, Host};
+pub use kinds::form::Part;
+pub use kinds::integer::IntegerSpec;
+pub use kinds::moment::MomentSpec;
+pub use kinds::number::NumberSpec;
+pub use kinds::repeat::RepeatSpec;
+pub use kinds::reply::{Reply, ToolUse};
+pub use kinds::rules::FEW_BLANKS;
+pub use kinds::think::{Marker, OwnVocabulary, Think};
+pub use limits::LimitsSpec;
+pub use object::{HostConstraint, HostRule, Object};
+
+use crate::json::place::Place;
+use crate::json::with::{base64, count, is_true, is_usual, maybe_count, maybe_text, text, yes};
+use crate::json::{expected, inner, parse, read, refused};
+use kinds::{form, moment};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value as Json, json};
+use std::sync::Arc;
+use trie_core::Problem;
+pub use trie_rules::{AnyRule, ByRuleError, Clock, DeadEnd, MaskLimits, MaskStats, Read, Rule, Spelled, Value};
+use trie_rules::{AutomatonLimits, Example};
+use trie_text::{TextValues, Tokenization};
+
+/// The version of the JSON form that this library reads and writes.
+pub const VERSION: u64 = 1;
+
+/// LR(1) grammars that come with the library, by name.
+pub const GRAMMAR_EXAMPLES: [(&str, Example); 4] =
+    [("json", Example::Json), ("arithmetic", Example::Arithmetic), ("c", Example::C), ("sql", Example::Sql)];
+
+/// Returns whether a problem is that of a rule of a library below: JSON Schema, Lark, WebAssembly.
+pub fn is_of_rule(problem: &Problem) -> bool {
+    #[cfg(feature = "schema")]
+    if problem.downcast_ref::<trie_schema::GuidedError>().is_some() {
+        return true;
+    }
+    #[cfg(feature = "wasm")]
+    if problem.downcast_ref::<trie_rules::WasmError>().is_some() {
+        return true;
+    }
+    let _ = problem;
+    false
+}
+
+/// What may be written, without a vocabulary.
+///
+/// Compares by content. [`Spec::from_json`] reads the form that all hosts share, [`Spec::to_json`] writes it,
+/// [`Spec::build`] makes a constraint of it.
+///
+/// ```
+/// use tokentrie::constraint::Spec;
+///
+/// let spec = Spec::from_json(br#"{"integer": {"max": 9, "min": 0}}"#)?;
+/// assert_eq!(spec.to_json()?, r#"{"integer":{"min":0,"max":9}}"#);
+///
+/// let error = Spec::from_json(br#"{"then": ["no. ", {"integer": {"mni": 0}}]}"#).unwrap_err();
+/// assert_eq!(error.place(), "$.then[1].integer.mni");
+/// # Ok::<(), tokentrie::constraint::SpecError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Spec {
+    /// One of these texts, as the tokenizer writes them.
+    #[serde(with = "choice")]
+    Choice(TextValues),
+    /// A saved set, by the name under which the host has it.
+    Set(#[serde(with = "text")] Arc<str>),
+    /// Sets of token ids by path.
+    Payload {
+        /// The JSON text of the payload.
+        #[serde(rename = "payload", with = "payload")]
+        text: Arc<[u8]>,
+        /// The only path that is taken.
+        #[serde(default, with = "maybe_text", skip_serializing_if = "Option::is_none")]
+        path: Option<Arc<str>>,
+    },
+    /// A regular expression.
+    Regex {
+        /// In the syntax of the crate `regex`.
+        #[serde(rename = "regex", with = "text")]
+        pattern: Arc<str>,
+        /// The most memory of its automaton; `None` is the usual limit.
+        #[serde(default, deserialize_with = "unusual_bytes", skip_serializing_if = "Option::is_none")]
+        max_bytes: Option<usize>,
+        /// What making it may cost.
+        #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+        limits: LimitsSpec,
+    },
+    /// An LR(1) grammar as for yacc.
+    Grammar {
+        /// The grammar.
+        #[serde(rename = "grammar", with = "text")]
+        text: Arc<str>,
+        /// Whether conflicts are decided as yacc does.
+        #[serde(default, skip_serializing_if = "is_usual")]
+        lenient: bool,
+        /// What making it may cost.
+        #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+        limits: LimitsSpec,
+    },
+    /// A grammar in Lark.
+    Lark {
+        /// The grammar.
+        #[serde(rename = "lark", with = "text")]
+        text: Arc<str>,
+        /// What making it may cost.
+        #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+        limits: LimitsSpec,
+    },
+    /// A grammar in GBNF, the language of llama.cpp.
+    Gbnf {
+        /// The grammar.
+        #[serde(rename = "gbnf", with = "text")]
+        text: Arc<str>,
+        /// What making it may cost.
+        #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+        limits: LimitsSpec,
+    },
+    /// A module of WebAssembly.
+    Wasm {
+        /// Its bytes.
+        #[serde(rename = "wasm", with = "base64")]
+        module: Arc<[u8]>,
+        /// What making and asking it may cost.
+        #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+        limits: LimitsSpec,
+    },
+    /// A JSON document.
+    JsonSchema(SchemaSpec),
+    /// An integer of a range.
+    Integer(IntegerSpec),
+    /// A number as JSON writes it.
+    Number(NumberSpec),
+    /// A day.
+    #[serde(with = "moment::date")]
+    Date(MomentSpec),
+    /// A time.
+    #[serde(with = "moment::time")]
+    Time(MomentSpec),
+    /// A day and a time.
+    #[serde(with = "moment::date_time")]
+    DateTime(MomentSpec),
+    /// A string as JSON writes it.
+    String(StringSpec),
+    /// A text of any of several rules.
+    #[serde(deserialize_with = "filled")]
+    OneOf(Vec<Piece>),
+    /// The text of one rule after that of the other; tokens may cross from one into the next.
+    #[serde(deserialize_with = "filled")]
+    Then(Vec<Piece>),
+    /// A rule several times; tokens may cross from one text of it into the next.
+    Repeat(Box<RepeatSpec>),
+    /// One constraint after the other, each in tokens of its own.
+    #[serde(deserialize_with = "filled")]
+    Sequence(Vec<Self>),
+    /// Everything may come.
+    Any,
+    /// Text with parts to fill in.
+    #[serde(deserialize_with = "form::read_parts")]
+    Form(Vec<Part>),
+    /// Thinking before something else.
+    Think(Box<Think>),
+    /// A reply of a chat.
+    Reply(Box<Reply>),
+    /// What the host has registered under a name.
+    Name(#[serde(with = "text")] Arc<str>),
+    /// What a host holds as an object.
+    #[serde(skip_serializing, deserialize_with = "objects::numbered")]
+    Object(Object),
+}
+
+/// A piece of what is put together of texts and rules.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum Piece {
+    /// This text.
+    Text(#[serde(with = "text")] Arc<str>),
+    /// What is said by a spec.
+    Spec(Spec),
+}
+
+/// A JSON Schema and how it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchemaSpec {
+    /// The schema as JSON text. Properties come in its order.
+    #[serde(rename = "json_schema", with = "schema")]
+    pub schema: Arc<str>,
+    /// Blanks between the parts of a document.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub whitespace: Blanks,
+    /// Whether any character in a string may be written as `\uXXXX`.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub unicode_escapes: bool,
+    /// Whether keywords that are not supported are left out.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub lenient: bool,
+    /// What making it may cost.
+    #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
+    pub limits: LimitsSpec,
+}
+
+/// Blanks between the parts of a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Blanks {
+    /// A space, or a line break with up to 40 blanks.
+    #[default]
+    Few,
+    /// Any number of them.
+    Any,
+    /// None.
+    None,
+    /// What this regular expression matches.
+    Pattern(Arc<str>),
+}
+
+/// Characters of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StringSpec {
+    /// The fewest.
+    #[serde(default, deserialize_with = "count::deserialize", skip_serializing_if = "is_usual")]
+    pub min_chars: usize,
+    /// The most.
+    #[serde(default, deserialize_with = "maybe_count::deserialize", skip_serializing_if = "Option::is_none")]
+    pub max_chars: Option<usize>,
+    /// Whether the quotes belong to the text.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub quotes: bool,
+}
+
+/// The JSON form.
+impl Spec {
+    /// Reads the JSON form: docs/specs.md. An object that can be nothing but a JSON Schema stands for that.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place: text that is no JSON, fields that there are not or that come twice, no kind or
+    /// several, values of another type or out of range.
+    pub fn from_json(text: &[u8]) -> Result<Self, SpecError> {
+        const VERSION_FIELD: &str = "version";
+
+        let mut value = parse(text)?;
+        match value.as_object_mut().and_then(|fields| fields.shift_remove(VERSION_FIELD)) {
+            None => {}
+            Some(version) if version.as_u64() == Some(VERSION) => {}
+            Some(version) => {
+                let reason = format!("it is {}: this library reads version {VERSION}", crate::json::shown(&version));
+                return Err(SpecError::new(&Place::ROOT.field(VERSION_FIELD), SpecProblem::Value(reason)));
+            }
+        }
+        read(&Place::ROOT, &value)
+    }
+
+    /// Reads the JSON form that a host writes of its own objects: `{"object": n}` is the object of that number, the
+    /// text of a JSON Schema may stand for the schema, and what only shows when a rule is made is left to
+    /// [`Compiled::made`](super::Compiled::made).
+    ///
+    /// # Errors
+    /// As [`Spec::from_json`], and a number that no object has.
+    pub fn from_host(text: &[u8], objects: &[Self]) -> Result<Self, SpecError> {
+        let value = parse(text)?;
+        objects::beside(objects, || read(&Place::ROOT, &value))
+    }
+
+    /// Returns the JSON form: one text for one content. Fields that say what holds without them are left out.
+    ///
+    /// # Errors
+    /// [`SpecProblem::NoData`] for what a host holds as an object.
+    pub fn to_json(&self) -> Result<String, SpecError> {
+        Ok(self.json()?.to_string())
+    }
+
+    fn json(&self) -> Result<Json, SpecError> {
+        self.check_data(&Place::ROOT, MOST_DEPTH)?;
+        let written = serde_json::to_value(self);
+        written.map_err(|error| SpecError::new(&Place::ROOT, SpecProblem::Value(error.to_string())))
+    }
+
+    /// Checks that nothing in it is an object of a host.
+    fn check_data(&self, place: &Place<'_>, deeper: usize) -> Result<(), SpecError> {
+        let no_data = |kind: &str| Err(SpecError::new(place, SpecProblem::NoData { kind: kind.to_owned() }));
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        match self {
+            Self::Object(Object::Compiled(compiled)) => return compiled.written().check_data(place, deeper),
+            Self::Object(object) => return no_data(object.kind()),
+            Self::Think(think) if think.vocab.is_some() => return no_data("gate with a vocabulary of its own"),
+            _ => {}
+        }
+        // The walk is one that changes what it finds; what is cloned is shared.
+        self.clone().for_each_inside(place, &mut |place, inside| inside.check_data(place, deeper))
+    }
+}
+
+/// [`Spec`] as its kind and what that holds: fields that have the name of the kind among them stand in its place.
+impl Serialize for Spec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if let Self::Object(Object::Compiled(compiled)) = self {
+            return compiled.written().serialize(to);
+        }
+        let written = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        let written = match written {
+            Json::String(kind) => Json::Object(Map::from_iter([(kind, json!({}))])),
+            Json::Object(mut tagged) => match tagged.get_mut(self.kind()) {
+                Some(Json::Object(fields)) if fields.contains_key(self.kind()) => Json::Object(std::mem::take(fields)),
+                _ => Json::Object(tagged),
+            },
+            other => other,
+        };
+        written.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Spec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let read = objects::deeper(MOST_DEPTH, || Self::deserialize(from));
+        match read.ok_or_else(|| refused(SpecProblem::TooDeep { most: MOST_DEPTH }))?? {
+            Self::Object(object) => Ok(objects::found().unwrap_or(Self::Object(object))),
+            read => Ok(read),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Piece {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Json::deserialize(from)? {
+            Json::String(text) => Ok(Self::Text(text.into())),
+            other => inner(&other).map(Self::Spec),
+        }
+    }
+}
+
+/// Reads an array with at least one item.
+pub(crate) fn filled<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    let items = Vec::deserialize(from)?;
+    if items.is_empty() && objects::are_checked() {
+        return Err(expected("an array with at least one item", &json!([])));
+    }
+    Ok(items)
+}
+
+/// Reads the memory of an automaton; the usual limit counts as none given.
+fn unusual_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    let bytes = maybe_count::deserialize(from)?;
+    Ok(bytes.filter(|&bytes| bytes != AutomatonLimits::default().bytes))
+}
+
+/// How texts become tokens, in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Tokenization", rename_all = "snake_case")]
+pub(crate) enum TokenizationWord {
+    Canonical,
+    OpenEnd,
+    All,
+}
+
+/// A list of texts with what stands around them.
+mod choice {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Choice {
+        #[serde(deserialize_with = "filled")]
+        choice: Vec<String>,
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        prefix: String,
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        suffix: String,
+        #[serde(default, with = "TokenizationWord", skip_serializing_if = "is_usual")]
+        tokenization: Tokenization,
+    }
+
+    pub(super) fn serialize<S: Serializer>(values: &TextValues, to: S) -> Result<S::Ok, S::Error> {
+        let TextValues { values, prefix, suffix, tokenization, .. } = values.clone();
+        Choice { choice: values.to_vec(), prefix, suffix, tokenization }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TextValues, D::Error> {
+        let Choice { choice, prefix, suffix, tokenization } = Choice::deserialize(from)?;
+        let values = TextValues::new(choice).with_prefix(&*prefix).with_suffix(&*suffix);
+        Ok(values.with_tokenization(tokenization))
+    }
+}
+
+/// A payload as JSON.
+mod payload {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(text: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        let wrong = |error| S::Error::custom(format!("the payload is no JSON: {error}"));
+        serde_json::from_slice::<Json>(text).map_err(wrong)?.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
+        match Json::deserialize(from)? {
+            payload @ Json::Object(_) => Ok(payload.to_string().into_bytes().into()),
+            other => Err(expected("a payload, an object", &other)),
+        }
+    }
+}
+
+/// A JSON Schema as JSON; a host may give its text.
+mod schema {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        let wrong = |error| S::Error::custom(format!("the schema is no JSON: {error}"));
+        serde_json::from_str::<Json>(text).map_err(wrong)?.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        match Json::deserialize(from)? {
+            Json::String(text) if !objects::are_checked() => Ok(text.into()),
+            schema @ (Json::Object(_) | Json::Bool(_)) => Ok(schema.to_string().into()),
+            other => Err(expected("a JSON Schema: an object, true or false", &other)),
+        }
+    }
+}
+
+impl Serialize for Blanks {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Few => to.serialize_none(),
+            Self::Any => to.serialize_bool(true),
+            Self::None => to.serialize_bool(false),
+            Self::Pattern(pattern) => to.serialize_str(pattern),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Blanks {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Json::deserialize(from)? {
+            Json::Bool(true) => Ok(Self::Any),
+            Json::Bool(false) => Ok(Self::None),
+            Json::String(pattern) => Ok(Self::Pattern(pattern.into())),
+            other => Err(expected("true, false or a regular expression", &other)),
+        }
+    }
+}
+
+/// Whether texts stand for themselves, as the tokenizer writes them.
+fn values_are_plain(values: &TextValues) -> bool {
+    values.prefix.is_empty() && values.suffix.is_empty() && values.tokenization == Tokenization::Canonical
+}
+
+impl Spec {
+    /// One of these texts.
+    pub fn choice<S: Into<String>>(texts: impl IntoIterator<Item = S>) -> Self {
+        Self::Choice(TextValues::new(texts))
+    }
+
+    /// A regular expression. `max_bytes` is the most memory of its automaton.
+    pub fn regex(pattern: &str, max_bytes: usize, limits: LimitsSpec) -> Self {
+        let usual = max_bytes == AutomatonLimits::default().bytes;
+        Self::Regex { pattern: pattern.into(), max_bytes: (!usual).then_some(max_bytes), limits }
+    }
+
+    /// A payload, in the one text that its content has.
+    ///
+    /// # Errors
+    /// [`SpecError`]: text that is no JSON, or with a field that comes twice.
+    pub fn payload(text: &[u8]) -> Result<Self, SpecError> {
+        Ok(Self::Payload { text: parse(text)?.to_string().into_bytes().into(), path: None })
+    }
+
+    /// The name of the kind in JSON; of an object, what it is.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Any => "any",
+            Self::Choice(_) => "choice",
+            Self::Set(_) => "set",
+            Self::Payload { .. } => "payload",
+            Self::Regex { .. } => "regex",
+            Self::Grammar { .. } => "grammar",
+            Self::Lark { .. } => "lark",
+            Self::Gbnf { .. } => "gbnf",
+            Self::Wasm { .. } => "wasm",
+            Self::JsonSchema(_) => "json_schema",
+            Self::Integer(_) => "integer",
+            Self::Number(_) => "number",
+            Self::Date(_) => "date",
+            Self::Time(_) => "time",
+            Self::DateTime(_) => "date_time",
+            Self::String(_) => "string",
+            Self::OneOf(_) => "one_of",
+            Self::Then(_) => "then",
+            Self::Repeat(_) => "repeat",
+            Self::Sequence(_) => "sequence",
+            Self::Form(_) => "form",
+            Self::Think(_) => "think",
+            Self::Reply(_) => "reply",
+            Self::Name(_) => "name",
+            Self::Object(object) => object.kind(),
+        }
+    }
+}

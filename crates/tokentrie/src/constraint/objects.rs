@@ -1,0 +1,92 @@
+//! How constraints are read: as strangers write them, or beside objects of a host.
+
+use super::{Object, Spec, SpecProblem};
+use crate::json::{expected, refused};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use trie_rules::{Regular, RegularError};
+
+thread_local! {
+    /// The objects that a host gives beside its text; `None` where strangers write.
+    static GIVEN: RefCell<Option<Vec<Spec>>> = const { RefCell::new(None) };
+    /// How many specs are being read inside each other.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// The object that was read last, which may be data.
+    static FOUND: Cell<Option<Spec>> = const { Cell::new(None) };
+}
+
+/// Reads beside objects.
+pub(super) fn beside<T>(objects: &[Spec], read: impl FnOnce() -> T) -> T {
+    struct Restored(Option<Vec<Spec>>);
+
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            GIVEN.set(self.0.take());
+        }
+    }
+
+    let _restored = Restored(GIVEN.replace(Some(objects.to_vec())));
+    read()
+}
+
+/// Reads one more spec inside those that are being read; `None` where they are too many.
+pub(super) fn deeper<T>(most: usize, read: impl FnOnce() -> T) -> Option<T> {
+    struct Left;
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
+        }
+    }
+
+    if DEPTH.get() >= most {
+        return None;
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let _left = Left;
+    Some(read())
+}
+
+/// Returns whether objects stand beside the text.
+pub(crate) fn are_given() -> bool {
+    GIVEN.with_borrow(Option::is_some)
+}
+
+/// Returns whether values are checked that making a rule would refuse: a host makes it at once.
+pub(super) fn are_checked() -> bool {
+    !are_given()
+}
+
+/// Returns what is wrong with a rule that cannot be made: strangers wrote what it is made of, a host made it.
+pub(super) fn refusal(error: RegularError) -> SpecProblem {
+    if are_checked() { SpecProblem::Value(error.to_string()) } else { error.into() }
+}
+
+/// Makes a rule to see whether it can be made, unless its maker will.
+///
+/// # Errors
+/// Why it cannot be made.
+pub(super) fn check<E: Error>(make: impl FnOnce() -> Result<Regular, RegularError>) -> Result<(), E> {
+    if are_checked() {
+        make().map_err(|error| refused(refusal(error)))?;
+    }
+    Ok(())
+}
+
+/// Reads the number of an object, which [`found`] then gives: the variant of an enum can hold no other variant.
+pub(super) fn numbered<'de, D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
+    let number = Value::deserialize(from)?;
+    let index = number.as_u64().and_then(|number| usize::try_from(number).ok());
+    let found = GIVEN.with_borrow(|given| given.as_ref()?.get(index?).cloned());
+    let found = found.ok_or_else(|| expected("the number of an object", &number))?;
+    FOUND.set(Some(found));
+    Ok(Object::Spans(Arc::new([])))
+}
+
+/// Returns the object whose number was read last.
+pub(super) fn found() -> Option<Spec> {
+    FOUND.take()
+}

@@ -1,0 +1,17 @@
+//! JSON to types and back: what every constraint and every request is read and written with.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `text.rs` | text to a tree, within limits |
+//! | `reader.rs` | a tree to types that derive `Deserialize`, with typed errors that say where |
+//! | `place.rs` | where in a tree something stands |
+//! | `with.rs` | values that serde has no form for |
+
+pub(crate) mod place;
+pub(crate) mod reader;
+mod text;
+pub(crate) mod with;
+
+pub(crate) use reader::{Parts, expected, inner, read, refused, refused_at, shown};
+pub(crate) use text::parse;
+pub use text::{MOST_BYTES, MOST_DEPTH};

@@ -1,9 +1,0 @@
-//! Kinds that hold much of their own.
-
-pub(super) mod form;
-pub(super) mod moment;
-pub(super) mod number;
-pub(super) mod repeat;
-pub(crate) mod reply;
-pub(super) mod rules;
-pub(super) mod think;
