@@ -29,11 +29,13 @@ mod automaton;
 mod check;
 mod gbnf;
 mod grammar;
+mod number_set;
 mod placed;
 mod regular;
 mod rule;
 mod samples;
 pub mod schema;
+mod text_set;
 mod texts;
 mod tokens;
 #[cfg(feature = "wasm")]
@@ -45,6 +47,7 @@ pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use check::{Broken, Checked, check_rule};
 pub use gbnf::{Gbnf, GbnfState};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
+pub use number_set::{Decimal, NumberError, NumberMachine, NumberSet, NumberSpelling, NumberState};
 pub use placed::{Placed, PlacedState, fit_behind};
 pub use regular::{
     Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, MomentFormat,
@@ -52,6 +55,7 @@ pub use regular::{
 };
 pub use rule::{Rule, Walker};
 pub use samples::samples;
+pub use text_set::{TextMachine, TextSet, TextState};
 pub use texts::{TextsError, texts};
 pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use tokens::lazy_walk::LazyWalk;

@@ -6,12 +6,14 @@ mod formats;
 mod gbnf;
 mod grammar;
 mod grammar_cases;
+mod number_set;
 mod patterns;
 mod placed;
 mod regular;
 mod rule_cases;
 mod schema;
 mod slices;
+mod text_set;
 mod vocabularies;
 mod walk;
 #[cfg(feature = "wasm")]

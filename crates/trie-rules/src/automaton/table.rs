@@ -191,7 +191,7 @@ impl Table {
     }
 
     /// For each state the number of its class: states that nothing tells apart have the same.
-    fn equivalent(&self) -> Vec<u32> {
+    pub(crate) fn equivalent(&self) -> Vec<u32> {
         let (class, stable) = self.told_apart_soon();
         if stable { class } else { self.refined(&class) }
     }

@@ -1,0 +1,206 @@
+//! Sets of decimal numbers: ranges, multiples and what is no multiple, exact whatever their length.
+
+mod decimal;
+mod machine;
+
+pub use decimal::Decimal;
+pub use machine::{NumberMachine, NumberSpelling, NumberState};
+
+use decimal::Step;
+use std::collections::BTreeSet;
+
+/// What makes no set of numbers, or one that is too large.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    /// What is no number.
+    #[error("{given:?} is no number: expected one as in -0.25 or 1e3, its exponent up to 100000")]
+    NoNumber {
+        /// What was given.
+        given: String,
+    },
+    /// Multiples of nothing.
+    #[error("multiples of {given}: expected a number above 0")]
+    NoStep {
+        /// What was given.
+        given: String,
+    },
+    /// Too many digits.
+    #[error("multiples of {given}: it has {digits} digits, and 38 are the most")]
+    LongStep {
+        /// What was given.
+        given: String,
+        /// How many digits it has.
+        digits: usize,
+    },
+    /// Remainders that are too many.
+    #[error("multiples of these numbers together: they repeat after more than {limit} steps, which is the most")]
+    WideSteps {
+        /// The most.
+        limit: u64,
+    },
+    /// A bound that is too long.
+    #[error("{given} has {digits} digits, and {limit} are the most that a bound of numbers can have")]
+    LongBound {
+        /// What was given.
+        given: String,
+        /// How many digits it has.
+        digits: usize,
+        /// The most.
+        limit: usize,
+    },
+    /// Too many bounds.
+    #[error("{count} bounds and left out values of numbers, and {limit} are the most")]
+    ManyBounds {
+        /// How many.
+        count: usize,
+        /// The most.
+        limit: usize,
+    },
+}
+
+trie_core::error_kind!(NumberError, Rule);
+
+/// A set of decimal numbers: of a range, multiples of one number and of no other, some values left out. It may hold no
+/// number.
+///
+/// ```
+/// use trie_rules::{Decimal, NumberSet};
+///
+/// let number = |text| Decimal::read(text).unwrap();
+/// let some = NumberSet::all().at_least(&number("0.1"), true).multiple_of(&number("0.05"))?;
+/// assert!(some.contains(&number("0.15")) && !some.contains(&number("0.1")) && !some.contains(&number("0.12")));
+/// assert!(some.clone().at_most(&number("0.14"), false).is_empty()?);
+/// assert_eq!(some.complement().len(), 2);
+/// # Ok::<(), trie_rules::NumberError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct NumberSet {
+    /// Where it begins, and whether that is left out.
+    low: Option<(Decimal, bool)>,
+    high: Option<(Decimal, bool)>,
+    except: BTreeSet<Decimal>,
+    /// All are multiples of this.
+    step: Option<Step>,
+    /// None is a multiple of one of these.
+    not: BTreeSet<Step>,
+}
+
+impl NumberSet {
+    /// Every number.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// One number.
+    pub fn one(value: &Decimal) -> Self {
+        Self::all().at_least(value, false).at_most(value, false)
+    }
+
+    /// Those that are not below a bound; nor it, if that is left out.
+    #[must_use]
+    pub fn at_least(mut self, bound: &Decimal, exclusive: bool) -> Self {
+        let narrower = self.low.as_ref().is_none_or(|(low, excluded)| (bound, exclusive) > (low, *excluded));
+        if narrower {
+            self.low = Some((bound.clone(), exclusive));
+        }
+        self
+    }
+
+    /// Those that are not above a bound; nor it, if that is left out.
+    #[must_use]
+    pub fn at_most(mut self, bound: &Decimal, exclusive: bool) -> Self {
+        let narrower = self.high.as_ref().is_none_or(|(high, excluded)| (bound, !exclusive) < (high, !*excluded));
+        if narrower {
+            self.high = Some((bound.clone(), exclusive));
+        }
+        self
+    }
+
+    /// Those but one.
+    #[must_use]
+    pub fn except(mut self, value: &Decimal) -> Self {
+        self.except.insert(value.clone());
+        self
+    }
+
+    /// Those that are multiples of a number.
+    ///
+    /// # Errors
+    /// One that is not above zero or too long; too many remainders.
+    pub fn multiple_of(mut self, step: &Decimal) -> Result<Self, NumberError> {
+        self.narrow(Step::of(step)?)?;
+        Ok(self)
+    }
+
+    fn narrow(&mut self, step: Step) -> Result<(), NumberError> {
+        self.step = Some(self.step.map_or(Ok(step), |known| known.with(step))?);
+        Ok(())
+    }
+
+    /// Those that are no multiples of a number.
+    ///
+    /// # Errors
+    /// As [`NumberSet::multiple_of`].
+    pub fn no_multiple_of(mut self, step: &Decimal) -> Result<Self, NumberError> {
+        self.not.insert(Step::of(step)?);
+        Ok(self)
+    }
+
+    /// Those in both.
+    ///
+    /// # Errors
+    /// As [`NumberSet::multiple_of`].
+    pub fn and(mut self, other: &Self) -> Result<Self, NumberError> {
+        if let Some((low, excluded)) = &other.low {
+            self = self.at_least(low, *excluded);
+        }
+        if let Some((high, excluded)) = &other.high {
+            self = self.at_most(high, *excluded);
+        }
+        if let Some(step) = other.step {
+            self.narrow(step)?;
+        }
+        self.except.extend(other.except.iter().cloned());
+        self.not.extend(&other.not);
+        Ok(self)
+    }
+
+    /// The numbers that are not in it, as sets that may overlap.
+    pub fn complement(&self) -> Vec<Self> {
+        let mut sets = Vec::new();
+        if let Some((low, excluded)) = &self.low {
+            sets.push(Self::all().at_most(low, !excluded));
+        }
+        if let Some((high, excluded)) = &self.high {
+            sets.push(Self::all().at_least(high, !excluded));
+        }
+        sets.extend(self.except.iter().map(Self::one));
+        if let Some(step) = self.step {
+            sets.push(Self { not: BTreeSet::from([step]), ..Self::default() });
+        }
+        sets.extend(self.not.iter().map(|&step| Self { step: Some(step), ..Self::default() }));
+        sets
+    }
+
+    /// Whether a number is in it.
+    pub fn contains(&self, value: &Decimal) -> bool {
+        self.low.as_ref().is_none_or(|(low, excluded)| low < value || (low == value && !excluded))
+            && self.high.as_ref().is_none_or(|(high, excluded)| high > value || (high == value && !excluded))
+            && !self.except.contains(value)
+            && self.step.is_none_or(|step| step.has(value))
+            && !self.not.iter().any(|step| step.has(value))
+    }
+
+    /// Whether it holds every number.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it holds none.
+    ///
+    /// # Errors
+    /// As [`NumberMachine::new`].
+    pub fn is_empty(&self) -> Result<bool, NumberError> {
+        NumberMachine::new(self, NumberSpelling::default().fraction(true)).map(|machine| machine.is_none())
+    }
+}

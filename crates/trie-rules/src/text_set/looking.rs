@@ -1,0 +1,394 @@
+//! Patterns that look around, made deterministic.
+//!
+//! A text matches if a formula about what follows holds before its first character. Its variables are states of the
+//! automaton: "from here on, this state leads to its end". Each character turns the formula into one about the rest.
+//! What is looked for behind is followed from the first character on: for each of its states, the formula under which
+//! it was reached. Formulas are decision diagrams, so that equal ones are one number, and there are finitely many.
+
+use super::nfa::{Nfa, State};
+use super::raw::Raw;
+use crate::automaton::table::DEAD;
+use crate::automaton::{AutomatonError, AutomatonLimits};
+use std::collections::HashMap;
+use std::rc::Rc;
+use trie_core::work::spend;
+
+/// A formula: the number of a node.
+type Formula = u32;
+const FALSE: Formula = 0;
+const TRUE: Formula = 1;
+/// The variable that is true at the end of the text.
+const END: u32 = 0;
+
+/// Decision diagrams: each node is a variable, and what holds if it is false and if it is true.
+struct Formulas {
+    nodes: Vec<(u32, Formula, Formula)>,
+    known: HashMap<(u32, Formula, Formula), Formula>,
+    made: HashMap<(Formula, Formula, Formula), Formula>,
+    limits: AutomatonLimits,
+}
+
+impl Formulas {
+    fn new(limits: AutomatonLimits) -> Self {
+        let ends = vec![(u32::MAX, FALSE, FALSE), (u32::MAX, TRUE, TRUE)];
+        Self { nodes: ends, known: HashMap::new(), made: HashMap::new(), limits }
+    }
+
+    fn node(&mut self, var: u32, no: Formula, yes: Formula) -> Result<Formula, AutomatonError> {
+        if no == yes {
+            return Ok(no);
+        }
+        if let Some(&known) = self.known.get(&(var, no, yes)) {
+            return Ok(known);
+        }
+        spend(1)?;
+        const NODE: usize = 96;
+        if NODE * (self.nodes.len() + self.made.len()) > self.limits.bytes {
+            return Err(AutomatonError::TooLarge { limit: self.limits.bytes });
+        }
+        let number = self.nodes.len() as Formula;
+        self.nodes.push((var, no, yes));
+        self.known.insert((var, no, yes), number);
+        Ok(number)
+    }
+
+    /// `yes` where the condition holds, `no` where it does not.
+    fn choose(&mut self, when: Formula, yes: Formula, no: Formula) -> Result<Formula, AutomatonError> {
+        match (when, yes, no) {
+            (TRUE, ..) => return Ok(yes),
+            (FALSE, ..) => return Ok(no),
+            (_, TRUE, FALSE) => return Ok(when),
+            _ if yes == no => return Ok(yes),
+            _ => {}
+        }
+        if let Some(&made) = self.made.get(&(when, yes, no)) {
+            return Ok(made);
+        }
+        let var = [when, yes, no].map(|formula| self.nodes[formula as usize].0).into_iter().min().unwrap_or(u32::MAX);
+        let side = |formulas: &Self, formula: Formula, holds: bool| {
+            let (of, no, yes) = formulas.nodes[formula as usize];
+            if of != var {
+                formula
+            } else if holds {
+                yes
+            } else {
+                no
+            }
+        };
+        let [falsely, truly] = [false, true].map(|holds| [when, yes, no].map(|formula| side(self, formula, holds)));
+        let falsely = self.choose(falsely[0], falsely[1], falsely[2])?;
+        let truly = self.choose(truly[0], truly[1], truly[2])?;
+        let made = self.node(var, falsely, truly)?;
+        self.made.insert((when, yes, no), made);
+        Ok(made)
+    }
+
+    fn and(&mut self, one: Formula, other: Formula) -> Result<Formula, AutomatonError> {
+        self.choose(one, other, FALSE)
+    }
+
+    fn or(&mut self, one: Formula, other: Formula) -> Result<Formula, AutomatonError> {
+        self.choose(one, TRUE, other)
+    }
+
+    fn not(&mut self, one: Formula) -> Result<Formula, AutomatonError> {
+        self.choose(one, FALSE, TRUE)
+    }
+
+    /// Behind the last character.
+    fn at_end(&self, mut formula: Formula) -> bool {
+        while formula > TRUE {
+            let (var, no, yes) = self.nodes[formula as usize];
+            formula = if var == END { yes } else { no };
+        }
+        formula == TRUE
+    }
+}
+
+/// A state of the deterministic automaton.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    /// What must hold of the rest.
+    rest: Formula,
+    /// For each body that looks behind, in order: under what its states were reached that read, and its end.
+    behind: Rc<[Vec<(u32, Formula)>]>,
+}
+
+struct Machine<'n> {
+    nfa: &'n Nfa,
+    formulas: Formulas,
+    /// Of each set of characters and each class: whether it is in the set.
+    has: Vec<Vec<bool>>,
+    /// Of each state: its place in its body.
+    local: Vec<u32>,
+    /// Of each state: its body.
+    owner: Vec<u32>,
+    /// Of states of a body, what must hold of the rest: by body, by whether the text begins here, and by what holds of
+    /// what was looked for behind.
+    known: HashMap<(u32, bool, Vec<Formula>), Rc<[Formula]>>,
+}
+
+/// What holds at one place of the text.
+struct Here {
+    is_start: bool,
+    /// Of each body, what must hold of the rest that its states lead to their end; nothing for those that look behind.
+    ahead: Vec<Rc<[Formula]>>,
+    /// Of each body that looks behind, whether it has matched.
+    values: Vec<Formula>,
+    behind: Vec<Vec<(u32, Formula)>>,
+}
+
+/// All states of the texts that match.
+pub(super) fn determinised(
+    nfa: &Nfa,
+    has: Vec<Vec<bool>>,
+    width: usize,
+    limits: AutomatonLimits,
+) -> Result<Raw, AutomatonError> {
+    let (mut local, mut owner) = (vec![0; nfa.states.len()], vec![0; nfa.states.len()]);
+    for (number, body) in nfa.bodies.iter().enumerate() {
+        for (at, &state) in body.states.iter().enumerate() {
+            local[state as usize] = at as u32;
+            owner[state as usize] = number as u32;
+        }
+    }
+    let mut machine = Machine { nfa, formulas: Formulas::new(limits), has, local, owner, known: HashMap::new() };
+    let start = machine.start()?;
+    let mut known = HashMap::from([(start.clone(), 0u32)]);
+    let mut order = vec![start];
+    let (mut next, mut ends) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(place) = order.get(at).cloned() {
+        at += 1;
+        spend(width)?;
+        ends.push(machine.formulas.at_end(place.rest));
+        for class in 0..width {
+            let after = machine.after(&place, class)?;
+            next.push(if after.rest == FALSE {
+                DEAD
+            } else {
+                *known.entry(after).or_insert_with_key(|after| {
+                    order.push(after.clone());
+                    order.len() as u32 - 1
+                })
+            });
+        }
+        const PLACE: usize = 200;
+        if size_of::<u32>() * next.len() + PLACE * order.len() > limits.bytes {
+            return Err(AutomatonError::TooLarge { limit: limits.bytes });
+        }
+    }
+    Ok(Raw { next, ends, width })
+}
+
+impl Machine<'_> {
+    fn start(&mut self) -> Result<Place, AutomatonError> {
+        let here = self.here(true, |_, _| Ok(Vec::new()))?;
+        let main = self.nfa.main();
+        let rest = here.ahead[self.nfa.bodies.len() - 1][self.local[main.entry as usize] as usize];
+        Ok(Self::place(rest, here.behind))
+    }
+
+    fn place(rest: Formula, behind: Vec<Vec<(u32, Formula)>>) -> Place {
+        // Where nothing more must hold, nothing is looked for.
+        let behind = if rest > TRUE { behind.into() } else { Rc::from([]) };
+        Place { rest, behind }
+    }
+
+    fn after(&mut self, place: &Place, class: usize) -> Result<Place, AutomatonError> {
+        if place.rest <= TRUE {
+            return Ok(place.clone());
+        }
+        let mut made = HashMap::new();
+        let mut number = 0;
+        let here = self.here(false, |machine, here| {
+            let reached = &place.behind[number];
+            number += 1;
+            let mut seeds = Vec::new();
+            for &(state, under) in reached {
+                if let State::Set { set, next } = machine.nfa.states[state as usize]
+                    && machine.has[set as usize][class]
+                {
+                    let under = machine.derived(under, class, here, &mut made)?;
+                    seeds.push((next, under));
+                }
+            }
+            Ok(seeds)
+        })?;
+        let rest = self.derived(place.rest, class, &here, &mut made)?;
+        Ok(Self::place(rest, here.behind))
+    }
+
+    /// What must hold behind a character, that a formula holds before it. Only bodies that were decided may be in it.
+    fn derived(
+        &mut self,
+        formula: Formula,
+        class: usize,
+        here: &Here,
+        made: &mut HashMap<Formula, Formula>,
+    ) -> Result<Formula, AutomatonError> {
+        if formula <= TRUE {
+            return Ok(formula);
+        }
+        if let Some(&made) = made.get(&formula) {
+            return Ok(made);
+        }
+        let (var, no, yes) = self.formulas.nodes[formula as usize];
+        let when = self.variable_after(var, class, here);
+        let yes = self.derived(yes, class, here, made)?;
+        let no = self.derived(no, class, here, made)?;
+        let after = self.formulas.choose(when, yes, no)?;
+        made.insert(formula, after);
+        Ok(after)
+    }
+
+    fn variable_after(&self, var: u32, class: usize, here: &Here) -> Formula {
+        if var == END {
+            return FALSE;
+        }
+        let state = var - 1;
+        match self.nfa.states[state as usize] {
+            State::Set { set, next } if self.has[set as usize][class] => {
+                here.ahead[self.owner[state as usize] as usize][self.local[next as usize] as usize]
+            }
+            _ => FALSE,
+        }
+    }
+
+    /// What holds at a place; `seeds` are the states of each body that looks behind, in order, reached by a character.
+    fn here(
+        &mut self,
+        is_start: bool,
+        mut seeds: impl FnMut(&mut Self, &Here) -> Result<Vec<(u32, Formula)>, AutomatonError>,
+    ) -> Result<Here, AutomatonError> {
+        let mut here = Here { is_start, ahead: Vec::new(), values: Vec::new(), behind: Vec::new() };
+        for body in 0..self.nfa.bodies.len() as u32 {
+            if self.nfa.bodies[body as usize].is_ahead {
+                let ahead = self.ahead(body, &here)?;
+                here.ahead.push(ahead);
+                here.values.push(FALSE);
+            } else {
+                let seeds = seeds(self, &here)?;
+                let (reached, value) = self.behind(body, seeds, &here)?;
+                here.ahead.push(Rc::from([]));
+                here.values.push(value);
+                here.behind.push(reached);
+            }
+        }
+        Ok(here)
+    }
+
+    /// Whether what a body looks for is there.
+    fn holds(&mut self, body: u32, negative: bool, here: &Here) -> Result<Formula, AutomatonError> {
+        let of = &self.nfa.bodies[body as usize];
+        let holds = if of.is_ahead {
+            here.ahead[body as usize][self.local[of.entry as usize] as usize]
+        } else {
+            here.values[body as usize]
+        };
+        if negative { self.formulas.not(holds) } else { Ok(holds) }
+    }
+
+    fn ahead(&mut self, body: u32, here: &Here) -> Result<Rc<[Formula]>, AutomatonError> {
+        let key = (body, here.is_start, here.values.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let nfa = self.nfa;
+        let states = &nfa.bodies[body as usize].states;
+        let mut found = vec![FALSE; states.len()];
+        // The least solution: what only leads back to itself leads nowhere.
+        loop {
+            let mut changed = false;
+            spend(states.len())?;
+            for (at, &state) in states.iter().enumerate() {
+                let next = |found: &[Formula], to: u32| found[self.local[to as usize] as usize];
+                let formula = match &nfa.states[state as usize] {
+                    State::Accept => {
+                        // The pattern itself ends with the text there; what is looked for ends anywhere.
+                        if body as usize + 1 == nfa.bodies.len() { self.end()? } else { TRUE }
+                    }
+                    State::All => TRUE,
+                    State::Set { .. } => self.formulas.node(state + 1, FALSE, TRUE)?,
+                    State::Split(ways) => {
+                        let mut either = FALSE;
+                        for &way in ways {
+                            let way = next(&found, way);
+                            either = self.formulas.or(either, way)?;
+                        }
+                        either
+                    }
+                    &State::Look { body, negative, next: to } => {
+                        let to = next(&found, to);
+                        let holds = self.holds(body, negative, here)?;
+                        self.formulas.and(holds, to)?
+                    }
+                    &State::Start(to) => {
+                        if here.is_start {
+                            next(&found, to)
+                        } else {
+                            FALSE
+                        }
+                    }
+                    &State::End(to) => {
+                        let to = next(&found, to);
+                        let end = self.end()?;
+                        self.formulas.and(end, to)?
+                    }
+                };
+                changed |= found[at] != formula;
+                found[at] = formula;
+            }
+            if !changed {
+                break;
+            }
+        }
+        let found: Rc<[Formula]> = found.into();
+        self.known.insert(key, Rc::clone(&found));
+        Ok(found)
+    }
+
+    fn end(&mut self) -> Result<Formula, AutomatonError> {
+        self.formulas.node(END, FALSE, TRUE)
+    }
+
+    /// The states of a body that were reached, those that read, each with the condition; and that of its end.
+    fn behind(
+        &mut self,
+        body: u32,
+        mut queue: Vec<(u32, Formula)>,
+        here: &Here,
+    ) -> Result<(Vec<(u32, Formula)>, Formula), AutomatonError> {
+        let nfa = self.nfa;
+        let of = &nfa.bodies[body as usize];
+        let mut found = vec![FALSE; of.states.len()];
+        // It may begin anywhere.
+        queue.push((of.entry, TRUE));
+        while let Some((state, under)) = queue.pop() {
+            spend(1)?;
+            let local = self.local[state as usize] as usize;
+            let either = self.formulas.or(found[local], under)?;
+            if std::mem::replace(&mut found[local], either) == either {
+                continue;
+            }
+            match &nfa.states[state as usize] {
+                State::Set { .. } | State::Accept | State::All => {}
+                State::Split(ways) => queue.extend(ways.iter().map(|&way| (way, either))),
+                &State::Look { body, negative, next } => {
+                    let holds = self.holds(body, negative, here)?;
+                    queue.push((next, self.formulas.and(holds, either)?));
+                }
+                &State::Start(next) if here.is_start => queue.push((next, either)),
+                State::Start(_) => {}
+                &State::End(next) => {
+                    let end = self.end()?;
+                    queue.push((next, self.formulas.and(end, either)?));
+                }
+            }
+        }
+        let value = found[self.local[of.accept as usize] as usize];
+        let reads = |state: u32| matches!(nfa.states[state as usize], State::Set { .. });
+        let reached = of.states.iter().copied().zip(found).filter(|&(state, under)| under != FALSE && reads(state));
+        Ok((reached.collect(), value))
+    }
+}

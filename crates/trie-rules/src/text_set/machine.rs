@@ -1,0 +1,264 @@
+//! Sets of texts with bounds on their length, byte by byte.
+
+use super::alphabet::After;
+use super::{Characters, TextSet};
+use crate::automaton::table::DEAD;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Texts of a set with so many characters, walked byte by byte as UTF-8. Every state can still be completed. A clone is
+/// one reference count.
+///
+/// ```
+/// use trie_rules::{TextMachine, TextSet};
+///
+/// let even = TextMachine::new(&TextSet::pattern("^(aa|éé)*$")?, 3, Some(5)).unwrap();
+/// let after = |text: &str| text.bytes().try_fold(even.start(), |state, byte| even.step(state, byte));
+/// assert!(after("aaé").is_some_and(|state| !even.is_end(state)) && even.is_end(after("aaéé").unwrap()));
+/// // Five characters are odd: nothing may begin behind the fourth.
+/// assert_eq!(after("aaééa"), None);
+/// assert!(TextMachine::new(&TextSet::pattern("^(aa)*$")?, 3, Some(3)).is_none());
+/// # Ok::<(), trie_rules::RegexError>(())
+/// ```
+#[derive(Clone)]
+pub struct TextMachine(Arc<Bounded>);
+
+struct Bounded {
+    characters: Arc<Characters>,
+    min: u32,
+    max: Option<u32>,
+    /// Characters that are missing at least, from each state.
+    fewest: Vec<u32>,
+    /// Characters that may come at most; `u32::MAX` where any number may.
+    most: Vec<u32>,
+    /// Characters that may come whatever they are, from each state; `u32::MAX` where all may for ever.
+    free: Vec<u32>,
+    lengths: Mutex<Lengths>,
+}
+
+/// States from which texts of so many characters end, by that number: found as far as somebody asked.
+#[derive(Default)]
+struct Lengths {
+    sets: Vec<Arc<[u64]>>,
+    known: HashMap<Arc<[u64]>, usize>,
+    /// Where the last set goes on: they repeat from there.
+    again: Option<usize>,
+}
+
+/// Where a text is in a [`TextMachine`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TextState {
+    /// Of the automaton, before the character.
+    state: u32,
+    /// Inside the character: the place + 1; 0 before it.
+    place: u32,
+    /// Characters so far, those that count.
+    chars: u32,
+}
+
+impl fmt::Debug for TextMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Bounded { characters, min, max, .. } = &*self.0;
+        let states = characters.raw.ends.len();
+        f.debug_struct("TextMachine").field("states", &states).field("min", min).field("max", max).finish()
+    }
+}
+
+impl TextMachine {
+    /// The texts of a set that have at least and at most so many characters; `None` if there is none.
+    pub fn new(set: &TextSet, min_chars: u32, max_chars: Option<u32>) -> Option<Self> {
+        let characters = Arc::clone(&set.0);
+        let raw = &characters.raw;
+        if raw.ends.is_empty() {
+            return None;
+        }
+        let states = raw.ends.len();
+        let mut into = vec![Vec::new(); states];
+        for state in 0..states as u32 {
+            let mut row: Vec<u32> = raw.row(state).iter().copied().filter(|&to| to != DEAD).collect();
+            row.sort_unstable();
+            row.dedup();
+            row.into_iter().for_each(|to| into[to as usize].push(state));
+        }
+        let ends = (0..states as u32).filter(|&state| raw.ends[state as usize]);
+        let fewest = distances(&into, ends.map(|state| (state, 0)));
+        let stops = (0..states as u32).filter(|&state| raw.row(state).contains(&DEAD));
+        let free = distances(&into, stops.map(|state| (state, 0)));
+        let most = longest(&characters, &into);
+        let lengths = Mutex::default();
+        let (min, max) = (min_chars, max_chars);
+        let machine = Self(Arc::new(Bounded { characters, min, max, fewest, most, free, lengths }));
+        machine.0.completes(0, 0).then_some(machine)
+    }
+
+    /// Before the first byte.
+    pub fn start(&self) -> TextState {
+        TextState { state: 0, place: 0, chars: 0 }
+    }
+
+    /// After one byte more; `None` if no text goes on so.
+    #[inline]
+    pub fn step(&self, state: TextState, byte: u8) -> Option<TextState> {
+        let utf8 = self.0.characters.utf8();
+        match utf8.step(state.place.checked_sub(1), byte) {
+            After::No => None,
+            After::Class(class) => self.after_class(state, class),
+            After::Inside(place) => {
+                let goes = utf8.below(place).iter().any(|&class| self.after_class(state, class).is_some());
+                goes.then_some(TextState { place: place + 1, ..state })
+            }
+        }
+    }
+
+    /// After one character more, from between two; `None` if no text goes on so.
+    pub fn step_char(&self, state: TextState, char: char) -> Option<TextState> {
+        self.after_class(state, self.0.characters.alphabet.class(u32::from(char)))
+    }
+
+    /// Whether one of the characters from one code point to another may come next, between characters. Surrogates among
+    /// them are none.
+    pub fn takes_any(&self, state: TextState, low: u32, high: u32) -> bool {
+        let takes = |low: u32, high: u32| {
+            low <= high
+                && self.0.characters.alphabet.classes(low, high).any(|class| self.after_class(state, class).is_some())
+        };
+        takes(low, high.min(0xD7FF)) || takes(low.max(0xE000), high.min(0x10_FFFF))
+    }
+
+    /// Whether a text ends here.
+    #[inline]
+    pub fn is_end(&self, state: TextState) -> bool {
+        state.place == 0 && state.chars >= self.0.min && self.0.characters.raw.ends[state.state as usize]
+    }
+
+    /// How many characters may come whatever they are, from between two: after each of them the text can still be
+    /// completed. `u32::MAX` if they may for ever. Sound, but not always the most.
+    pub fn free_chars(&self, state: TextState) -> u32 {
+        let Bounded { characters, min, max, fewest, most, free, .. } = &*self.0;
+        let free = free[state.state as usize];
+        match max {
+            None if *min == 0 || state.chars >= *min || most.iter().all(|&most| most == u32::MAX) => free,
+            // Every text of every length is in it.
+            Some(max) if fewest.iter().all(|&fewest| fewest == 0) && characters.raw.ends.len() == 1 => {
+                free.min(max - state.chars)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The bounds of the number of characters.
+    pub fn chars(&self) -> (u32, Option<u32>) {
+        (self.0.min, self.0.max)
+    }
+
+    #[inline]
+    fn after_class(&self, state: TextState, class: u32) -> Option<TextState> {
+        let Bounded { characters, min, max, .. } = &*self.0;
+        let next = characters.raw.step(state.state, class);
+        if next == DEAD {
+            return None;
+        }
+        // They are counted as far as it matters.
+        let chars = if max.is_some() { state.chars.saturating_add(1) } else { (state.chars + 1).min(*min) };
+        self.0.completes(next, chars).then_some(TextState { state: next, place: 0, chars })
+    }
+}
+
+impl Bounded {
+    /// Whether texts end with so many characters behind these.
+    #[inline]
+    fn completes(&self, state: u32, chars: u32) -> bool {
+        let at_least = self.min.saturating_sub(chars);
+        let (fewest, most) = (self.fewest[state as usize], self.most[state as usize]);
+        let Some(max) = self.max else { return most >= at_least };
+        let Some(at_most) = max.checked_sub(chars) else { return false };
+        if fewest > at_most || most < at_least {
+            return false;
+        }
+        fewest >= at_least || (most <= at_most && most != u32::MAX) || self.ends_within(state, at_least, at_most)
+    }
+
+    fn ends_within(&self, state: u32, at_least: u32, at_most: u32) -> bool {
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        (at_least..=at_most).any(|chars| lengths.ends_after(&self.characters, state, chars as usize))
+    }
+}
+
+impl Lengths {
+    /// Whether a text of so many characters ends, from a state.
+    fn ends_after(&mut self, characters: &Characters, state: u32, chars: usize) -> bool {
+        let raw = &characters.raw;
+        while self.again.is_none() && self.sets.len() <= chars {
+            let mut set = vec![0u64; raw.ends.len().div_ceil(64)];
+            let before = self.sets.last();
+            for state in 0..raw.ends.len() {
+                let has = |to: u32| before.is_some_and(|set| to != DEAD && set[to as usize / 64] >> (to % 64) & 1 == 1);
+                let ends = match before {
+                    None => raw.ends[state],
+                    Some(_) => raw.row(state as u32).iter().any(|&to| has(to)),
+                };
+                set[state / 64] |= u64::from(ends) << (state % 64);
+            }
+            // Each follows from the one before it: one that was there before goes on as it did.
+            self.again = self.known.get(&*set).copied();
+            if self.again.is_none() {
+                let set: Arc<[u64]> = set.into();
+                self.known.insert(Arc::clone(&set), self.sets.len());
+                self.sets.push(set);
+            }
+        }
+        let at = match self.again {
+            Some(again) if chars >= self.sets.len() => again + (chars - again) % (self.sets.len() - again),
+            _ => chars,
+        };
+        self.sets[at][state as usize / 64] >> (state % 64) & 1 == 1
+    }
+}
+
+/// How many steps lead from each state to one of some; `u32::MAX` where none do.
+fn distances(into: &[Vec<u32>], from: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+    let mut found = vec![u32::MAX; into.len()];
+    let mut queue: std::collections::VecDeque<u32> = from
+        .map(|(state, distance)| {
+            found[state as usize] = distance;
+            state
+        })
+        .collect();
+    while let Some(state) = queue.pop_front() {
+        for &before in &into[state as usize] {
+            if found[before as usize] == u32::MAX {
+                found[before as usize] = found[state as usize] + 1;
+                queue.push_back(before);
+            }
+        }
+    }
+    found
+}
+
+/// How many characters the longest text has from each state; `u32::MAX` where there is no longest. Every state leads to
+/// an end, so that those that lead into a circle have none.
+fn longest(characters: &Characters, into: &[Vec<u32>]) -> Vec<u32> {
+    let raw = &characters.raw;
+    let states = raw.ends.len();
+    let mut left: Vec<usize> = vec![0; states];
+    for before in into.iter().flatten() {
+        left[*before as usize] += 1;
+    }
+    let mut most = vec![u32::MAX; states];
+    let mut queue: Vec<u32> = (0..states as u32).filter(|&state| left[state as usize] == 0).collect();
+    // Nothing follows: it ends there.
+    queue.iter().for_each(|&state| most[state as usize] = 0);
+    let mut longest = vec![0u32; states];
+    while let Some(state) = queue.pop() {
+        for &before in &into[state as usize] {
+            longest[before as usize] = longest[before as usize].max(most[state as usize] + 1);
+            left[before as usize] -= 1;
+            if left[before as usize] == 0 {
+                most[before as usize] = longest[before as usize];
+                queue.push(before);
+            }
+        }
+    }
+    most
+}
