@@ -157,13 +157,15 @@ class Caller:
 
 
 def read(message: Message) -> list[tuple[str, Any]]:
-    calls = []
-    for call in message.tool_calls:
-        try:
-            calls.append((call.name, json.loads(call.arguments)))
-        except ValueError:
-            calls.append((call.name, None))
-    return calls
+    return [(call.name, arguments_of(call.arguments)) for call in message.tool_calls]
+
+
+def arguments_of(text: str) -> Any:
+    """Returns the arguments of a call, or None where they are no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def is_valid(case: Case, name: str, arguments: Any) -> bool:

@@ -17,7 +17,7 @@ OPTIONAL = ["tokenizers", "tiktoken", "uvicorn", *HOSTS]
 APART = {"coming-from.md", "own-loop.md"}
 """Pages on which every block stands alone."""
 LONGEST = 250
-LONG = {"design.md", "rules.md"}
+LONG = {"internals.md", "rules.md"}
 """Pages that are read as a whole."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""One name for one thing: the table of docs/design.md against what every host has."""
+"""One name for one thing: the table of docs/names.md against what every host has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADING = "| what | Rust | Python | C | TypeScript |"
 
 def rows() -> list[list[str]]:
     """The cells of the table, without its head."""
-    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
     lines = page[page.index(HEADING) :].splitlines()[2:]
     table = [line.strip("|").split(" | ") for line in lines[: next(n for n, line in enumerate(lines) if not line)]]
     return [[cell.strip() for cell in row] for row in table]
