@@ -54,9 +54,12 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if page.is_file()], ids=lambda page: page.name)
-def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+def test_a_page_begins_with_its_use_and_is_short(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
-    assert lines[2].startswith("For ")
+    assert lines[0].startswith("# ")
+    # A sentence, before code and lists: the reader's use of the page.
+    assert re.match(r"[A-Z][a-z]+[ :,]", lines[2])
+    assert not re.match(r"(For|What|Whether|Who|Where)\b", lines[2])
     assert len(lines) <= LONGEST or page.name in LONG
 
 
