@@ -378,7 +378,8 @@ impl<'a> Compiler<'a> {
         if self.options.formats == crate::schema::Formats::Annotate {
             return Ok(None);
         }
-        let name = format!("format {format}");
+        // No pattern begins so.
+        let name = format!("\0{format}");
         if let Some(known) = self.texts.get(&name) {
             return Ok(Some(
                 known.as_ref().map_or(Formula::Unheld, |texts| Formula::Text(TextSaid::In(Arc::clone(texts)))),

@@ -54,6 +54,20 @@ impl TextAt {
         Self { state: machine.start(), escape: Escape::No }
     }
 
+    /// Whether a character begins here.
+    pub(crate) fn is_between(self) -> bool {
+        self.escape == Escape::No
+    }
+
+    /// Where a string is that goes on alike for tokens of so many bytes, however long it is: `None` near its bounds, and
+    /// where its length says nothing.
+    pub(crate) fn far_from_bounds(self, machine: &TextMachine, bytes: u32) -> Option<Self> {
+        let is_counted = machine.chars().0 == 0 && machine.chars().1.is_some();
+        let start = Self::start(machine);
+        let is_far = |at: Self| machine.free_chars(at.state) > bytes;
+        (is_counted && self.is_between() && self != start && is_far(self) && is_far(start)).then_some(start)
+    }
+
     /// Whether the string may end here.
     pub(crate) fn is_end(self, machine: &TextMachine) -> bool {
         self.escape == Escape::No && machine.is_end(self.state)

@@ -2,8 +2,10 @@
 
 mod escape;
 mod place;
+mod walk;
 
 pub use place::Place;
+pub(crate) use walk::DocumentWalk;
 
 use crate::formula::Values;
 use crate::json::Json;
@@ -68,8 +70,8 @@ pub(crate) struct Other {
     pub(crate) class: u32,
     machine: TextMachine,
     pub(crate) at: TextAt,
-    /// What it means so far.
-    pub(crate) text: Arc<[u8]>,
+    /// What it means so far; `None` where that is not kept.
+    pub(crate) text: Option<Arc<[u8]>>,
 }
 
 thread_local! {
@@ -423,9 +425,10 @@ impl Engine {
             (ObjectAt::Known(known), _) => {
                 let text = |at: u32| &shape.names[known.names[at as usize] as usize].text;
                 let depth = known.depth as usize;
-                let before = (known.from..known.to).take_while(|&at| text(at)[depth] < byte).count() as u32;
-                let from = known.from + before;
-                let to = from + (from..known.to).take_while(|&at| text(at)[depth] == byte).count() as u32;
+                let names = &known.names[known.from as usize..known.to as usize];
+                let own = |name: u32| shape.names[name as usize].text[depth];
+                let from = known.from + names.partition_point(|&name| own(name) < byte) as u32;
+                let to = known.from + names.partition_point(|&name| own(name) <= byte) as u32;
                 if from == to {
                     return;
                 }
@@ -438,8 +441,10 @@ impl Engine {
                 }
             }
             (ObjectAt::Other(other), b'"') if other.at.is_end(&other.machine) => {
-                let Ok(name) = std::str::from_utf8(&other.text) else { return };
-                if shape.is_taken(members, name) {
+                // A name that is not kept is like one that nobody says.
+                let name = other.text.as_ref().map_or(Ok("\u{10ffff}"), |text| std::str::from_utf8(text));
+                let Ok(name) = name else { return };
+                if other.text.is_some() && shape.is_taken(members, name) {
                     return;
                 }
                 let member = Member::Other(other.class, name.into());
@@ -449,13 +454,16 @@ impl Engine {
             }
             (ObjectAt::Other(other), _) => {
                 if let Some((at, meant)) = other.at.step(&other.machine, self.written.escapes, byte) {
-                    let mut text = other.text.to_vec();
-                    match meant {
-                        Meant::Nothing => {}
-                        Meant::Byte(byte) => text.push(byte),
-                        Meant::Char(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-                    }
-                    let other = Other { at, text: text.into(), machine: other.machine.clone(), ..*other };
+                    let text = other.text.as_ref().map(|text| {
+                        let mut text = text.to_vec();
+                        match meant {
+                            Meant::Nothing => {}
+                            Meant::Byte(byte) => text.push(byte),
+                            Meant::Char(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+                        }
+                        text.into()
+                    });
+                    let other = Other { at, text, machine: other.machine.clone(), ..*other };
                     found.push(on(members, ObjectAt::Other(other)));
                 }
             }
@@ -517,7 +525,7 @@ impl Engine {
             };
             if let Some(machine) = machine {
                 let at = TextAt::start(&machine);
-                let other = Other { class: number as u32, at, machine, text: Arc::default() };
+                let other = Other { class: number as u32, at, machine, text: Some(Arc::default()) };
                 found.push(ObjectAt::Other(other));
             }
         }

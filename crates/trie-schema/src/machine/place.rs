@@ -1,7 +1,7 @@
 //! Where one is in a document: values that are begun, one inside the other, in all ways in which they may go on.
 
 use super::escape::TextAt;
-use super::{ArrayAt, ObjectAt};
+use super::{ArrayAt, ObjectAt, Other};
 use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Members, ObjectShape};
 use crate::shape::{Goal, Listed, TextShape};
@@ -270,6 +270,67 @@ impl Place {
 
     pub(super) fn stacks(&self) -> impl Iterator<Item = &Stack> {
         std::iter::once(&self.first).chain(&self.more)
+    }
+
+    /// Whether any characters may come for so long, but for controls, quotes and backslashes.
+    pub(super) fn is_free(&self, chars: u32) -> bool {
+        let is_free = |stack: &Stack| match stack.top.as_ref().map(|level| &level.frame) {
+            Some(Frame::Text { shape, at }) => at.is_between() && shape.machine.free_chars(at.state) >= chars,
+            Some(Frame::Object { at: ObjectAt::Other(other), .. }) => {
+                other.at.is_between() && other.machine.free_chars(other.at.state) >= chars
+            }
+            _ => false,
+        };
+        self.blank == 0 && self.stacks().any(is_free)
+    }
+
+    /// The same without what tells nothing for tokens of so many bytes: the beginning of a name, how long a string is.
+    /// `None` where there is no such thing.
+    pub(super) fn forgetting(&self, longest: u32) -> Option<Self> {
+        if self.blank != 0 {
+            return None;
+        }
+        let mut is_other = false;
+        let stacks = self.stacks().map(|stack| {
+            let level = stack.top.as_ref();
+            let frame = level.and_then(|level| match &level.frame {
+                Frame::Text { shape, at } => {
+                    let at = at.far_from_bounds(&shape.machine, longest)?;
+                    Some(Frame::Text { shape: Arc::clone(shape), at })
+                }
+                Frame::Object { shape, members, at: ObjectAt::Other(other) } if shape.is_whole(other.class) => {
+                    let other = Other { text: None, ..other.clone() };
+                    let at = ObjectAt::Other(other);
+                    Some(Frame::Object { shape: Arc::clone(shape), members: members.clone(), at })
+                }
+                _ => None,
+            });
+            let Some(frame) = frame else { return stack.clone() };
+            is_other = true;
+            let below = level.and_then(|level| level.below.clone());
+            Stack { top: Some(Level::new(frame, below)), record: stack.record.clone() }
+        });
+        let stacks: Vec<Stack> = stacks.collect();
+        if is_other { Self::of(stacks, 0) } else { None }
+    }
+
+    /// What is left of names that must not come, where one is begun that the schema does not say; with the quote behind.
+    pub(super) fn rests_of_names(&self) -> Vec<Vec<u8>> {
+        let mut rests = Vec::new();
+        for stack in self.stacks() {
+            let Some(Frame::Object { shape, members, at: ObjectAt::Other(other) }) =
+                stack.top.as_ref().map(|level| &level.frame)
+            else {
+                continue;
+            };
+            let (true, Some(text)) = (shape.is_whole(other.class), &other.text) else { continue };
+            let names = shape.by_name.keys().chain(members.others());
+            let rest = names.filter_map(|name| name.as_bytes().strip_prefix(&**text));
+            rests.extend(rest.map(|rest| [rest, b"\""].concat()));
+        }
+        rests.sort_unstable();
+        rests.dedup();
+        rests
     }
 
     /// Whether it is in blanks.

@@ -9,7 +9,7 @@ pub(crate) use error::{place, shown};
 use crate::compile::{compiled, too_much};
 use crate::formula::Literal;
 use crate::json::Json;
-use crate::machine::{Place, is_failing, take_failure};
+use crate::machine::{DocumentWalk, Place, is_failing, take_failure};
 use crate::shape::{Blanks, Engine, Goal, Search, Written};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use trie_core::Problem;
 use trie_core::work::{Limits, Work, over};
 use trie_rules::schema::{Unheld, contradictions};
-use trie_rules::{ByRule, ByRuleError, Documents, LazyWalk, Regex, Rule, TokenBytes, Walker};
+use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
@@ -284,6 +284,6 @@ impl Rule for JsonSchema {
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Place>>> {
-        Some(Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))))
+        Some(Arc::new(DocumentWalk::new(self, tokens)))
     }
 }

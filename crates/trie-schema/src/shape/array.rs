@@ -61,6 +61,11 @@ impl ArrayShape {
         self.prefix.get(index).unwrap_or(&self.rest)
     }
 
+    /// Whether items may come for ever, all but those that are told apart by their places.
+    pub(super) fn is_endless(&self) -> bool {
+        self.is_plain() && self.most == usize::MAX
+    }
+
     /// Whether nothing but the place of an item says what it must be.
     fn is_plain(&self) -> bool {
         self.counts.is_empty() && !self.is_unique
@@ -122,6 +127,10 @@ impl Engine {
             }
         }
         if is_unique {
+            if least > MOST_UNIQUE {
+                let why = format!("{least} items must differ, and {MOST_UNIQUE} are the most that may");
+                return Err(Refused::TooLarge { at: "".into(), keyword: "uniqueItems", why });
+            }
             most = most.min(MOST_UNIQUE);
         }
         if least > most {

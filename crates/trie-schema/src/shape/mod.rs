@@ -251,7 +251,9 @@ impl Engine {
             return Arc::clone(goal);
         }
         let goal = Arc::new(Goal::of(literals));
-        if goals.len() < MOST_GOALS {
+        // Values that were written are others in each document.
+        let is_common = !goal.literals.iter().any(|literal| matches!(literal, Literal::NotIn(_)));
+        if is_common && goals.len() < MOST_GOALS {
             goals.insert(goal.literals.clone(), Arc::clone(&goal));
         }
         goal

@@ -76,6 +76,8 @@ pub(crate) struct ObjectShape {
     /// Those with a place first, in their order.
     pub(crate) names: Vec<Named>,
     pub(crate) ordered: usize,
+    /// Places of those that must come.
+    required: Vec<usize>,
     /// By their names.
     pub(crate) by_name: HashMap<Arc<str>, usize>,
     pub(crate) classes: Vec<Class>,
@@ -300,7 +302,9 @@ impl Engine {
         let classes = self.classes(&building, &eachs, &names)?;
         let ordered = names.iter().filter(|named| named.is_ordered).count();
         let (clauses, possible) = (Vec::new(), AtomicU8::new(0));
-        let mut shape = ObjectShape { names, ordered, by_name, classes: Vec::new(), clauses, least, most, possible };
+        let (required, none) = (Vec::new(), Vec::new());
+        let mut shape =
+            ObjectShape { names, ordered, required, by_name, classes: none, clauses, least, most, possible };
         let kinds: Vec<Vec<bool>> = classes.iter().map(|(_, kinds)| kinds.clone()).collect();
         shape.classes = classes.into_iter().map(|(class, _)| class).collect();
         let mut more = Vec::new();
@@ -322,6 +326,7 @@ impl Engine {
                 return Ok(None);
             }
         }
+        shape.required = (0..shape.names.len()).filter(|&at| shape.names[at].is_required).collect();
         Ok(Some(shape))
     }
 
@@ -599,8 +604,8 @@ impl Engine {
         search: &mut Search,
     ) -> bool {
         let count = members.count as usize;
-        let required: Vec<usize> =
-            (0..shape.names.len()).filter(|&at| shape.names[at].is_required && shape.is_left(members, at)).collect();
+        let required = shape.required.iter().copied().filter(|&at| shape.is_left(members, at));
+        let required: Vec<usize> = required.collect();
         if count.saturating_add(required.len()) > shape.most
             || required.iter().any(|&at| !self.is_possible(&shape.names[at].goal, search))
         {
@@ -747,7 +752,7 @@ struct Completing<'s> {
 
 impl ObjectShape {
     /// Whether any member may come wherever its value may be.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.clauses.is_empty() && self.most == usize::MAX && self.least == 0
     }
 
@@ -798,16 +803,27 @@ impl ObjectShape {
         let count = members.count as usize;
         count >= self.least
             && count <= self.most
-            && !(0..self.names.len()).any(|at| self.names[at].is_required && self.is_left(members, at))
+            && !self.required.iter().any(|&at| self.is_left(members, at))
             && self.clauses.iter().enumerate().all(|(number, clause)| {
                 members.met.has(number) || clause.absent.iter().any(|&at| self.is_left(members, at))
             })
     }
 
+    /// Whether a class has all names that the schema does not say.
+    pub(crate) fn is_whole(&self, class: u32) -> bool {
+        self.classes[class as usize].is_all
+    }
+
+    /// The next name with a place that must come.
+    fn next_required(&self, next: usize) -> Option<usize> {
+        let at = self.required.partition_point(|&at| at < next);
+        self.required.get(at).copied().filter(|&at| at < self.ordered)
+    }
+
     /// Names that may come next, as far as their order goes.
     pub(crate) fn candidates<'s>(&'s self, members: &'s Members) -> impl Iterator<Item = usize> + 's {
         let next = members.next as usize;
-        let needed = (next..self.ordered).find(|&at| self.names[at].is_required);
+        let needed = self.next_required(next);
         let ordered = next..needed.map_or(self.ordered, |at| at + 1);
         let free = if needed.is_some() { self.names.len() } else { self.ordered };
         ordered.chain((free..self.names.len()).filter(|&at| !members.written.has(at)))
@@ -815,7 +831,7 @@ impl ObjectShape {
 
     /// Whether names may come next whose order is free.
     pub(crate) fn is_open(&self, members: &Members) -> bool {
-        !(members.next as usize..self.ordered).any(|at| self.names[at].is_required)
+        self.next_required(members.next as usize).is_none()
     }
 
     /// Whether a name is one that the schema says, or that was written.

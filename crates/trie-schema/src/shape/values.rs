@@ -7,7 +7,7 @@ use crate::machine::Place;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use trie_core::work::spend;
-use trie_rules::TextMachine;
+use trie_rules::{NumberMachine, TextMachine};
 
 /// Places that are looked at: where more are met, there are many values.
 const MOST_PLACES: usize = 20_000;
@@ -18,12 +18,8 @@ impl Engine {
         if !self.is_possible(goal, search) {
             return Some(Vec::new());
         }
-        if let Ok(shapes) = self.shapes(goal) {
-            // Quick for what is mostly asked.
-            let has_long = shapes.texts.iter().any(|text| text.machine.free_chars(text.machine.start()) > 8);
-            if has_long {
-                return None;
-            }
+        if self.has_many(goal, 0, search) {
+            return None;
         }
         let mut found: Vec<Json> = Vec::new();
         let mut open = VecDeque::from([(Vec::new(), Place::of_value(goal))]);
@@ -51,6 +47,35 @@ impl Engine {
             }
         }
         Some(found)
+    }
+}
+
+impl Engine {
+    /// A quick look whether a goal has values without end, or more than anybody asks for; `false` where that is not
+    /// clear.
+    fn has_many(&self, goal: &Arc<Goal>, deep: usize, search: &mut Search) -> bool {
+        const DEEPEST: usize = 4;
+        const FREE: u32 = 8;
+        let Ok(shapes) = self.shapes(goal) else { return false };
+        // Numbers far from each other: between them are many.
+        let digits = |machine: &NumberMachine| {
+            ["123456789", "487654321", "987654321"].iter().all(|text| {
+                let end = text.bytes().try_fold(machine.start(), |state, byte| machine.step(&state, byte));
+                end.is_some()
+            })
+        };
+        shapes.texts.iter().any(|text| text.machine.free_chars(text.machine.start()) > FREE)
+            || shapes.numbers.iter().any(|machine| digits(machine))
+            || shapes.arrays.iter().any(|shape| {
+                shape.is_endless() && self.is_possible(&shape.rest, search) && self.array_begins(shape, search)
+            })
+            || shapes.objects.iter().any(|shape| {
+                self.object_begins(shape, search)
+                    && shape.is_plain()
+                    && (shape.classes.iter().any(|class| class.is_all && self.is_possible(&class.goal, search))
+                        || deep < DEEPEST
+                            && shape.names.iter().any(|named| self.has_many(&named.goal, deep + 1, search)))
+            })
     }
 }
 
