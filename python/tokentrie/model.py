@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tokentrie._native import (
         CancelToken,
+        Choices,
         Sampling,
         _Asked,
         _Constraint,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         DecideOptions,
         GenerateOptions,
         ReplyOptions,
+        ReturnedErrorOptions,
         UncheckedOptions,
     )
     from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
@@ -437,6 +439,179 @@ class Model(NativeModel):
         from tokentrie.explaining import explain
 
         return explain(self, prompt, constraint, top=top, **options)
+
+    @overload
+    def choose(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, choices: _Untyped, **options: Unpack[ChooseOptions]
+    ) -> Choice: ...
+    @overload
+    def choose(self, prompt: Prompt, choices: TypeForm[Any], **options: Unpack[ChooseOptions]) -> Choice[str]: ...
+    @overload
+    def choose(self, prompt: Prompt, choices: _Listed, **options: Unpack[ChooseOptions]) -> Choice[str]: ...
+    def choose(self, prompt: Prompt, choices: Any, **options: Any) -> Any:
+        """The exact probability of every value after a prompt, and the most probable value.
+
+        A greedy walk may end in another one. Small sets take one forward pass after the prompt. Token healing is as
+        in `generate`: texts of a list are tokenised as the tokenizer would go on from a prompt that is text.
+
+        Args:
+            prompt: text or token ids, as for `generate`.
+            choices: a list or other iterable of distinct str, a Trie, a payload (its first descriptor), or a Sequence
+                without Any, whose values are listed.
+            options: how it is asked and scored, each by its name:
+
+                prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
+                    prompt of ids ends with, or another boundary than that of a text. The suffix counts as the tokenizer
+                    writes it at the end of a text: with `suffix='"'` a lone quote, though a text may go on with `",` in
+                    one token. Give all that follows as suffix, or `open_end=True`, which counts what goes beyond it,
+                    too. A slot of a Form with `mode="exact"` does so by itself: what follows is known there.
+                tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
+                    With "all" the probability is that of the text, in whatever tokens.
+                end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those
+                    of the set (`Trie.end_tokens`), which has mostly none.
+                top: score only what the best so many values need, at least 1. None scores all of a set that needs at
+                    most 4096 rows of logits, and of a larger one what the best value needs.
+                max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
+                    `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
+                    for one value, otherwise no limit.
+                beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
+                    rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
+                    over.
+                threshold: the least probability of a value, 0 to 1; below it `Choice.value` is None, and
+                    `Choice.reason` tells. Everything else of a Choice is as without it.
+                system: text of a system message: the prompt is then the text of a user in the model's chat template, as
+                    content alone, and `prefix` opens the answer. A prompt of ids is refused beside it.
+                cancel: a CancelToken that ends this call.
+                timeout: the seconds that it may take, waiting for its turn included.
+                priority: an int; with slots, calls of higher priority go first.
+
+        Returns:
+            Choice.
+
+        Raises:
+            TrieError: a value is empty or repeated (it says which), there is none, or they cannot be listed, such as
+                those of Any.
+            PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+            OptionError: a number is out of range, or the prompt does not end as a healed set begins.
+            ContextError: the prompt, or a value after it, does not fit.
+            VocabularyError: ids are outside the vocabulary.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> task = {"role": "system", "content": "Label the review: positive, negative or neutral."}
+            >>> review = {"role": "user", "content": "The service is so great."}
+            >>> prompt = model.chat_prompt([task, review])
+            >>> model.choose(prompt, ["positive", "negative", "neutral"]).name
+            'positive'
+            >>> same = model.choose(review["content"], ["positive", "negative", "neutral"], system=task["content"])
+            >>> same.name, model.choose("So: ", ["a", "b"], threshold=1).value
+            ('positive', None)
+        """
+        return self._choose(prompt, choices, **options)
+
+    @overload
+    def choose_many(  # type: ignore[overload-overlap]
+        self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ChooseManyOptions]
+    ) -> Choices[Choice]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[ChooseManyOptions]
+    ) -> Choices[Choice[str]]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[ChooseManyOptions]
+    ) -> Choices[Choice[str]]: ...
+    @overload
+    def choose_many(  # type: ignore[overload-overlap]
+        self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ReturnedErrorOptions]
+    ) -> Choices[Choice | Exception]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[ReturnedErrorOptions]
+    ) -> Choices[Choice[str] | Exception]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[ReturnedErrorOptions]
+    ) -> Choices[Choice[str] | Exception]: ...
+    def choose_many(self, prompts: Iterable[Prompt], choices: Any, **options: Any) -> Any:
+        """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
+
+        Args:
+            prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
+                time.
+            choices: as for `choose`.
+            options: how it is asked and scored, each by its name:
+
+                prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, threshold, system, cancel: as
+                    for `choose`.
+                timeout: the seconds that all prompts together may take, from this call on, the time in which nobody
+                    reads included.
+                priority: as for `choose`.
+                on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
+                    iteration with its error, which names it by its number from 0; "return" gives the error, a
+                    TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
+                    `Choices.skipped` tells which.
+                progress: called after each group with the prompts done so far and how many there are, None where
+                    `prompts` has no length.
+
+        Returns:
+            Choices: a sequence of Choice in the order of the prompts, made as it is read; an iterator where the prompts
+                are one.
+
+        Raises:
+            TypeError: `prompts` is one str, or a whole table: give one of its columns.
+            OptionError: `on_error` is another word.
+            TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> prompts = ["Is it on? ", "Is it off? "]
+            >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
+            [True, True]
+        """
+        return self._choose_many(prompts, choices, **options)
+
+    def beam(
+        self, prompt: Prompt, choices: _Constraint, k: int = 10, **options: Unpack[BeamOptions]
+    ) -> list[Hypothesis]:
+        """The `k` most probable values of a set after a prompt, by a beam search: fast in sets of any size.
+
+        All beginnings of one length are decoded together, and only the `width` most probable of them are gone on
+        from. The probability of a value that is found is exact, as `choose` gives it. Which values are found is exact
+        where no more than `width` beginnings of any length are open, so with a width of the number of values; otherwise
+        a better value can be passed over, because its beginning was not among the best. `choose` with `top` never
+        passes one over, and reads more for it; `choose` with `beam` tells whether the first is certain, and the mass
+        that was passed over.
+
+        Args:
+            prompt, choices: as for `choose`.
+            k: how many values, at least 1.
+            options: how it is asked and scored, each by its name:
+
+                width: how many beginnings of one length are gone on from, at least 1. None: four times `k`, and 64 at
+                    least.
+                prefix, suffix, tokenization, open_end, end_tokens: as for `choose`. Of several token sequences of one
+                    value those that are found count together, a lower bound.
+                cancel, timeout, priority: as for `choose`.
+
+        Returns:
+            list[Hypothesis], best first: at most `k`, without values that the model calls impossible. `logprob` is the
+            natural logarithm of the value's probability under the whole vocabulary; leaves are numbered as the values
+            of `choose`.
+
+        Raises:
+            TokenTrieError: as for `choose`; OptionError where `k` or `width` is out of range.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> trie = tokentrie.Trie.from_strings(model.vocab, [" red", " reddish", " blue", " green"])
+            >>> best, second = model.beam("The sky is", trie, 2)
+            >>> best.logprob >= second.logprob and best.leaf.name in trie.names
+            True
+        """
+        return self._beam(prompt, choices, k, **options)
 
     @overload
     def achoose(  # type: ignore[overload-overlap]

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from os import PathLike
 
+    from typing_extensions import NotRequired
+
     from tokentrie._native import CancelToken, Sampling, _Constraint, _Ids, _Stop, _ToolsIn, _Type
     from tokentrie.calibration import Calibration
     from tokentrie.results import Step
@@ -127,8 +129,15 @@ class ChooseOptions(TypedDict, total=False):
 class ChooseManyOptions(ChooseOptions, total=False):
     """Options of choices over many prompts."""
 
-    on_error: Literal["raise", "skip", "return"]
+    on_error: Literal["raise", "skip"]
     progress: Callable[[int, int | None], object] | None
+
+
+class ReturnedErrorOptions(ChooseOptions):
+    """Options of choices over many prompts, with errors in the place of choices."""
+
+    on_error: Literal["return"]
+    progress: NotRequired[Callable[[int, int | None], object] | None]
 
 
 class BeamOptions(TypedDict, total=False):

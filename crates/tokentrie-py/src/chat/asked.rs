@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
-use tokentrie::call::{Call, CallOptions};
+use tokentrie::call::{Call, CallOptions, read_options};
 use tokentrie::chat::{ChatOptions, ChatRequest, ShownSchema, only_span};
 use tokentrie::constraint::Over;
 use trie_core::work::Limits;
@@ -130,7 +130,7 @@ impl ChatFormat {
         let vocab = vocab.get().core();
         let around = Around { over: Over::vocab(vocab), sets: None, cache: Cache::Thread };
         let asks = Asked { messages, tools, tool_choice, constraint, template_variables };
-        let options = Options::<ChatOptions>::read(py, "verify_chat_receipt", options)?.data;
+        let options = Options::read(py, "verify_chat_receipt", options, &[], read_options::<ChatOptions>)?.data;
         let options = ChatOptions { receipt: true, ..options };
         let call = begun(None, CallOptions::default())?;
         let request = asks.taken(py, &call, options, self, &around)?.request;

@@ -7,10 +7,9 @@ use crate::errors::{Class, Error, Result};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyString};
-use serde::Deserialize;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use serde_json::{Map, Value};
-use tokentrie::call::{Stops, read_options};
+use tokentrie::call::Stops;
 use tokentrie::constraint::{SpecError, SpecProblem};
 use trie_core::{LogitBias, SamplerOptions, TokenId};
 
@@ -41,36 +40,45 @@ struct Objects<'py> {
     logit_bias: Keyword<'py>,
 }
 
-impl<T: for<'v> Deserialize<'v>> Options<T> {
-    /// Reads the keywords that a call does not take itself.
+impl<T> Options<T> {
+    /// Reads the keywords that a call does not take itself: `taken` of them as objects, the others by `read`.
     ///
     /// # Errors
     /// `TypeError` for names that there are not and values of another type, `OptionError` for values out of range.
-    pub(crate) fn read(py: Python<'_>, call: &'static str, given: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+    pub(crate) fn read(
+        py: Python<'_>,
+        call: &'static str,
+        given: Option<&Bound<'_, PyDict>>,
+        taken: &[&str],
+        read: impl FnOnce(&Value) -> std::result::Result<T, SpecError>,
+    ) -> Result<Self> {
         let (mut objects, mut fields) = (Objects::default(), Map::new());
+        let draws = taken.contains(&"sampling");
         for (name, value) in given.into_iter().flatten() {
             let name = name.cast::<PyString>().map_err(PyErr::from)?;
             let name = name.to_str()?;
             let place = match name {
-                "mode" => &mut objects.mode,
-                "sampling" => &mut objects.sampling,
-                "stop" => &mut objects.stop,
-                "end_tokens" => &mut objects.end_tokens,
-                "logit_bias" => &mut objects.logit_bias,
+                "mode" if draws => &mut objects.mode,
+                "sampling" if draws => &mut objects.sampling,
+                "stop" if taken.contains(&name) => &mut objects.stop,
+                "end_tokens" if taken.contains(&name) => &mut objects.end_tokens,
+                "logit_bias" if taken.contains(&name) => &mut objects.logit_bias,
                 // There it is a mode.
                 "exact" => return Err(unknown(call, name)),
-                setting if Keywords::knows(setting) => {
+                setting if draws && Keywords::knows(setting) => {
                     objects.settings.get_or_insert_with(|| PyDict::new(py)).set_item(name, value)?;
                     continue;
                 }
+                // Said of them by name in the signatures of Python.
+                "max_tokens" | "logprobs" if value.is_none() && draws => continue,
                 _ => {
-                    fields.insert(name.to_owned(), data(name, &value)?);
+                    fields.insert(name.to_owned(), value_of(name, &value)?);
                     continue;
                 }
             };
-            *place = Some(value).filter(|value| name == "mode" || !value.is_none());
+            *place = Some(value).filter(|value| !value.is_none());
         }
-        let read = read_options(&Value::Object(fields)).map_err(|error| refused(call, error, given))?;
+        let data = read(&Value::Object(fields)).map_err(|error| refused(call, error, given))?;
         let exact = |mode: &Bound<'_, PyAny>| mode.cast::<PyString>().is_ok_and(|word| word == "exact");
         let exact = call == "generate" && objects.mode.as_ref().is_some_and(exact);
         let mode = objects.mode.filter(|_| !exact).map(|mode| mode.extract::<Mode>()).transpose()?;
@@ -81,7 +89,7 @@ impl<T: for<'v> Deserialize<'v>> Options<T> {
             Keywords { call, mode: Given(mode), placed: None, settings: objects.settings.as_ref(), sampling };
         let stop = objects.stop.map(|stop| one_or_more("stop", &stop)).transpose()?.unwrap_or_default();
         Ok(Self {
-            data: read,
+            data,
             sampling: keywords.options(py)?,
             exact,
             stop: Stops::new(&stop).map_err(|error| Class::Option.error(error.to_string()))?,
@@ -92,7 +100,7 @@ impl<T: for<'v> Deserialize<'v>> Options<T> {
 }
 
 /// A value of JSON that is no list.
-fn data(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
+fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
     if value.is_none() {
         return Ok(Value::Null);
     }
@@ -103,9 +111,12 @@ fn data(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(text.to_str()?.into());
     }
     if let Ok(number) = value.cast::<PyFloat>() {
+        // What is no number in JSON is refused as one that is out of range.
         let number = number.value();
-        let finite = || Class::Option.error(format!("{name} is {number}: it must be finite"));
-        return serde_json::Number::from_f64(number).map(Value::Number).ok_or_else(finite);
+        return Ok(serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number));
+    }
+    if let (true, Ok(number)) = (value.is_instance_of::<PyInt>(), value.extract::<i64>()) {
+        return Ok(number.into());
     }
     // Also numbers of numpy's, and those that are too large for any option.
     let is_number = value.hasattr("__index__")?;
@@ -136,7 +147,9 @@ fn refused(call: &str, error: SpecError, given: Option<&Bound<'_, PyDict>>) -> E
             let is_word = value.is_instance_of::<PyString>() && expected.starts_with('"');
             let is_whole = value.hasattr("__index__").unwrap_or(false) && !value.is_instance_of::<PyBool>();
             let is_number = is_whole || (value.is_instance_of::<PyFloat>() && expected.starts_with("a number"));
-            match expected.strip_prefix("an integer ").filter(|_| is_whole) {
+            let range = expected.strip_prefix("an integer ").filter(|_| is_whole);
+            let range = range.or_else(|| expected.strip_prefix("a number ").filter(|_| is_number));
+            match range {
                 Some(range) => Class::Option.error(format!("{name} is {}: it must be {range}", shown(&value))),
                 None if is_word || (is_number && expected.starts_with("a number")) => {
                     Class::Option.error(format!("{name} is {}: it must be {expected}", shown(&value)))

@@ -17,12 +17,12 @@ use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable, finished};
 use crate::spec::object::Spec;
 use crate::spec::receipt::Wanted;
-use chat_format::Event;
 use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use tokentrie::call::{CallOptions, Receipt};
+use tokentrie::call::{CallOptions, Receipt, read_options};
+use tokentrie::chat::Event;
 use tokentrie::chat::{ChatFinish, ChatOptions, ChatReply, ChatWatch, ReplyStep, response_format};
 use tokentrie::constraint::DataOnly;
 use trie_core::work::Limits;
@@ -186,7 +186,8 @@ impl Model {
         let count = several(n, stream.is_some())?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
-        let Options { data, sampling, stop, logit_bias, .. } = Options::<ChatOptions>::read(py, "chat", options)?;
+        let Options { data, sampling, stop, logit_bias, .. } =
+            Options::read(py, "chat", options, &["sampling", "stop", "logit_bias"], read_options::<ChatOptions>)?;
         let options = ChatOptions { sampling, stop, logit_bias, receipt: receipt.receipt, ..data };
         let max_tokens = options.max_tokens;
         let asks = Asked { messages, tools, tool_choice, constraint, template_variables };

@@ -31,7 +31,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokentrie::call::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Turns};
+use tokentrie::call::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Turns, read_options};
 use tokentrie::constraint::Over;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
@@ -267,7 +267,8 @@ impl Model {
         let call = begun(cancel, CallOptions { timeout, priority })?;
         check_callable("on_step", on_step.as_ref().map(|on_step| on_step.bind(py)))?;
         let count = several(n, on_step.is_some())?;
-        let Options { data, sampling, exact, stop, end_tokens, logit_bias } = Options::read(py, "generate", options)?;
+        let Options { data, sampling, exact, stop, end_tokens, logit_bias } =
+            Options::read(py, "generate", options, &TAKEN, read_options)?;
         let mut options: Generate = data;
         (options.sampling, options.exact, options.stop) = (sampling, exact, stop);
         (options.end_tokens, options.logit_bias) = (end_tokens, logit_bias);
@@ -540,6 +541,9 @@ impl Model {
         watch.finish(done)
     }
 }
+
+/// The options of a generation that are objects in Python.
+const TAKEN: [&str; 4] = ["sampling", "stop", "end_tokens", "logit_bias"];
 
 fn closed() -> Error {
     Class::Model.error("the model is closed")

@@ -1,12 +1,13 @@
 //! Generations and choices as JSON, for hosts that have no types of ours.
 
 use super::call::CallOptions;
-use super::options::{Choose, Generate, SAMPLING};
+use super::options::{Choose, Generate};
 use crate::constraint::filled;
 use crate::constraint::{Spec, SpecError};
 use crate::json::place::Place;
 use crate::json::with::Ids;
 use crate::json::{Parts, expected, inner, parse, read};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use trie_text::Prompt;
@@ -57,8 +58,40 @@ pub struct ChooseRequest {
 ///
 /// # Errors
 /// [`SpecError`] with the place.
-pub fn read_options<'v, T: Deserialize<'v>>(options: &'v Value) -> Result<T> {
+pub fn read_options<T: DeserializeOwned>(options: &Value) -> Result<T> {
     read(&Place::ROOT, options)
+}
+
+/// Returns the names of the options that a type reads.
+pub fn names_of<T: DeserializeOwned>() -> Vec<&'static str> {
+    Parts::names::<T>()
+}
+
+/// As [`read_three`], of two.
+///
+/// # Errors
+/// As there.
+pub fn read_both<A: DeserializeOwned, B: DeserializeOwned>(options: &Value) -> Result<(A, B)> {
+    let parts = Parts::of(options)?;
+    let read = (parts.read()?, parts.read()?);
+    parts.finish()?;
+    Ok(read)
+}
+
+/// Reads options of several types from one object, of which each knows some fields.
+///
+/// # Errors
+/// [`SpecError`] with the place; a field that none of them knows.
+pub fn read_three<A, B, C>(options: &Value) -> Result<(A, B, C)>
+where
+    A: DeserializeOwned,
+    B: DeserializeOwned,
+    C: DeserializeOwned,
+{
+    let parts = Parts::of(options)?;
+    let read = (parts.read()?, parts.read()?, parts.read()?);
+    parts.finish()?;
+    Ok(read)
 }
 
 impl PrefillRequest {
@@ -100,7 +133,7 @@ impl GenerateRequest {
         let Own { prompt, constraint } = parts.read()?;
         let (options, call) = (parts.read()?, parts.read()?);
         parts.finish()?;
-        let has_sampling = value.get(SAMPLING.name).is_some_and(|sampling| !sampling.is_null());
+        let has_sampling = value.get("sampling").is_some_and(|sampling| !sampling.is_null());
         Ok(Self { prompt, constraint, options, has_sampling, call })
     }
 }

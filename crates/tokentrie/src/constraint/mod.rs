@@ -385,6 +385,15 @@ fn unusual_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D:
     Ok(bytes.filter(|&bytes| bytes != AutomatonLimits::default().bytes))
 }
 
+/// How texts become tokens, in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Tokenization", rename_all = "snake_case")]
+pub(crate) enum TokenizationWord {
+    Canonical,
+    OpenEnd,
+    All,
+}
+
 /// A list of texts with what stands around them.
 mod choice {
     use super::*;
@@ -398,16 +407,8 @@ mod choice {
         prefix: String,
         #[serde(default, skip_serializing_if = "str::is_empty")]
         suffix: String,
-        #[serde(default, with = "Tokens", skip_serializing_if = "is_usual")]
+        #[serde(default, with = "TokenizationWord", skip_serializing_if = "is_usual")]
         tokenization: Tokenization,
-    }
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(remote = "Tokenization", rename_all = "snake_case")]
-    enum Tokens {
-        Canonical,
-        OpenEnd,
-        All,
     }
 
     pub(super) fn serialize<S: Serializer>(values: &TextValues, to: S) -> Result<S::Ok, S::Error> {

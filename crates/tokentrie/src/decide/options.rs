@@ -1,10 +1,9 @@
 //! How to decide.
 
 use super::layout::Layout;
-use crate::call::{OptionInfo, PRIORITY, TIMEOUT, option};
 use crate::constraint::SpecProblem;
-use crate::json::with::from_one;
-use crate::json::{expected, refused_at};
+use crate::json::refused_at;
+use crate::json::with::{from_one, share};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -79,38 +78,6 @@ impl Default for Decide {
 impl Decide {
     /// The most orders.
     pub const MOST_ORDERS: u32 = 64;
-
-    /// All of them.
-    pub const OPTIONS: [OptionInfo; 12] = [
-        option("instructions", "null", "text or JSON", "what all questions are told"),
-        option("system", "null", "a text", "what stands in the system message"),
-        option(
-            "prompt",
-            "null",
-            "a text with {state}, {instructions}, {options}, {answer}",
-            "what stands in the user's message, instead of the usual layout",
-        ),
-        option("readout", "\"text\"", "\"text\" or \"label\"", "whether an option's text or its label is read"),
-        option("list_options", "true", "true or false", "whether the prompt lists the options; labels need it"),
-        option("permute", "1", "1 to 64", "in how many orders options are listed; the answer is the mean"),
-        option(
-            "prior",
-            "\"none\"",
-            "\"none\", \"content-free\" or \"batch\"",
-            "what is divided out of the probabilities",
-        ),
-        option("threshold", "null", "0 to 1", "below this probability there is no answer"),
-        option("top", "10", "1 to 4294967295", "the best so many options of a question with thousands"),
-        option("calibration", "null", "an object that `calibrate` makes", "what makes the probabilities honest"),
-        TIMEOUT,
-        PRIORITY,
-    ];
-}
-
-fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    let value = Value::deserialize(from)?;
-    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
-    share.map(Some).ok_or_else(|| expected("a number from 0 to 1", &value))
 }
 
 fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

@@ -141,11 +141,20 @@ pub(crate) mod base64 {
 /// Reads a count of at least one that may be left out.
 #[cfg(feature = "llama")]
 pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    let count = Option::<u32>::deserialize(from)?;
-    match count {
+    let value = Value::deserialize(from)?;
+    match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
         Some(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
+        None => Err(expected("an integer from 1 to 4294967295", &value)),
         count => Ok(count),
     }
+}
+
+/// Reads a probability that may be left out.
+#[cfg(feature = "llama")]
+pub(crate) fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+    share.map(Some).ok_or_else(|| expected("a number from 0 to 1", &value))
 }
 
 /// Values by name, in the order in which they came.
