@@ -497,30 +497,32 @@ class Model(NativeModel):
             prompt: text or token ids, as for `generate`.
             choices: a list or other iterable of distinct str, a Trie, a payload (its first descriptor), or a Sequence
                 without Any, whose values are listed.
-            prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
-                prompt of ids ends with, or another boundary than that of a text. The suffix counts as the tokenizer
-                writes it at the end of a text: with `suffix='"'` a lone quote, though a text may go on with `",` in one
-                token. Give all that follows as suffix, or `open_end=True`, which counts what goes beyond it, too. A
-                slot of a Form with `mode="exact"` does so by itself: what follows is known there.
-            tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
-                With "all" the probability is that of the text, in whatever tokens.
-            end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those of
-                the set (`Trie.end_tokens`), which has mostly none.
-            top: score only what the best so many values need, at least 1. None scores all of a set that needs at
-                most 4096 rows of logits, and of a larger one what the best value needs.
-            max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
-                `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
-                for one value, otherwise no limit.
-            beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
-                rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
-                over.
-            threshold: the least probability of a value, 0 to 1; below it `Choice.value` is None, and `Choice.reason`
-                tells. Everything else of a Choice is as without it.
-            system: text of a system message: the prompt is then the text of a user in the model's chat template, as
-                content alone, and `prefix` opens the answer. A prompt of ids is refused beside it.
-            cancel: a CancelToken that ends this call.
-            timeout: the seconds that it may take, waiting for its turn included.
-            priority: an int; with slots, calls of higher priority go first.
+            options: how it is asked and scored, each by its name:
+
+                prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
+                    prompt of ids ends with, or another boundary than that of a text. The suffix counts as the tokenizer
+                    writes it at the end of a text: with `suffix='"'` a lone quote, though a text may go on with `",` in
+                    one token. Give all that follows as suffix, or `open_end=True`, which counts what goes beyond it,
+                    too. A slot of a Form with `mode="exact"` does so by itself: what follows is known there.
+                tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
+                    With "all" the probability is that of the text, in whatever tokens.
+                end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those
+                    of the set (`Trie.end_tokens`), which has mostly none.
+                top: score only what the best so many values need, at least 1. None scores all of a set that needs at
+                    most 4096 rows of logits, and of a larger one what the best value needs.
+                max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
+                    `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
+                    for one value, otherwise no limit.
+                beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
+                    rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
+                    over.
+                threshold: the least probability of a value, 0 to 1; below it `Choice.value` is None, and
+                    `Choice.reason` tells. Everything else of a Choice is as without it.
+                system: text of a system message: the prompt is then the text of a user in the model's chat template, as
+                    content alone, and `prefix` opens the answer. A prompt of ids is refused beside it.
+                cancel: a CancelToken that ends this call.
+                timeout: the seconds that it may take, waiting for its turn included.
+                priority: an int; with slots, calls of higher priority go first.
 
         Returns:
             Choice.
@@ -578,17 +580,20 @@ class Model(NativeModel):
         Args:
             prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
                 time.
-            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, threshold, system, cancel:
-                as for `choose`.
-            timeout: the seconds that all prompts together may take, from this call on, the time in which nobody reads
-                included.
-            priority: as for `choose`.
-            on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
-                iteration with its error, which names it by its number from 0; "return" gives the error, a
-                TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
-                `Choices.skipped` tells which.
-            progress: called after each group with the prompts done so far and how many there are, None where
-                `prompts` has no length.
+            choices: as for `choose`.
+            options: how it is asked and scored, each by its name:
+
+                prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, threshold, system, cancel: as
+                    for `choose`.
+                timeout: the seconds that all prompts together may take, from this call on, the time in which nobody
+                    reads included.
+                priority: as for `choose`.
+                on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
+                    iteration with its error, which names it by its number from 0; "return" gives the error, a
+                    TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
+                    `Choices.skipped` tells which.
+                progress: called after each group with the prompts done so far and how many there are, None where
+                    `prompts` has no length.
 
         Returns:
             Choices: a sequence of Choice in the order of the prompts, made as it is read; an iterator where the prompts
@@ -622,11 +627,13 @@ class Model(NativeModel):
         Args:
             prompt, choices: as for `choose`.
             k: how many values, at least 1.
-            width: how many beginnings of one length are gone on from, at least 1. None: four times `k`, and 64
-                at least.
-            prefix, suffix, tokenization, open_end, end_tokens: as for `choose`. Of several token sequences of one value
-                those that are found count together, a lower bound.
-            cancel, timeout, priority: as for `choose`.
+            options: how it is asked and scored, each by its name:
+
+                width: how many beginnings of one length are gone on from, at least 1. None: four times `k`, and 64 at
+                    least.
+                prefix, suffix, tokenization, open_end, end_tokens: as for `choose`. Of several token sequences of one
+                    value those that are found count together, a lower bound.
+                cancel, timeout, priority: as for `choose`.
 
         Returns:
             list[Hypothesis], best first: at most `k`, without values that the model calls impossible. `logprob` is the

@@ -106,7 +106,7 @@ class TestCalls:
         with pytest.raises(OptionError, match="seed and sampling are both given"):
             chat(model, ASK, sampling=sampling, seed=4)
         with pytest.warns(tokentrie.errors.TokenTrieWarning, match='temperature has no effect with mode="greedy"'):
-            chat(model, ASK, temperature=0.5, max_tokens=2)
+            chat(model, ASK, mode="greedy", temperature=0.5, max_tokens=2)
 
     @pytest.mark.parametrize(("wrong", "says"), [("max_token", 'did you mean "max_tokens"?'), ("reasoning_effort", "")])
     def test_an_unknown_keyword_is_no_variable(self, model: Model, wrong: str, says: str) -> None:
@@ -147,7 +147,7 @@ class TestCalls:
         # The conversation goes on, as the model will have read it.
         said = [USER, message, {"role": "tool", "content": "gone"}]
         assert chat(model, said, [erase], tools_in="system", max_tokens=1).stats.prompt_tokens > plain + 100
-        with pytest.raises(OptionError, match='tools_in is "prompt": it may be "template", "system", "messages"'):
+        with pytest.raises(OptionError, match='tools_in is \'prompt\': it must be "template", "system" or "messages"'):
             chat(model, [USER], [erase], tools_in="prompt")
 
     @pytest.mark.parametrize("kind", ["image_url", "input_audio", "video", "fingerprint"])

@@ -42,9 +42,9 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{check,format}": (2, "a format is checked by reading with it"),
     },
     "tokentrie": {
-        "spec": (
-            13,
-            "a spec holds specs: each kind that does reads, builds, writes and keeps those in it",
+        "{constraint,json}": (
+            16,
+            "a constraint holds constraints, which are read by the names of their kinds, with their errors",
         ),
     },
     "tokentrie-c": {

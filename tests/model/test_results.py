@@ -332,9 +332,9 @@ def test_settings_without_effect_are_warned_of(model: Model) -> None:
         ({"top_k": 5, "top_p": 0.5}, "top_k and top_p have"),
     ):
         with pytest.warns(TokenTrieWarning, match=f'{said} no effect with mode="greedy"'):
-            model.generate("The sky is ", COLOURS, **options)  # type: ignore[arg-type]
+            model.generate("The sky is ", COLOURS, mode="greedy", **options)  # type: ignore[arg-type]
         with pytest.warns(TokenTrieWarning, match=said):
-            Sampler(model.vocab, COLOURS, sampling=Sampling(**options))  # type: ignore[arg-type]
+            Sampler(model.vocab, COLOURS, sampling=Sampling("greedy", **options))  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.generate("The sky is ", COLOURS, temperature=1.0, seed=5)

@@ -5,6 +5,7 @@ use llama_sampler::{Context, ContextOptions, Model, ModelOptions, Question as As
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokentrie::call::names_of;
 use tokentrie::chat::{ChatFormat, ModelFormat};
 use tokentrie::decide::{Answer, Answers, CalibrateError, Calibration, Decide, DecideError, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
@@ -75,9 +76,10 @@ fn questions() -> Value {
 }
 
 #[test]
-fn the_defaults_of_the_table_are_those_of_the_options() {
-    let default = |name: &'static str, default| (name.to_owned(), serde_json::from_str::<Value>(default).unwrap());
-    let mut all: Map<String, Value> = Decide::OPTIONS.iter().map(|one| default(one.name, one.default)).collect();
+fn what_is_null_counts_as_left_out() {
+    let nulls = names_of::<Decide>().into_iter().map(|name| (name.to_owned(), Value::Null));
+    let mut all: Map<String, Value> = nulls.collect();
+    assert!(all.len() > 8, "{all:?}");
     all.insert("state".to_owned(), "s".into());
     all.insert("questions".to_owned(), questions());
     assert_eq!(request(&Value::Object(all)).unwrap().options, Decide::default());
@@ -95,7 +97,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (json!({"questions": questions()}), "$: the field \"state\" is missing"),
         (json!({"state": "s"}), "$: the field \"questions\" is missing"),
         (json!({"state": "s", "questions": {}}), "$.questions: there is no question"),
-        (json!({"state": "s", "questions": []}), "$.questions: it must be an object of questions"),
+        (json!({"state": "s", "questions": []}), "$.questions: it must be an object"),
         (json!({"state": 7, "questions": questions()}), "$.state: it must be a text, an object or an array"),
         (json!({"states": [], "questions": questions()}), "$.states: there is no state"),
         (json!({"states": ["a", 7], "questions": questions()}), "$.states[1]: it must be a text"),

@@ -1,11 +1,10 @@
 //! Generations and choices: options by name, and what a request gives beside what the runtime gives.
 
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, Scorer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use tokentrie::call::{
-    CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json,
-    generated_json,
+    CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, choice_json, generated_json, names_of,
 };
 use tokentrie::constraint::{DataOnly, Over, Spec};
 use tokentrie::engine::Runtime;
@@ -29,18 +28,17 @@ fn ran(context: &mut Context, sets: &ValueSets, value: &Value) -> Result<Generat
     Ok(ready.run(&mut Runtime::Alone(context), &options, &mut ()).unwrap())
 }
 
-fn defaults(options: &[OptionInfo]) -> Value {
-    let default = |option: &OptionInfo| (option.name.to_owned(), serde_json::from_str(option.default).unwrap());
-    Value::Object(options.iter().map(default).collect::<Map<_, _>>())
+/// The names of the options of a call.
+fn names<T: serde::de::DeserializeOwned>() -> Vec<&'static str> {
+    [names_of::<T>(), names_of::<CallOptions>()].concat()
 }
 
 #[test]
-fn the_defaults_of_the_table_are_those_of_the_options() {
-    let read = asked(&defaults(&Generate::OPTIONS)).unwrap();
-    let usual = asked(&json!({})).unwrap();
-    assert_eq!((read.options, read.call), (usual.options.clone(), CallOptions::default()));
-    assert_eq!(usual.options, Generate::default());
-    let read = ChooseRequest::from_json(defaults(&Choose::OPTIONS).to_string().as_bytes()).unwrap();
+fn what_is_null_counts_as_left_out() {
+    let nulls = |names: Vec<&str>| Value::Object(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect());
+    let read = asked(&nulls(names::<Generate>())).unwrap();
+    assert_eq!((read.options, read.call), (Generate::default(), CallOptions::default()));
+    let read = ChooseRequest::from_json(nulls(names::<Choose>()).to_string().as_bytes()).unwrap();
     assert_eq!((read.options, read.call), (Choose::default(), CallOptions::default()));
 }
 
@@ -61,17 +59,19 @@ fn other(name: &str) -> Value {
 }
 
 #[test]
-fn every_option_of_the_table_is_read_and_no_other() {
-    for option in Generate::OPTIONS {
-        let read = asked(&json!({option.name: other(option.name)})).unwrap();
-        assert!(read.options != Generate::default() || read.call != CallOptions::default(), "{}", option.name);
-        let said = asked(&json!({option.name: [[]]})).unwrap_err();
-        assert!(said.starts_with(&format!("$.{}", option.name)), "{said}");
+fn every_option_is_read_and_no_other() {
+    let all = names::<Generate>();
+    assert!(all.len() > 12, "{all:?}");
+    for option in all {
+        let read = asked(&json!({option: other(option)})).unwrap();
+        assert!(read.options != Generate::default() || read.call != CallOptions::default(), "{}", option);
+        let said = asked(&json!({option: [[]]})).unwrap_err();
+        assert!(said.starts_with(&format!("$.{}", option)), "{said}");
     }
-    for option in Choose::OPTIONS {
-        let json = json!({option.name: other(option.name)}).to_string();
+    for option in names::<Choose>() {
+        let json = json!({option: other(option)}).to_string();
         let read = ChooseRequest::from_json(json.as_bytes()).unwrap();
-        assert!(read.options != Choose::default() || read.call != CallOptions::default(), "{}", option.name);
+        assert!(read.options != Choose::default() || read.call != CallOptions::default(), "{}", option);
     }
     for (value, says) in [
         (json!({"max_token": 1}), "$.max_token: there is no such field here"),
@@ -212,12 +212,12 @@ fn every_host_has_every_option_by_its_name() {
     let docs = include_str!("../../../docs/c-sessions.md");
     let python = include_str!("../../../python/tokentrie/options.py");
     let typescript = include_str!("../../../hosts/typescript/src/session/session.ts");
-    let calls = [("Generate", &Generate::OPTIONS[..], "a generation"), ("Choose", &Choose::OPTIONS[..], "a choice")];
+    let calls = [("Generate", names::<Generate>(), "a generation"), ("Choose", names::<Choose>(), "a choice")];
     for (call, options, of) in calls {
         let in_c = part(docs, &format!("| field of {of}"), "\n\n");
         let in_python = part(python, &format!("class {call}Options("), "\n\n\n");
         let in_typescript = part(typescript, &format!("export interface {call}Options {{"), "\n}\n");
-        for name in options.iter().map(|option| option.name) {
+        for name in options {
             assert!(in_c.contains(&format!("`{name}`")), "docs/c-sessions.md: {name}");
             // There it is a mode.
             assert!(name == "exact" || in_python.contains(&format!("    {name}:")), "Python: {name}");

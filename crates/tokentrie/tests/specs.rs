@@ -49,6 +49,60 @@ fn takes(constraint: &AnyConstraint, text: &str) -> bool {
     constraint.next(&at, &mut scratch).ending != trie_core::Ending::No
 }
 
+/// Places inside a spec with the changed specs that are wrong there: a field that nobody knows in each object, and a
+/// value of no type that fits in the place of each value. What is not read, such as schemas, stays as it is.
+fn spoiled(value: &Value, place: &str, whole: &dyn Fn(Value) -> Value, found: &mut Vec<(String, Value)>) {
+    const NOT_READ: [&str; 3] = ["json_schema", "payload", "tools"];
+    match value {
+        Value::Object(fields) => {
+            let mut wrong = fields.clone();
+            wrong.insert("zzz".to_owned(), Value::from(1));
+            found.push((format!("{place}.zzz"), whole(wrong.into())));
+            for (name, inside) in fields.iter().filter(|(name, _)| !NOT_READ.contains(&name.as_str())) {
+                let put = |inside: Value| {
+                    let mut fields = fields.clone();
+                    fields.insert(name.clone(), inside);
+                    whole(fields.into())
+                };
+                spoiled(inside, &format!("{place}.{name}"), &put, found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, inside) in items.iter().enumerate() {
+                let put = |inside: Value| {
+                    let mut items = items.clone();
+                    items[index] = inside;
+                    whole(items.into())
+                };
+                spoiled(inside, &format!("{place}[{index}]"), &put, found);
+            }
+        }
+        _ => found.push((place.to_owned(), whole(serde_json::json!([{}, {}])))),
+    }
+}
+
+#[test]
+fn whatever_is_wrong_is_named_where_it_stands() {
+    let mut found = Vec::new();
+    for case in vectors("valid") {
+        let spec = &case["spec"];
+        // A schema without the name of a kind has fields of its own.
+        if spec.get("json_schema").is_some()
+            || Spec::from_json(spec.to_string().as_bytes()).unwrap().kind() != "json_schema"
+        {
+            spoiled(spec, "$", &|wrong| wrong, &mut found);
+        }
+    }
+    assert!(found.len() > 200, "{}", found.len());
+    for (place, wrong) in found {
+        let text = wrong.to_string();
+        let Err(error) = Spec::from_json(text.as_bytes()) else { panic!("{place}: {text} is read") };
+        // Of an array in the place of a text the first item is what is no text.
+        let at = error.place();
+        assert!(at == place || at == format!("{place}[0]"), "{text}: {error}, not at {place}");
+    }
+}
+
 #[test]
 fn what_is_read_is_written_the_same() {
     let mut seen = HashSet::new();

@@ -6,11 +6,11 @@ use crate::chat::tools::Tools;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
 use crate::vocab::Vocab;
-use chat_format::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
+use tokentrie::chat::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice};
 use tokentrie::constraint::{MOST_TOKENS, Reply, Spec};
 use trie_core::AnyConstraint;
 

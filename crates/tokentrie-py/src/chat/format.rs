@@ -11,8 +11,6 @@ use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::module;
 use crate::vocab::Vocab;
-use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -22,8 +20,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokentrie::chat::{
+    CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice,
+};
+use tokentrie::chat::{
     ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts, template_or_chatml,
 };
+use tokentrie::chat::{Continued, PromptOptions};
 use trie_core::AnyConstraint;
 use trie_core::work::Limits;
 
@@ -58,7 +60,7 @@ const MOST_TOLD: usize = 10_000;
 ///     ('Ding.', 'ring', '{"times": 2}')
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct ChatFormat {
-    core: chat_format::ChatFormat,
+    core: tokentrie::chat::ChatFormat,
     vocab: Option<Py<Vocab>>,
     analysis: PyOnceLock<Py<PyAny>>,
     /// Warnings that were given, each with a hash of the tools that it is of.
@@ -68,7 +70,7 @@ pub(crate) struct ChatFormat {
 }
 
 impl ChatFormat {
-    pub(crate) fn of(core: chat_format::ChatFormat, vocab: Option<Py<Vocab>>) -> Self {
+    pub(crate) fn of(core: tokentrie::chat::ChatFormat, vocab: Option<Py<Vocab>>) -> Self {
         Self { core, vocab, analysis: PyOnceLock::new(), told: Mutex::default(), over_vocab: Mutex::default() }
     }
 
@@ -78,7 +80,7 @@ impl ChatFormat {
     /// As `__new__`.
     pub(crate) fn of_file(
         py: Python<'_>,
-        template: Option<chat_format::ChatTemplate>,
+        template: Option<tokentrie::chat::ChatTemplate>,
         vocab: Arc<trie_text::Vocab>,
     ) -> Result<Self> {
         let (template, is_missing) = template_or_chatml(template)?;
@@ -86,11 +88,11 @@ impl ChatFormat {
             warn(py, NO_TEMPLATE)?;
         }
         let control = control_texts(&vocab);
-        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::over(template, control))??;
+        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::over(template, control))??;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }
 
-    pub(crate) fn core(&self) -> &chat_format::ChatFormat {
+    pub(crate) fn core(&self) -> &tokentrie::chat::ChatFormat {
         &self.core
     }
 
@@ -165,7 +167,7 @@ impl ChatFormat {
     }
 
     /// Gives warnings that were not given before of the same tools.
-    pub(crate) fn tell(&self, py: Python<'_>, tools: &chat_format::Tools, warnings: &[String]) -> Result<()> {
+    pub(crate) fn tell(&self, py: Python<'_>, tools: &tokentrie::chat::Tools, warnings: &[String]) -> Result<()> {
         if warnings.is_empty() {
             return Ok(());
         }
@@ -294,12 +296,12 @@ fn parser_options(
 }
 
 #[cfg(feature = "llama")]
-fn read_gguf(path: PathBuf) -> Result<(trie_text::Vocab, Option<chat_format::ChatTemplate>)> {
+fn read_gguf(path: PathBuf) -> Result<(trie_text::Vocab, Option<tokentrie::chat::ChatTemplate>)> {
     Ok(llama_sampler::chat_from_gguf(path)?)
 }
 
 #[cfg(not(feature = "llama"))]
-fn read_gguf(_: PathBuf) -> Result<(trie_text::Vocab, Option<chat_format::ChatTemplate>)> {
+fn read_gguf(_: PathBuf) -> Result<(trie_text::Vocab, Option<tokentrie::chat::ChatTemplate>)> {
     Err(crate::model::missing::refused("llama.cpp reads a GGUF file"))
 }
 
@@ -323,13 +325,13 @@ impl ChatFormat {
             template.get().0.clone()
         } else if let Ok(text) = template.cast::<PyString>() {
             let text = text.to_str()?;
-            released(py, || chat_format::ChatTemplate::new(text, bos, eos))?
+            released(py, || tokentrie::chat::ChatTemplate::new(text, bos, eos))?
         } else {
             let message = format!("template must be a str or a ChatTemplate, not {}", type_name(template));
             return Err(PyTypeError::new_err(message).into());
         };
         let control = vocab.as_ref().map(|vocab| control_texts(vocab.get().core())).unwrap_or_default();
-        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::over(template, control))??;
+        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::over(template, control))??;
         Ok(Self::of(if place == ToolsIn::Template { core } else { core.with_tools_in(place) }, vocab))
     }
 

@@ -1,9 +1,9 @@
 //! Replies of chats, their events and prompts as results.
 
 use crate::convert::results::result;
-use chat_format::{Event, Message, TracedText};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
+use tokentrie::chat::{Event, Message, TracedText};
 
 /// Returns a message that was read from text as a `Message`.
 ///

@@ -4,11 +4,11 @@ use crate::convert::data::data;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::module;
-use chat_format::Data;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Map, Number, Value};
+use tokentrie::chat::Data;
 use tokentrie::chat::check_message;
 
 /// # Errors

@@ -4,11 +4,11 @@ use crate::convert::data::{data, list_of_dicts};
 use crate::convert::gil::released;
 use crate::errors::{Class, Error, Result};
 use crate::exit::module;
-use chat_format::{Clock, RenderOptions, TemplateError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use std::hash::{Hash, Hasher};
+use tokentrie::chat::{Clock, RenderOptions, TemplateError};
 
 /// A chat template: the Jinja that comes with a model and turns messages into a prompt.
 ///
@@ -30,7 +30,7 @@ use std::hash::{Hash, Hasher};
 ///     '[user] Hello'
 #[pyclass(frozen, eq, hash, module = "tokentrie")]
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ChatTemplate(pub(crate) chat_format::ChatTemplate);
+pub(crate) struct ChatTemplate(pub(crate) tokentrie::chat::ChatTemplate);
 
 impl Hash for ChatTemplate {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -43,7 +43,7 @@ impl ChatTemplate {
     #[new]
     #[pyo3(signature = (text, bos="", eos=""))]
     fn new(py: Python<'_>, text: &str, bos: &str, eos: &str) -> Result<Self> {
-        Ok(Self(released(py, || chat_format::ChatTemplate::new(text, bos, eos))?))
+        Ok(Self(released(py, || tokentrie::chat::ChatTemplate::new(text, bos, eos))?))
     }
 
     /// The text of a conversation.

@@ -4,13 +4,13 @@ use crate::chat::messages::dict;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{called, module};
-use chat_format::ToolError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use serde_json::Value;
 use std::sync::Arc;
+use tokentrie::chat::ToolError;
 use tokentrie::chat::{known_tools, wrapped_tool};
 use trie_core::work::{Limits, Work};
 
@@ -42,7 +42,7 @@ use trie_core::work::{Limits, Work};
 ///     'integer'
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Tools {
-    core: chat_format::Tools,
+    core: tokentrie::chat::Tools,
     /// For templates.
     definitions: Arc<Value>,
     /// As they were given.
@@ -50,7 +50,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn core(&self) -> &chat_format::Tools {
+    pub(crate) fn core(&self) -> &tokentrie::chat::Tools {
         &self.core
     }
 
@@ -78,7 +78,7 @@ impl Tools {
         if let Some(given) = given {
             return Self::of(given);
         }
-        let (core, definitions) = (chat_format::Tools::default(), Arc::new(Value::Array(Vec::new())));
+        let (core, definitions) = (tokentrie::chat::Tools::default(), Arc::new(Value::Array(Vec::new())));
         Ok(Py::new(py, Self { core, definitions, given: Vec::new() })?)
     }
 }

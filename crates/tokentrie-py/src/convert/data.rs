@@ -3,10 +3,10 @@
 use crate::convert::gil::step;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
-use chat_format::Data;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use tokentrie::chat::Data;
 
 /// Lists and dicts inside each other.
 const DEEPEST: u32 = 200;

@@ -7,7 +7,7 @@ use crate::errors::{Class, Error, Result};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use serde_json::{Map, Value};
 use tokentrie::call::Stops;
 use tokentrie::constraint::{SpecError, SpecProblem};
@@ -69,12 +69,14 @@ impl<T> Options<T> {
                     objects.settings.get_or_insert_with(|| PyDict::new(py)).set_item(name, value)?;
                     continue;
                 }
+                // Said of them by name in the signatures of Python.
+                "max_tokens" | "logprobs" if value.is_none() && draws => continue,
                 _ => {
                     fields.insert(name.to_owned(), value_of(name, &value)?);
                     continue;
                 }
             };
-            *place = Some(value).filter(|value| name == "mode" || !value.is_none());
+            *place = Some(value).filter(|value| !value.is_none());
         }
         let data = read(&Value::Object(fields)).map_err(|error| refused(call, error, given))?;
         let exact = |mode: &Bound<'_, PyAny>| mode.cast::<PyString>().is_ok_and(|word| word == "exact");
@@ -109,9 +111,12 @@ fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(text.to_str()?.into());
     }
     if let Ok(number) = value.cast::<PyFloat>() {
+        // What is no number in JSON is refused as one that is out of range.
         let number = number.value();
-        let finite = || Class::Option.error(format!("{name} is {number}: it must be finite"));
-        return serde_json::Number::from_f64(number).map(Value::Number).ok_or_else(finite);
+        return Ok(serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number));
+    }
+    if let (true, Ok(number)) = (value.is_instance_of::<PyInt>(), value.extract::<i64>()) {
+        return Ok(number.into());
     }
     // Also numbers of numpy's, and those that are too large for any option.
     let is_number = value.hasattr("__index__")?;

@@ -27,7 +27,8 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 ///
 /// Args:
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw, for which the
-///         others count.
+///         others count. Where it is not given, it is "sampled" with any setting of the draw but seed and penalties,
+///         else "greedy".
 ///     temperature: divides the logits, finite and at least 0; 0 takes the highest.
 ///     top_k: keep the k highest logits, 0 to 2**32 - 1; 0 keeps all.
 ///     top_p: keep the fewest tokens whose probabilities add up to this, 0 to 1; 1 keeps all.
@@ -154,6 +155,15 @@ impl Changes {
         Ok(())
     }
 
+    /// The mode, where none was given: with any setting of the draw tokens are drawn.
+    fn or_drawn(mut self) -> Self {
+        let is_drawn = |(setting, given): (&DrawSetting, &Option<f64>)| given.is_some() && !setting.is_for_greedy;
+        if self.mode.is_none() && DrawSettings::ALL.iter().zip(&self.numbers).any(is_drawn) {
+            self.mode = Some(trie_core::Mode::Sampled);
+        }
+        self
+    }
+
     fn names(&self) -> Vec<&'static str> {
         let is_given = |name: &str| match DrawSettings::ALL.iter().position(|setting| setting.name == name) {
             Some(at) => self.numbers[at].is_some(),
@@ -181,7 +191,7 @@ impl Keywords<'_, '_> {
             return Ok(SamplerOptions { mode, ..SamplerOptions::default() });
         }
         let changes = Changes::read(self.call, self.mode, self.placed, self.settings)?;
-        let Some(sampling) = self.sampling else { return Sampling::plain().with(&changes)?.used(py) };
+        let Some(sampling) = self.sampling else { return Sampling::plain().with(&changes.or_drawn())?.used(py) };
         let given = changes.names();
         if given.is_empty() {
             return sampling.get().used(py);
@@ -255,12 +265,12 @@ impl Sampling {
 
     #[new]
     #[pyo3(
-        signature = (mode=Given(None), *placed, **settings),
-        text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, typical_p=1.0, \
+        signature = (mode=None, *placed, **settings),
+        text_signature = "(mode=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, typical_p=1.0, \
             repeat_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0, penalty_last_n=64)",
     )]
-    fn new(mode: Given<Mode>, placed: &Bound<'_, PyTuple>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
-        Self::plain().with(&Changes::read("Sampling", mode, Some(placed), settings)?)
+    fn new(mode: Option<Mode>, placed: &Bound<'_, PyTuple>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+        Self::plain().with(&Changes::read("Sampling", Given(mode), Some(placed), settings)?.or_drawn())
     }
 
     /// The same value with some settings changed.

@@ -34,11 +34,11 @@ pub(crate) use generate::nth_seed;
 #[cfg(feature = "llama")]
 pub use generate::{GenerateError, ReadyGeneration};
 #[cfg(feature = "llama")]
-pub use options::{BeamWidth, Choose, ChooseTurn, FREE_TOKENS, Generate, OptionInfo, TextsAround};
+pub use options::{BeamWidth, Choose, ChooseTurn, FREE_TOKENS, Generate, TextsAround};
 #[cfg(feature = "llama")]
 pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep, ReceiptSubject};
 #[cfg(feature = "llama")]
-pub use request::{ChooseRequest, GenerateRequest, PrefillRequest, read_both, read_options, read_three};
+pub use request::{ChooseRequest, GenerateRequest, PrefillRequest, names_of, read_both, read_options, read_three};
 #[cfg(feature = "llama")]
 pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
@@ -47,4 +47,4 @@ pub use turns::{Refusal, Turn, Turns};
 pub use wire::{GenerationFields, choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{PRIORITY, TIMEOUT, logit_bias, option, sampling};
+pub(crate) use options::{logit_bias, sampling};

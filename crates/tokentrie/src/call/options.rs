@@ -11,71 +11,6 @@ use serde_json::{Map, Value};
 use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
 use trie_text::{TextValues, Tokenization};
 
-/// An option, as every host has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OptionInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is where it is not given, as JSON; `null` for nothing.
-    pub default: &'static str,
-    /// What it may be.
-    pub range: &'static str,
-    /// What it does.
-    pub about: &'static str,
-}
-
-/// One of a table.
-pub(crate) const fn option(
-    name: &'static str,
-    default: &'static str,
-    range: &'static str,
-    about: &'static str,
-) -> OptionInfo {
-    OptionInfo { name, default, range, about }
-}
-
-pub(super) const SAMPLING: OptionInfo =
-    option("sampling", "{}", "mode, seed and the settings of the draw", "how a token is chosen among the allowed ones");
-const FREE: OptionInfo = option(
-    "free_sampling",
-    "null",
-    "as sampling",
-    "how a token of the free text after a span is chosen, where that differs; with skip_ahead",
-);
-const END_TOKENS: &str = "end_tokens";
-const IDS: &str = "token ids";
-/// Texts that end the output, in every request.
-pub(crate) const STOP: OptionInfo = option(
-    "stop",
-    "null",
-    "a text, or an array of texts",
-    "texts that end free text and are none of it; not inside constraints, which end by themselves",
-);
-/// The seconds that a call may take, in every request.
-pub(crate) const TIMEOUT: OptionInfo =
-    option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
-/// How probable tokens were, in generations and chats.
-pub(crate) const LOGPROBS: OptionInfo = option(
-    "logprobs",
-    "null",
-    "0 to 4294967295",
-    "tell how probable each token was among those that could come, and so many of the best beside it",
-);
-/// What is added to logits, in generations and chats.
-pub(crate) const LOGIT_BIAS: OptionInfo = option(
-    "logit_bias",
-    "null",
-    "an object of token ids and numbers",
-    "added to the logits of these tokens before anything else; what may not come does not come by it",
-);
-/// How urgent a call is, in every request.
-pub(crate) const PRIORITY: OptionInfo = option(
-    "priority",
-    "0",
-    "-2147483648 to 2147483647",
-    "of calls that share an engine, those of higher priority go first",
-);
-
 /// The most tokens of free text, unless something else is said.
 pub const FREE_TOKENS: u32 = 64;
 
@@ -137,32 +72,6 @@ impl Default for Generate {
     }
 }
 
-impl Generate {
-    /// All of them.
-    pub const OPTIONS: [OptionInfo; 14] = [
-        SAMPLING,
-        FREE,
-        option(
-            "max_tokens",
-            "null",
-            "1 to 2147483647",
-            "the most tokens to generate; null: 64 of free text, and of a value what the context has room for; a form \
-             is filled to its end",
-        ),
-        STOP,
-        option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
-        option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
-        option("after", "null", "\"stop\" or \"free\"", "whether the output ends with the span; not for forms"),
-        option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
-        option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
-        LOGPROBS,
-        option("receipt", "false", "true or false", "tell what each token was chosen among, chained"),
-        LOGIT_BIAS,
-        TIMEOUT,
-        PRIORITY,
-    ];
-}
-
 /// How to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -183,21 +92,6 @@ pub struct Choose {
 }
 
 impl Choose {
-    /// All of them. How texts become tokens is said by the spec of the choices.
-    pub const OPTIONS: [OptionInfo; 6] = [
-        option(END_TOKENS, "null", IDS, "one of these tokens must follow a value, and counts with it"),
-        option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
-        option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
-        option(
-            "beam",
-            "null",
-            "1 to 4294967295",
-            "beam search: go on from the best so many positions of each depth alone",
-        ),
-        TIMEOUT,
-        PRIORITY,
-    ];
-
     /// As the search has them.
     pub fn options(&self) -> ChooseOptions<'_> {
         let count = |count: Option<u32>| count.map(|count| count as usize);

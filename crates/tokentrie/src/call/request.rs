@@ -1,7 +1,7 @@
 //! Generations and choices as JSON, for hosts that have no types of ours.
 
 use super::call::CallOptions;
-use super::options::{Choose, Generate, SAMPLING};
+use super::options::{Choose, Generate};
 use crate::constraint::filled;
 use crate::constraint::{Spec, SpecError};
 use crate::json::place::Place;
@@ -60,6 +60,11 @@ pub struct ChooseRequest {
 /// [`SpecError`] with the place.
 pub fn read_options<T: DeserializeOwned>(options: &Value) -> Result<T> {
     read(&Place::ROOT, options)
+}
+
+/// Returns the names of the options that a type reads.
+pub fn names_of<T: DeserializeOwned>() -> Vec<&'static str> {
+    Parts::names::<T>()
 }
 
 /// As [`read_three`], of two.
@@ -128,7 +133,7 @@ impl GenerateRequest {
         let Own { prompt, constraint } = parts.read()?;
         let (options, call) = (parts.read()?, parts.read()?);
         parts.finish()?;
-        let has_sampling = value.get(SAMPLING.name).is_some_and(|sampling| !sampling.is_null());
+        let has_sampling = value.get("sampling").is_some_and(|sampling| !sampling.is_null());
         Ok(Self { prompt, constraint, options, has_sampling, call })
     }
 }

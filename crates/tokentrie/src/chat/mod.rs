@@ -37,8 +37,11 @@ mod shown;
 mod tools;
 mod wire;
 
-pub use chat_format::analysis::ToolsIn;
-pub use chat_format::{ChatFormat, Event};
+pub use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
+pub use chat_format::{
+    CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
+    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
+};
 #[cfg(feature = "llama")]
 pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};

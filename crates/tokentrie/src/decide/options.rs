@@ -1,7 +1,6 @@
 //! How to decide.
 
 use super::layout::Layout;
-use crate::call::{OptionInfo, PRIORITY, TIMEOUT, option};
 use crate::constraint::SpecProblem;
 use crate::json::refused_at;
 use crate::json::with::{from_one, share};
@@ -79,32 +78,6 @@ impl Default for Decide {
 impl Decide {
     /// The most orders.
     pub const MOST_ORDERS: u32 = 64;
-
-    /// All of them.
-    pub const OPTIONS: [OptionInfo; 12] = [
-        option("instructions", "null", "text or JSON", "what all questions are told"),
-        option("system", "null", "a text", "what stands in the system message"),
-        option(
-            "prompt",
-            "null",
-            "a text with {state}, {instructions}, {options}, {answer}",
-            "what stands in the user's message, instead of the usual layout",
-        ),
-        option("readout", "\"text\"", "\"text\" or \"label\"", "whether an option's text or its label is read"),
-        option("list_options", "true", "true or false", "whether the prompt lists the options; labels need it"),
-        option("permute", "1", "1 to 64", "in how many orders options are listed; the answer is the mean"),
-        option(
-            "prior",
-            "\"none\"",
-            "\"none\", \"content-free\" or \"batch\"",
-            "what is divided out of the probabilities",
-        ),
-        option("threshold", "null", "0 to 1", "below this probability there is no answer"),
-        option("top", "10", "1 to 4294967295", "the best so many options of a question with thousands"),
-        option("calibration", "null", "an object that `calibrate` makes", "what makes the probabilities honest"),
-        TIMEOUT,
-        PRIORITY,
-    ];
 }
 
 fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

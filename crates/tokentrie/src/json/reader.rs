@@ -303,6 +303,16 @@ impl<'v> Parts<'v> {
         T::deserialize(self).map_err(|error| error.at(&Place::ROOT))
     }
 
+    /// Returns the names of the fields that a type knows.
+    #[cfg(feature = "llama")]
+    pub(crate) fn names<T: serde::de::DeserializeOwned>() -> Vec<&'static str> {
+        let nothing = Map::new();
+        let parts = Parts { object: &nothing, known: RefCell::default() };
+        // What it must have besides is another question.
+        let _ = T::deserialize(&parts);
+        parts.known.take()
+    }
+
     /// Checks that each field was known to a type.
     ///
     /// # Errors

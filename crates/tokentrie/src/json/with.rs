@@ -141,9 +141,10 @@ pub(crate) mod base64 {
 /// Reads a count of at least one that may be left out.
 #[cfg(feature = "llama")]
 pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    let count = Option::<u32>::deserialize(from)?;
-    match count {
+    let value = Value::deserialize(from)?;
+    match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
         Some(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
+        None => Err(expected("an integer from 1 to 4294967295", &value)),
         count => Ok(count),
     }
 }

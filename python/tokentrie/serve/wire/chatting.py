@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from tokentrie import CancelToken, Message, Tools
+from tokentrie.options import ReplyOptions
 from tokentrie.results import ChatEvent, ChatPrompt, ToolCall
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, Parts, Served
@@ -30,6 +31,7 @@ from tokentrie.serve.wire.generating import (
     new_id,
     now,
     passes,
+    passing,
     streaming,
     told,
     usage,
@@ -41,7 +43,7 @@ RESERVED = {"tools", "messages", "now", "adapt", "answer_prefix", "add_generatio
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class ChatRequest(Draws, Holds):
+class ChatRequest(Draws, Holds, passing(ReplyOptions)):  # type: ignore[misc]
     """A conversation."""
 
     model: str | None = None
@@ -104,6 +106,7 @@ class Asked:
                 receipt=self.said.receipt and (self.served.receipt_key or True),
                 logit_bias=self.said.bias(),
                 **self.options,
+                **self.said.passed(),
             )
         self.served.ended(done)
         return done
@@ -226,8 +229,8 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     """
     if said.top_logprobs is not None and not said.logprobs:
         raise WireError("top_logprobs: it needs logprobs to be true", param="top_logprobs")
-    for number, message in enumerate(said.messages):
-        refuse_media(message, f"messages[{number}].")
+    for number, one in enumerate(said.messages):
+        refuse_media(one, f"messages[{number}].")
     refuse_media(said.model_extra or {})
     served = models.named(said.model)
     served.check_room(contents(said.messages), "messages", len(said.messages))

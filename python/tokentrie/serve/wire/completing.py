@@ -14,6 +14,7 @@ from pydantic import Field
 
 from tokentrie import CancelToken, Generated, Model
 from tokentrie._native import OpenCall
+from tokentrie.options import GenerateOptions
 from tokentrie.results import Step, TokenLogprob
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.metrics import finish_reason
@@ -30,6 +31,7 @@ from tokentrie.serve.wire.generating import (
     new_id,
     now,
     passes,
+    passing,
     shown,
     streaming,
     usage,
@@ -50,7 +52,7 @@ class Written(NamedTuple):
     """How probable the tokens of the prompt were but the first, where it is echoed with logprobs."""
 
 
-class CompletionRequest(Draws, Holds):
+class CompletionRequest(Draws, Holds, passing(GenerateOptions)):  # type: ignore[misc]
     """Prompts, as text or as token ids."""
 
     model: str | None = None
@@ -121,6 +123,7 @@ class Asked:
                 cancel=cancel,
                 on_invalid="none",
                 on_step=see if put is not None or said.return_details else None,
+                **said.passed(),
             )
         self.served.ended(out)
         if put is not None and out.text[length:]:

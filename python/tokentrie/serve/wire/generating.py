@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import string
 import time
 import uuid
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi.sse import EventSourceResponse, format_sse_event
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from tokentrie import Model, Sampling
+from tokentrie.options import SamplingOptions
 from tokentrie.results import ChatStats, Stats, TokenLogprob
 from tokentrie.serve.errors import REFUSALS, of_library
 from tokentrie.serve.models import Parts
@@ -30,6 +32,42 @@ MOST_BIAS = 3e38
 Whole = Annotated[int, Field(ge=-MOST, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(ge=1, le=MOST)]
+
+
+#: Options of the library that are for the server to say, or that clients say in words of their own.
+SERVERS = {"mode", "timeout", "on_invalid", "retries", "enable_thinking", "probabilities", "logprobs", "max_tokens"}
+#: Annotations of options that are plain values of JSON.
+PLAIN = re.compile(r"(bool|int|float|str)( \| None)?|Literal\[[^\]]*\]")
+
+
+class Passes(BaseModel):
+    """Fields of a request that are options of the library under the same name, None where they are left out."""
+
+    def passed(self) -> dict[str, Any]:
+        """Those that were given, and that no other class of the request reads."""
+        read = {name for cls in type(self).__mro__ if cls not in MADE for name in vars(cls).get("__annotations__", {})}
+        return {name: value for name, value in self if value is not None and name in self._options() - read}
+
+    @classmethod
+    def _options(cls) -> set[str]:
+        return {name for made in MADE if issubclass(cls, made) for name in made.model_fields}
+
+
+#: Classes that `passing` made.
+MADE: set[type[Passes]] = set()
+
+
+def passing(options: type) -> type[Passes]:
+    """A class with the options of a TypedDict that are plain values: who adds one adds it here, too."""
+    fields: dict[str, Any] = {}
+    for name, annotation in options.__annotations__.items():
+        text = getattr(annotation, "__forward_arg__", annotation)
+        is_own = name in SERVERS or name in SamplingOptions.__annotations__
+        if not is_own and isinstance(text, str) and PLAIN.fullmatch(text):
+            fields[name] = (text if text.endswith("None") else f"{text} | None", None)
+    made = create_model(options.__name__, __base__=Passes, __module__=options.__module__, **fields)
+    MADE.add(made)
+    return cast("type[Passes]", made)
 
 
 class Draws(BaseModel):

@@ -8,18 +8,24 @@ use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
 
 /// Where numbers begin and end, and their digits; `None` is no bound and the usual limit: see [`NumberOptions`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NumberSpec {
     /// The smallest.
+    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
     pub min: Option<NumberBound>,
     /// The largest.
+    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
     pub max: Option<NumberBound>,
     /// The most digits before the point.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integer_digits: Option<u32>,
     /// The most after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fraction_digits: Option<u32>,
     /// The most of the exponent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exponent_digits: Option<u32>,
 }
 
@@ -80,25 +86,9 @@ impl NumberSpec {
     }
 }
 
-/// The bounds and digits as they are written.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Written {
-    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
-    min: Option<NumberBound>,
-    #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
-    max: Option<NumberBound>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    integer_digits: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fraction_digits: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exponent_digits: Option<u32>,
-}
-
 impl<'de> Deserialize<'de> for NumberSpec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Written { min, max, integer_digits, fraction_digits, exponent_digits } = Written::deserialize(from)?;
+        let Self { min, max, integer_digits, fraction_digits, exponent_digits } = Self::deserialize(from)?;
         let number = Self::between(min, max).digits(integer_digits, fraction_digits, exponent_digits);
         // Without a range the digits say at once what is wrong; a range must be looked through.
         if number.has_range() {
@@ -110,8 +100,7 @@ impl<'de> Deserialize<'de> for NumberSpec {
 
 impl Serialize for NumberSpec {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self { min, max, integer_digits, fraction_digits, exponent_digits } = self.clone();
-        Written { min, max, integer_digits, fraction_digits, exponent_digits }.serialize(to)
+        Self::serialize(self, to)
     }
 }
 
