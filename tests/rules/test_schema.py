@@ -266,7 +266,7 @@ def test_a_schema_may_be_text_bytes_or_bool() -> None:
     ("schema", "message"),
     [
         ('{"type": \n nonsense}', "the schema is not JSON: line 2, column 3"),
-        ({"properties": {"a": {"not": {"uniqueItems": True}}}}, "at /properties/a/not: uniqueItems is not supported"),
+        ({"properties": {"a": {"format": "regex"}}}, "at /properties/a: format is not supported"),
         ({"type": "array", "items": {"type": "sting"}}, r"at /items: .*sting"),
         (False, "no document is allowed: schema is false"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no document is allowed"),
@@ -297,14 +297,14 @@ def test_what_is_no_schema_at_all(schema: Any, message: str) -> None:
 
 
 def test_lenient_schemas_warn() -> None:
-    tags = {"type": "array", "items": {"type": "integer"}, "not": {"uniqueItems": True}}
+    tags = {"type": "array", "items": {"type": "integer"}, "contains": {"pattern": r"(b)\1"}}
     schema = {"type": "object", "properties": {"a/b": tags, "c": {"type": "string", "pattern": r"(a)\1"}}}
-    with pytest.raises(RuleError, match=r"at /properties/c: .*\(a\)"):
+    with pytest.raises(RuleError, match=r"at /properties/.*: invalid pattern"):
         JsonSchema(schema)
     with pytest.warns(TokenTrieWarning, match="is not held"):
         rule = JsonSchema(schema, lenient=True)
     assert rule.lenient
-    assert rule.unheld == [("/properties/a~1b/not", "uniqueItems"), ("/properties/c", "pattern")]
+    assert rule.unheld == [("/properties/a~1b/contains", "pattern"), ("/properties/c", "pattern")]
     assert rule.matches('{"a/b": [1, 2], "c": "ab"}')
     assert not rule.matches('{"a/b": [1, "1"]}'), "the rest is held"
     assert not rule.matches('{"c": 5}'), "the rest is held"

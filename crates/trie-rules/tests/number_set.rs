@@ -255,7 +255,7 @@ fn any_number_is_written_as_in_json() {
     for text in ["0", "-0", "10.50", "1e5", "1E-07", "-0.0e+0", "123456789012345678901234567890"] {
         assert!(after(&machine, text).is_some_and(|state| machine.is_end(&state)), "{text}");
     }
-    for text in ["+1", "01", ".5", "1.e1", "1ee", "--1", "-a"] {
+    for text in ["+1", "01", ".5", "1.e1", "1ee", "1e1234", "1e0000", "--1", "-a"] {
         assert!(after(&machine, text).is_none(), "{text}");
     }
     let whole = NumberSet::all().multiple_of(&decimal("1")).unwrap();
@@ -274,8 +274,8 @@ fn what_cannot_be_counted_says_which_number() {
     assert!(matches!(step(&"3".repeat(50)), Err(NumberError::LongStep { digits: 50, .. })));
     let built = |set: NumberSet| NumberMachine::new(&set, NumberSpelling::default()).map(|machine| machine.is_some());
     assert!(matches!(built(step("1e400").unwrap()), Err(NumberError::WideSteps { .. })));
-    let long = NumberSet::all().at_least(&decimal("1e5000"), false);
-    assert!(matches!(built(long), Err(NumberError::LongBound { digits: 5001, .. })));
+    let long = NumberSet::all().at_least(&decimal("1e20000"), false);
+    assert!(matches!(built(long), Err(NumberError::LongBound { digits: 20_001, .. })));
     let many = (0..100).fold(NumberSet::all(), |set, number| set.except(&decimal(&number.to_string())));
     assert!(matches!(built(many), Err(NumberError::ManyBounds { count: 100, limit: 64 })));
     for none in ["", "-", "1.", ".5", "1e", "0x1", "1e999999", "NaN"] {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::collections::{HashSet, VecDeque};
-use trie_rules::{AutomatonError, AutomatonLimits, RegexError, TextMachine, TextSet, TextState};
+use trie_rules::{AutomatonError, AutomatonLimits, RegexError, TextFormat, TextMachine, TextSet, TextState};
 
 const TEXT: [char; 12] = ['a', 'b', 'A', '1', ' ', '_', 'é', '\n', '😀', '[', '-', '\u{2028}'];
 
@@ -395,4 +395,98 @@ fn lengths_are_exact_where_a_set_has_some_only() {
     assert!(some.takes_any(some.start(), 0x1_F600, 0x1_F9FF) && some.takes_any(some.start(), 0xD000, 0x10_FFFF));
     assert!(!some.takes_any(some.start(), 0xEA, 0x1_F5FF) && !some.takes_any(some.start(), 0xD800, 0xDFFF));
     assert!(some.step_char(some.start(), 'é').is_some_and(|state| some.is_end(state)));
+}
+
+#[test]
+fn formats_are_held_and_so_is_what_is_none() {
+    for (name, takes, refuses, neither) in [
+        (
+            "date",
+            &["2024-02-29", "1963-06-19"][..],
+            &["2023-02-29", "2024-13-01", "24-1-1", ""][..],
+            &["0000-01-01"][..],
+        ),
+        (
+            "time",
+            &["08:30:06.283185Z", "08:30:06+00:20", "23:59:59z"],
+            &["24:00:00Z", "12:00:00", "08:30:06 PST"],
+            &["23:59:60Z"],
+        ),
+        (
+            "date-time",
+            &["1963-06-19t08:30:06.283185z"],
+            &["2013-350T01:01:01", "1990-02-31T15:59:59Z"],
+            &["1998-12-31T23:59:60Z"],
+        ),
+        ("duration", &["P4DT12H30M5S", "P2W", "PT0S"], &["P", "PT", "P2D1Y", "P1Y2W", "P1"], &[]),
+        (
+            "email",
+            &["te~st@example.com", "\"joe@bloggs\"@example.com", "j@[127.0.0.1]", "j@[IPv6:::1]"],
+            &["2962", ".t@a.de", "t.@a.de", "t..t@a.de", "j@[127.0.0.300]", "j@a=b.de"],
+            &["j@xn--a.de"],
+        ),
+        ("idn-email", &["실례@실례.테스트", "j@a.de"], &["2962", "@a.de"], &["j@\u{0640}.de"]),
+        (
+            "hostname",
+            &["www.example.com", "1host", "a-b"],
+            &["-a", "a_b", "a-", "", ".", "a."],
+            &["xn--4gbwdl.de", "ab--c"],
+        ),
+        ("idn-hostname", &["실례.테스트", "größe.de", "a。b"], &["-> $1.00 <--", "-hello", "hello-"], &["l·l", "〮실례"]),
+        ("ipv4", &["192.168.0.1", "0.0.0.0"], &["256.1.1.1", "127.0", "087.10.0.1", "1.1.1.1/24"], &[]),
+        (
+            "ipv6",
+            &["::1", "::", "1:2::192.168.0.1", "1:2:3:4:5:6:7:8"],
+            &["12345::", "1::d6::42", "1:2:3:4:5:6:7", "fe80::a%eth1", ":2:3:4:5:6:7:8", "::192.168.0.256"],
+            &[],
+        ),
+        (
+            "uri",
+            &["mailto:John.Doe@example.com", "ldap://[2001:db8::7]/c=GB?o#x"],
+            &["/abc", "bar,baz:foo", "http:// a", "a:\\"],
+            &[],
+        ),
+        ("uri-reference", &["/abc", "abc", "#fragment", "//foo.bar/?baz"], &["\\\\WINDOWS", "#frag\\ment", "%g1"], &[]),
+        ("iri", &["http://ƒøø.ßår/?∂éœ=πîx#πîüx"], &["/abc", "âππ"], &[]),
+        ("iri-reference", &["/âππ", "âππ"], &["\\\\WINDOWS\\filëßåré"], &[]),
+        ("uri-template", &["d/{term:1}/{?a,b*}"], &["d/{term", "}", "{}"], &[]),
+        ("uuid", &["2EB8AA08-aa98-11ea-b4aa-73b441d16380"], &["2eb8aa08aa9811eab4aa73b441d16380", "g"], &[]),
+        ("json-pointer", &["", "/foo/bar~0/baz~1/%a", "/i\\j"], &["#", "/foo/bar~", "a"], &[]),
+        ("relative-json-pointer", &["0", "2/0/a", "0#"], &["/foo", "-1/a", "01", "0##"], &[]),
+        (
+            "regex",
+            &["([abc])+\\s+$", "^(?:[^\\]a-z]{2,}?|\\bx)$", ""],
+            &[],
+            &["^(abc]", "[b-a]", "a{3,2}", "*", "(", "\\1"],
+        ),
+    ] {
+        let format = TextFormat::named(name).unwrap().unwrap_or_else(|| panic!("{name}"));
+        for text in takes {
+            assert!(format.texts().is_match(text), "{name} {text:?}");
+        }
+        for text in refuses {
+            assert!(!format.texts().is_match(text) && format.others().is_match(text), "{name} {text:?}");
+        }
+        for text in neither {
+            assert!(!format.texts().is_match(text) && !format.others().is_match(text), "{name} {text:?}");
+        }
+        assert!(format.texts().and(format.others()).unwrap().is_empty(), "{name}");
+    }
+    assert_eq!(TextFormat::names().len(), 19);
+    assert!(TextFormat::named("colour").unwrap().is_none());
+    // Every pattern that the format takes is one.
+    let patterns = TextMachine::new(TextFormat::named("regex").unwrap().unwrap().texts(), 3, Some(12)).unwrap();
+    let mut draw = 1u64;
+    for _ in 0..500 {
+        let (mut state, mut text) = (patterns.start(), Vec::new());
+        while !patterns.is_end(state) || draw % 5 > 0 {
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let ways: Vec<_> = (0..128).filter_map(|byte| Some((byte, patterns.step(state, byte)?))).collect();
+            let Some(&(byte, next)) = ways.get((draw >> 33) as usize % ways.len().max(1)) else { break };
+            (state, draw) = (next, draw >> 1 | 1);
+            text.push(byte);
+        }
+        let text = String::from_utf8(text).unwrap();
+        assert!(TextSet::pattern(&text).is_ok(), "{text:?}: {:?}", TextSet::pattern(&text));
+    }
 }

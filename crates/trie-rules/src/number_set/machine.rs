@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct NumberSpelling {
     /// Whether a point may come, and zeros at the end behind it; whole numbers alone are written if not.
     pub fraction: bool,
-    /// Whether exponents may come, and `-0`, where every number is in the set: where some are not, numbers are written
-    /// without.
+    /// Whether exponents of up to three digits may come, and `-0`, where every number is in the set: where some are not,
+    /// numbers are written without.
     pub exponent: bool,
 }
 
@@ -125,7 +125,9 @@ const GREATER: u128 = 2;
 /// Points that two bits each are kept of.
 const MOST_POINTS: usize = 64;
 /// Digits of a bound.
-const MOST_DIGITS: usize = 2000;
+const MOST_DIGITS: usize = 10_000;
+/// Digits of an exponent: more are no number that anybody could write without.
+const MOST_EXPONENT_DIGITS: u32 = 3;
 
 impl fmt::Debug for NumberMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,9 +204,13 @@ impl Bounded {
                 Some(NumberState { part: Part::Point, digits: 0, order, ..*state })
             }
             (Part::Point | Part::Fraction | Part::Beyond, b'0'..=b'9') => self.fraction_digit(state, byte - b'0'),
-            (Part::Whole | Part::Fraction, b'e' | b'E') if self.all => to(Part::E),
+            (Part::Whole | Part::Fraction, b'e' | b'E') if self.all => {
+                Some(NumberState { part: Part::E, digits: 0, ..*state })
+            }
             (Part::E, b'+' | b'-') => to(Part::Sign),
-            (Part::E | Part::Sign | Part::Exponent, b'0'..=b'9') => to(Part::Exponent),
+            (Part::E | Part::Sign | Part::Exponent, b'0'..=b'9') if state.digits < MOST_EXPONENT_DIGITS => {
+                Some(NumberState { part: Part::Exponent, digits: state.digits + 1, ..*state })
+            }
             _ => None,
         }
     }

@@ -2,12 +2,14 @@
 
 mod alphabet;
 mod char_set;
+mod formats;
 mod looking;
 mod machine;
 mod nfa;
 mod raw;
 mod syntax;
 
+pub use formats::TextFormat;
 pub use machine::{TextMachine, TextState};
 
 use crate::automaton::regex::RegexError;

@@ -327,13 +327,14 @@ impl Engine {
         let frame = match &level.frame {
             Frame::Array { shape, items, at: ArrayAt::Item(start) } => {
                 let mut items = items.clone();
-                if shape.is_unique {
+                if shape.keeps(&items) {
                     let text = record.as_ref().and_then(|record| record.get(*start as usize..));
                     let value = text.and_then(|text| std::str::from_utf8(text).ok()).and_then(Json::read);
                     let mut seen = items.seen.as_ref().map_or_else(Vec::new, |seen| seen.all.clone());
                     if let Some(value) = value {
                         match seen.binary_search(&value) {
-                            Ok(_) => return,
+                            Ok(_) if shape.is_unique => return,
+                            Ok(_) => {}
                             Err(at) => seen.insert(at, value),
                         }
                     }
@@ -377,7 +378,7 @@ impl Engine {
             (ArrayAt::Open | ArrayAt::Next, b'"' | b'[' | b'{' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') => {
                 for (goal, items) in self.item_cells(shape, items, &mut search) {
                     let record = match record {
-                        None if shape.is_unique => Some(Arc::default()),
+                        None if shape.keeps(&items) => Some(Arc::default()),
                         other => other.clone(),
                     };
                     let start = record.as_ref().map_or(0, |record| record.len() as u32);

@@ -63,9 +63,6 @@ impl SchemaError {
                 ("format", Some(value)) => {
                     format!("no finite pattern says what texts {} are: give a pattern in its place", shown(value))
                 }
-                ("uniqueItems", _) => "arrays with equal items cannot be told from others by a schema that denies \
-                                       uniqueItems: leave it out of not, if and oneOf"
-                    .to_owned(),
                 (_, Some(value)) => format!("{} cannot be followed while it is written", shown(value)),
                 (_, None) => return None,
             })
@@ -80,9 +77,6 @@ impl From<Refused> for SchemaError {
         match refused {
             Refused::TooLarge { at, keyword, why } => {
                 Self::TooLarge { reason: format!("{}{keyword} is not supported: {why}", place(&at)) }
-            }
-            Refused::Unsupported { at, keyword } => {
-                Self::Unsupported { at: at.to_string(), keywords: vec![keyword.to_owned()] }
             }
             Refused::Over(over) => Self::TooLarge { reason: over.to_string() },
         }

@@ -142,7 +142,6 @@ fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
     };
     Ok(Written {
         blanks,
-        lenient: options.lenient,
         escapes: options.unicode_escapes,
         any_order: options.order == Order::Any,
         any_spelling: options.any_numerals,
@@ -198,10 +197,7 @@ impl JsonSchema {
             return Err(blame::blamed(json, options, given));
         }
         look_ahead(&engine, &root)?;
-        let mut unheld = compiled.unheld;
-        unheld.extend(engine.unheld());
-        unheld.sort_unstable();
-        unheld.dedup();
+        let unheld = compiled.unheld;
         warnings.extend(unheld.iter().map(|one| format!("{}{} is not held", place(&one.at), one.keyword)));
         let dead = given.map_or_else(Vec::new, contradictions).into_iter();
         warnings.extend(dead.map(|one| format!("{}no value comes here: {}", place(&one.at), one.reason)));

@@ -28,6 +28,8 @@ pub(crate) struct ArrayShape {
     least: usize,
     most: usize,
     pub(crate) is_unique: bool,
+    /// Whether some two items must be equal.
+    repeats: bool,
     /// Whether it may be completed from its beginning: 0 where that is not known.
     pub(crate) possible: AtomicU8,
 }
@@ -48,13 +50,20 @@ pub(crate) struct Items {
     pub(crate) index: usize,
     /// How many items were counted, as far as that matters.
     have: Box<[usize]>,
-    /// Items that were written, in order, where they must differ.
+    /// Items that were written, in order, where they must differ, or some must come again.
     pub(crate) seen: Option<Arc<Values>>,
+    /// Whether one came again.
+    has_repeated: bool,
 }
 
 impl ArrayShape {
     pub(crate) fn start(&self) -> Items {
-        Items { index: 0, have: vec![0; self.counts.len()].into(), seen: None }
+        Items { have: vec![0; self.counts.len()].into(), ..Items::default() }
+    }
+
+    /// Whether the values of items must be kept.
+    pub(crate) fn keeps(&self, items: &Items) -> bool {
+        self.is_unique || self.repeats && !items.has_repeated
     }
 
     pub(crate) fn goal(&self, index: usize) -> &Arc<Goal> {
@@ -68,7 +77,7 @@ impl ArrayShape {
 
     /// Whether nothing but the place of an item says what it must be.
     fn is_plain(&self) -> bool {
-        self.counts.is_empty() && !self.is_unique
+        self.counts.is_empty() && !self.is_unique && !self.repeats
     }
 
     /// The array with one item more, which was counted here.
@@ -91,6 +100,7 @@ impl ArrayShape {
     pub(crate) fn may_end(&self, items: &Items) -> bool {
         items.index >= self.least
             && items.index <= self.most
+            && (!self.repeats || items.has_repeated)
             && items.have.iter().zip(&self.counts).all(|(have, count)| *have >= count.least)
     }
 }
@@ -98,7 +108,7 @@ impl ArrayShape {
 impl Engine {
     /// Arrays of which all of this is so; `None` where it is clear that there are none.
     pub(super) fn array(&self, all: &[Said]) -> Result<Option<ArrayShape>, Refused> {
-        let (mut least, mut most, mut is_unique) = (0, usize::MAX, false);
+        let (mut least, mut most, mut is_unique, mut repeats) = (0, usize::MAX, false, false);
         let mut counts = Vec::new();
         let mut bounds = 0;
         let mut each = Vec::new();
@@ -123,12 +133,19 @@ impl Engine {
                 Said::Least(bound) => least = least.max(*bound),
                 Said::Most(bound) => most = most.min(*bound),
                 Said::Unique => is_unique = true,
+                Said::Repeats => {
+                    repeats = true;
+                    least = least.max(2);
+                }
                 _ => {}
             }
         }
-        if is_unique {
+        if is_unique && repeats {
+            return Ok(None);
+        }
+        if is_unique || repeats {
             if least > MOST_UNIQUE {
-                let why = format!("{least} items must differ, and {MOST_UNIQUE} are the most that may");
+                let why = format!("{least} items are compared, and {MOST_UNIQUE} are the most that may");
                 return Err(Refused::TooLarge { at: "".into(), keyword: "uniqueItems", why });
             }
             most = most.min(MOST_UNIQUE);
@@ -155,7 +172,8 @@ impl Engine {
         if least > most {
             return Ok(None);
         }
-        Ok(Some(ArrayShape { prefix, rest, counts, least, most, is_unique, possible: AtomicU8::new(0) }))
+        let possible = AtomicU8::new(0);
+        Ok(Some(ArrayShape { prefix, rest, counts, least, most, is_unique, repeats, possible }))
     }
 
     /// Ways in which the next item may go on: what it must be, and the array behind it, without what was written.
@@ -183,10 +201,76 @@ impl Engine {
             // That items which must come are possible was found at its beginning.
             return vec![(goal, shape.after(items, &[]))];
         }
-        let cells = self.counted(shape, items, goal, search);
-        let after = cells.into_iter().map(|(goal, claims)| (goal, shape.after(items, &claims)));
-        let after: Vec<_> = after.collect();
-        after.into_iter().filter(|(_, items)| self.array_may_complete_after(shape, items, search)).collect()
+        let mut found = Vec::new();
+        for (goal, has_repeated) in self.repeating(shape, items, goal, search) {
+            for (goal, claims) in self.counted(shape, items, goal, search) {
+                let mut after = shape.after(items, &claims);
+                if has_repeated {
+                    (after.has_repeated, after.seen) = (true, None);
+                }
+                // What is left to come again was found already.
+                let later = Items { has_repeated: true, ..after.clone() };
+                if self.array_may_complete_after(shape, &later, search) {
+                    found.push((goal, after));
+                }
+            }
+        }
+        found
+    }
+
+    /// Sets of values that the next item may be where some item must come again, each with whether it is that.
+    fn repeating(
+        &self,
+        shape: &ArrayShape,
+        items: &Items,
+        goal: Arc<Goal>,
+        search: &mut Search,
+    ) -> Vec<(Arc<Goal>, bool)> {
+        if !shape.repeats || items.has_repeated {
+            return vec![(goal, false)];
+        }
+        let mut found = Vec::new();
+        let mut other = Arc::clone(&goal);
+        if let Some(seen) = &items.seen {
+            found.push((self.with(&goal, Literal::In(Arc::clone(seen))), true));
+            other = self.with(&goal, Literal::NotIn(Arc::clone(seen)));
+        }
+        let after = Items { index: items.index + 1, ..items.clone() };
+        if self.may_repeat(shape, &after, search) {
+            found.push((other, false));
+        } else {
+            // It is this one that comes again.
+            for index in after.index..shape.most.min(after.index.max(shape.prefix.len()) + 1) {
+                found.push((self.goal(other.literals.iter().chain(&shape.goal(index).literals).cloned()), false));
+            }
+        }
+        found.retain(|(goal, _)| self.is_possible(goal, search));
+        found
+    }
+
+    /// Whether one of the items that were written may come again, or one that comes may come twice.
+    fn may_repeat(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> bool {
+        let end = shape.most.min(items.index.max(shape.prefix.len()) + 2);
+        for first in items.index..end {
+            if spend(4).is_err() || !self.is_possible(shape.goal(first), search) {
+                return false;
+            }
+            if let Some(seen) = &items.seen {
+                let goal = self.with(shape.goal(first), Literal::In(Arc::clone(seen)));
+                if self.is_possible(&goal, search) {
+                    return true;
+                }
+            }
+            for second in first + 1..end {
+                let literals = shape.goal(first).literals.iter().chain(&shape.goal(second).literals);
+                let goal = self.goal(literals.cloned());
+                let between = (first + 1..=second).all(|at| self.is_possible(shape.goal(at), search));
+                if between && self.is_possible(&goal, search) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Sets of values that the next item may be, each with what it counts for.
@@ -234,7 +318,10 @@ impl Engine {
         if shape.is_unique && !self.has_enough(shape, items, None, search) {
             return false;
         }
-        self.array_may_complete_after(shape, items, search)
+        if shape.repeats && !items.has_repeated && !self.may_repeat(shape, items, search) {
+            return false;
+        }
+        self.array_may_complete_after(shape, &Items { has_repeated: true, ..items.clone() }, search)
     }
 
     /// The same, whatever was written before.
@@ -283,7 +370,9 @@ impl Engine {
             if index > shape.prefix.len() {
                 break;
             }
-            if let Some(values) = self.few_values(shape.goal(index), later, search) {
+            // Where there are more, some are left whatever comes here.
+            let enough = later + 1 + items.seen.as_ref().map_or(0, |seen| seen.all.len());
+            if let Some(values) = self.few_values(shape.goal(index), enough, search) {
                 candidates.extend(values);
             }
         }

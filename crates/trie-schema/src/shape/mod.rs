@@ -11,21 +11,24 @@ mod values;
 use crate::formula::{Formula, Kind, Literal, NONE, Node};
 use crate::json::Json;
 use array::ArrayShape;
+use lru::LruCache;
 use normal::Said;
 use object::ObjectShape;
 pub(crate) use possible::Search;
 pub(crate) use scalar::TextShape;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use trie_core::work::Over;
-use trie_rules::schema::Unheld;
 use trie_rules::{Automaton, NumberMachine, Rule};
 
 /// Goals that are shared at most; later ones are made anew.
 const MOST_GOALS: usize = 200_000;
+/// The same of goals that leave out what was written.
+const MOST_PASSING: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Why what is asked of a value could not be made out.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,10 +38,6 @@ pub(crate) enum Refused {
         at: Arc<str>,
         keyword: &'static str,
         why: String,
-    },
-    Unsupported {
-        at: Arc<str>,
-        keyword: &'static str,
     },
     Over(Over),
 }
@@ -144,8 +143,6 @@ impl Blanks {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub(crate) blanks: Blanks,
-    /// Whether what is not held is left out.
-    pub(crate) lenient: bool,
     /// Whether any character may be written as an escape.
     pub(crate) escapes: bool,
     /// Whether members come in any order.
@@ -159,9 +156,9 @@ pub(crate) struct Engine {
     pub(crate) nodes: Vec<Node>,
     pub(crate) written: Written,
     goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    /// Goals without values that were written: the last of them.
+    passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
     common: Common,
-    /// What turned out not to be held.
-    unheld: Mutex<BTreeSet<Unheld>>,
 }
 
 /// What many goals share.
@@ -185,6 +182,9 @@ impl Drop for Engine {
         for goal in lock(&self.goals).values() {
             drop(lock(&goal.shapes).take());
         }
+        for (_, goal) in &*lock(&self.passing) {
+            drop(lock(&goal.shapes).take());
+        }
     }
 }
 
@@ -194,7 +194,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     pub(crate) fn new(nodes: Vec<Node>, written: Written) -> Self {
-        Self { nodes, written, goals: Mutex::default(), common: Common::default(), unheld: Mutex::default() }
+        let passing = Mutex::new(LruCache::new(MOST_PASSING));
+        Self { nodes, written, goals: Mutex::default(), passing, common: Common::default() }
     }
 
     /// The goal of some literals.
@@ -246,30 +247,20 @@ impl Engine {
     }
 
     fn known(&self, literals: Vec<Literal>) -> Arc<Goal> {
+        // Values that were written are others in each document.
+        if literals.iter().any(|literal| matches!(literal, Literal::NotIn(_) | Literal::In(_))) {
+            let made = || Arc::new(Goal::of(literals.clone()));
+            return Arc::clone(lock(&self.passing).get_or_insert(literals.clone().into(), made));
+        }
         let mut goals = lock(&self.goals);
         if let Some(goal) = goals.get(&*literals) {
             return Arc::clone(goal);
         }
         let goal = Arc::new(Goal::of(literals));
-        // Values that were written are others in each document.
-        let is_common = !goal.literals.iter().any(|literal| matches!(literal, Literal::NotIn(_)));
-        if is_common && goals.len() < MOST_GOALS {
+        if goals.len() < MOST_GOALS {
             goals.insert(goal.literals.clone(), Arc::clone(&goal));
         }
         goal
-    }
-
-    /// What turned out not to be held.
-    pub(crate) fn unheld(&self) -> Vec<Unheld> {
-        lock(&self.unheld).iter().cloned().collect()
-    }
-
-    /// Whether a keyword is left out that cannot be held.
-    fn leaves_out(&self, at: &str, keyword: &str) -> bool {
-        if self.written.lenient {
-            lock(&self.unheld).insert(Unheld { at: at.to_owned(), keyword: keyword.to_owned() });
-        }
-        self.written.lenient
     }
 
     /// With one literal more.

@@ -40,6 +40,8 @@ pub(super) enum Said {
     Least(usize),
     Most(usize),
     Unique,
+    /// Some two items are equal.
+    Repeats,
 }
 
 /// A way in which one of several may be so.
@@ -160,7 +162,7 @@ impl Reading<'_> {
             Formula::Number(said) if self.kind == Kind::Number => Normal::Said(Said::Number(said.clone(), sign)),
             Formula::Text(said) if self.kind == Kind::Text => Normal::Said(Said::Text(said.clone(), sign)),
             Formula::Object(said) if self.kind == Kind::Object => object(said, sign),
-            Formula::Array(said) if self.kind == Kind::Array => self.array(said, sign)?,
+            Formula::Array(said) if self.kind == Kind::Array => array(said, sign),
             Formula::Number(_) | Formula::Text(_) | Formula::Object(_) | Formula::Array(_) => truth(true),
             Formula::Not(inner) => self.read(inner, !sign)?,
             Formula::Schema(node) => self.schema(*node, sign)?,
@@ -241,41 +243,34 @@ impl Reading<'_> {
             (true, false) => Normal::Said(Said::NotIn(Arc::clone(values))),
         }
     }
+}
 
-    fn array(&self, said: &ArraySaid, sign: bool) -> Result<Normal, Refused> {
-        let normal = |said| Normal::Said(said);
-        Ok(match *said {
-            ArraySaid::Each { from, to, value } if sign => normal(Said::Items { from, to, value: Literal::Is(value) }),
-            ArraySaid::Each { from, to, value } => {
-                normal(Said::Count { from, to, value: Literal::IsNot(value), least: 1, most: usize::MAX })
+fn array(said: &ArraySaid, sign: bool) -> Normal {
+    let normal = |said| Normal::Said(said);
+    match *said {
+        ArraySaid::Each { from, to, value } if sign => normal(Said::Items { from, to, value: Literal::Is(value) }),
+        ArraySaid::Each { from, to, value } => {
+            normal(Said::Count { from, to, value: Literal::IsNot(value), least: 1, most: usize::MAX })
+        }
+        ArraySaid::Contains { value, least, most } => {
+            let count = |least, most| {
+                let value = Literal::Is(value);
+                normal(Said::Count { from: 0, to: usize::MAX, value, least, most })
+            };
+            if sign {
+                if least > most { Normal::False } else { count(least, most) }
+            } else {
+                let fewer = least.checked_sub(1).map_or(Normal::False, |most| count(0, most));
+                let more = most.checked_add(1).map_or(Normal::False, |least| count(least, usize::MAX));
+                any_of([fewer, more])
             }
-            ArraySaid::Contains { value, least, most } => {
-                let count = |least, most| {
-                    let value = Literal::Is(value);
-                    normal(Said::Count { from: 0, to: usize::MAX, value, least, most })
-                };
-                if sign {
-                    if least > most { Normal::False } else { count(least, most) }
-                } else {
-                    let fewer = least.checked_sub(1).map_or(Normal::False, |most| count(0, most));
-                    let more = most.checked_add(1).map_or(Normal::False, |least| count(least, usize::MAX));
-                    any_of([fewer, more])
-                }
-            }
-            ArraySaid::Least(least) if sign => normal(Said::Least(least)),
-            ArraySaid::Most(most) if sign => normal(Said::Most(most)),
-            ArraySaid::Least(least) => least.checked_sub(1).map_or(Normal::False, |most| normal(Said::Most(most))),
-            ArraySaid::Most(most) => most.checked_add(1).map_or(Normal::False, |least| normal(Said::Least(least))),
-            ArraySaid::Unique if sign => normal(Said::Unique),
-            ArraySaid::Unique => {
-                let node = self.open.last().map_or(NONE, |(node, _)| *node);
-                let at = Arc::clone(&self.engine.nodes[node as usize].at);
-                if self.engine.leaves_out(&at, "uniqueItems") {
-                    return Ok(Normal::True);
-                }
-                return Err(Refused::Unsupported { at, keyword: "uniqueItems" });
-            }
-        })
+        }
+        ArraySaid::Least(least) if sign => normal(Said::Least(least)),
+        ArraySaid::Most(most) if sign => normal(Said::Most(most)),
+        ArraySaid::Least(least) => least.checked_sub(1).map_or(Normal::False, |most| normal(Said::Most(most))),
+        ArraySaid::Most(most) => most.checked_add(1).map_or(Normal::False, |least| normal(Said::Least(least))),
+        ArraySaid::Unique if sign => normal(Said::Unique),
+        ArraySaid::Unique => normal(Said::Repeats),
     }
 }
 
