@@ -561,7 +561,6 @@ fn located(py: Python<'_>, path: PathBuf) -> Result<PathBuf> {
     Ok(called(&hub.getattr("model_file")?, &(name,).into_pyobject(py)?, None)?.extract()?)
 }
 
-
 /// The model inside the package.
 fn tiny(py: Python<'_>) -> Result<PathBuf> {
     let package = module(py, "importlib.resources")?.call_method1("files", ("tokentrie",))?;
