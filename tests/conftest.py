@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parent / "chat"))
 sys.path.append(str(Path(__file__).parent / "chat" / "dialects"))
 sys.path.append(str(Path(__file__).parent / "sets"))
 
-from budget import cases
+from budget import BUDGET, cases
 from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
 
 settings.register_profile("budget", max_examples=cases(100))
@@ -68,6 +68,15 @@ def pytest_report_header() -> str:
     if not folder:
         return "TOKENTRIE_VOCAB_DIR is not set: tests over the big vocabularies are skipped"
     return f"vocabularies in {folder}: {', '.join(path.name for path in vocabulary_files()) or 'none'}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if BUDGET >= 1 or "nightly" in config.option.markexpr:
+        return
+    tonight = [item for item in items if item.get_closest_marker("nightly")]
+    if tonight:
+        config.hook.pytest_deselected(items=tonight)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

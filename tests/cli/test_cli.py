@@ -111,7 +111,7 @@ class TestDemo:
         assert names["chosen"] == names["wanted"]
         assert names["stats"]["forward_passes"] <= 5
 
-    @pytest.mark.parametrize("seed", range(1, 9))
+    @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 9))])
     def test_whatever_name_is_asked_for(self, run: Terminal, seed: int) -> None:
         names = run("demo", "--seed", str(seed), "--json").json["names"]
         assert names["chosen"] == names["wanted"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cli import Result, Terminal
 from tokentrie import Calibration, Model, Question
 
 pytestmark = pytest.mark.model
@@ -26,9 +27,9 @@ QUESTIONS: dict[str, Any] = {
 }
 
 
-def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tokentrie", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, input=stdin, timeout=120)
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(capsys, monkeypatch)
 
 
 @pytest.fixture
@@ -38,10 +39,10 @@ def questions(tmp_path: Path) -> Path:
     return path
 
 
-def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None:
+def test_answers_are_those_of_the_model(run: Terminal, questions: Path, tmp_path: Path) -> None:
     done = run("decide", "-q", str(questions), "--state", "The lamp is on.", "--json", "--threads", "1")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
     asked = {"on": ["yes", "no"], "colour": ["red", "blue", True], "size": ["small", "large"]}
     assert list(found["answers"]) == list(asked)
     with Model(n_threads=1) as model:
@@ -50,22 +51,22 @@ def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None
         assert answer["probabilities"] == pytest.approx(same["answers"][name]["probabilities"], abs=0.02)
     (tmp_path / "letter.txt").write_text("The lamp is on.", encoding="utf-8")
     shown = run("decide", "-q", str(questions), "--state-file", str(tmp_path / "letter.txt"))
-    assert shown.returncode == 0, shown.stderr
+    assert shown.code == 0, shown.err
     for said in ("on: ", "yes", "colour: ", "blue", "true", "size: ", "from 0 to 1", "forward pass", "tiny.gguf"):
-        assert said in shown.stdout
+        assert said in shown.out
     inline = run("decide", "-q", json.dumps(QUESTIONS), "--state", "The lamp is on.")
-    assert inline.stdout.splitlines()[:3] == shown.stdout.splitlines()[:3]
+    assert inline.out.splitlines()[:3] == shown.out.splitlines()[:3]
     talk = json.dumps([{"role": "user", "content": "The lamp is on."}])
     as_data = run("decide", "-q", "-", "--state", talk, "--json-state", "--json", stdin=json.dumps(QUESTIONS))
-    same_said = json.loads(as_data.stdout)["answers"]["on"]["probability"]
+    same_said = json.loads(as_data.out)["answers"]["on"]["probability"]
     assert same_said == pytest.approx(found["answers"]["on"]["probability"], abs=0.02)
 
 
-def test_below_a_threshold_it_says_why(tmp_path: Path) -> None:
+def test_below_a_threshold_it_says_why(run: Terminal, tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     path.write_text(json.dumps({**QUESTIONS, "threshold": 1}), encoding="utf-8")
     done = run("decide", "-q", str(path), "--state", "s")
-    assert done.stdout.count("none: the probability") == 3
+    assert done.out.count("none: the probability") == 3
 
 
 @pytest.mark.parametrize(
@@ -81,14 +82,16 @@ def test_below_a_threshold_it_says_why(tmp_path: Path) -> None:
         ('{"questions": {"q": {"type": "predicate"}}, "tempreature": 1}', (), "tempreature: there is no such", 2),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path: Path, content: str, more: tuple[str, ...], says: str, code: int) -> None:
+def test_what_is_wrong_is_one_line(
+    run: Terminal, tmp_path: Path, content: str, more: tuple[str, ...], says: str, code: int
+) -> None:
     path = tmp_path / "q.json"
     path.write_text(content, encoding="utf-8")
     done = run("decide", "-q", str(path), "--state", "s t", *more)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err
+    assert "Traceback" not in done.err
+    assert len(done.err.strip().splitlines()) == 1
 
 
 NAMES = ("on", "colour", "size")
@@ -118,15 +121,15 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def decide(questions: Path, source: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def decide(run: Terminal, questions: Path, source: Path, out: Path, *more: str) -> Result:
     return run("decide", "-q", str(questions), "--input", str(source), "-o", str(out), "--threads", "1", *more)
 
 
-def test_every_row_gets_the_answers_of_the_model(questions: Path, tmp_path: Path) -> None:
+def test_every_row_gets_the_answers_of_the_model(run: Terminal, questions: Path, tmp_path: Path) -> None:
     source = written(tmp_path / "rows.jsonl", rows_of(40))
-    done = decide(questions, source, tmp_path / "out.jsonl", "--field", "text", "--json")
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
+    done = decide(run, questions, source, tmp_path / "out.jsonl", "--field", "text", "--json")
+    assert done.code == 0, done.err
+    summary = json.loads(done.out)
     assert (summary["rows"], summary["new"], summary["errors"]) == (40, 40, 0)
     assert sum(summary["answers"]["on"].values()) == 40
     found = read(tmp_path / "out.jsonl")
@@ -140,20 +143,22 @@ def test_every_row_gets_the_answers_of_the_model(questions: Path, tmp_path: Path
             assert [*row[f"{name}_probabilities"].values()] == pytest.approx(answer["probabilities"], abs=0.02)
             assert row[f"{name}_probability"] == pytest.approx(answer["probability"], abs=0.02)
     # The same in a table, and as data: the whole row is the state.
-    table = decide(questions, written(tmp_path / "rows.csv", rows_of(5)), tmp_path / "out.csv", "--template", "{text}")
-    assert table.returncode == 0, table.stderr
+    table = decide(
+        run, questions, written(tmp_path / "rows.csv", rows_of(5)), tmp_path / "out.csv", "--template", "{text}"
+    )
+    assert table.code == 0, table.err
     of_table = read(tmp_path / "out.csv")
     assert [*of_table[0]] == ["id", "text", "lit", *COLUMNS]
     assert float(of_table[0]["on_probability"]) == pytest.approx(found[0]["on_probability"], abs=0.02)
-    whole = decide(questions, written(tmp_path / "few.jsonl", rows_of(2)), tmp_path / "whole.jsonl")
-    assert whole.returncode == 0, whole.stderr
+    whole = decide(run, questions, written(tmp_path / "few.jsonl", rows_of(2)), tmp_path / "whole.jsonl")
+    assert whole.code == 0, whole.err
     with Model(n_threads=1) as model:
         (of_row,) = json.loads(model._decide(json.dumps({"state": rows_of(1)[0], **QUESTIONS})))
     of_data = read(tmp_path / "whole.jsonl")[0]
     assert of_data["on_probability"] == pytest.approx(of_row["answers"]["on"]["probability"], abs=0.02)
 
 
-def test_a_run_that_was_stopped_goes_on(questions: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on(run: Terminal, questions: Path, tmp_path: Path) -> None:
     source, out = written(tmp_path / "rows.jsonl", rows_of(3_000)), tmp_path / "out.jsonl"
     command = [sys.executable, "-m", "tokentrie", "decide", "-q", str(questions), "--input", str(source)]
     command += ["--field", "text", "--threads", "1", "-o", str(out)]
@@ -172,47 +177,52 @@ def test_a_run_that_was_stopped_goes_on(questions: Path, tmp_path: Path) -> None
     # Other questions are another run.
     other = tmp_path / "other.json"
     other.write_text(json.dumps({**QUESTIONS, "permute": 1}), encoding="utf-8")
-    refused = decide(other, source, out, "--field", "text")
-    assert refused.returncode == 1
-    assert "was made with another --questions" in refused.stderr
+    refused = decide(run, other, source, out, "--field", "text")
+    assert refused.code == 1
+    assert "was made with another --questions" in refused.err
     # What is there is kept, to the byte, and the first group of it is what a run in one go gives.
     before = partial.read_text().splitlines()[:kept]
     written(source, rows_of(kept + 64))
-    again = decide(questions, source, out, "--field", "text", "--json")
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["new"] == 64
+    again = decide(run, questions, source, out, "--field", "text", "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["new"] == 64
     assert out.read_text().splitlines()[:kept] == before
-    whole = decide(questions, source, tmp_path / "whole.jsonl", "--field", "text")
-    assert whole.returncode == 0, whole.stderr
+    whole = decide(run, questions, source, tmp_path / "whole.jsonl", "--field", "text")
+    assert whole.code == 0, whole.err
     assert (tmp_path / "whole.jsonl").read_text() == out.read_text()
 
 
-def test_faulty_rows(questions: Path, tmp_path: Path) -> None:
+def test_faulty_rows(run: Terminal, questions: Path, tmp_path: Path) -> None:
     faulty = [{"id": 3, "text": "long " * 5_000, "lit": "no"}, {"id": 4, "text": None, "lit": ""}]
     rows = [*rows_of(3), *faulty, *rows_of(2)]
     source = written(tmp_path / "rows.jsonl", rows)
-    stopped = decide(questions, source, tmp_path / "a.jsonl", "--field", "text")
-    assert stopped.returncode == 1
-    assert 'rows.jsonl, line 4: the question "on": 10026 tokens' in stopped.stderr
+    stopped = decide(run, questions, source, tmp_path / "a.jsonl", "--field", "text")
+    assert stopped.code == 1
+    assert 'rows.jsonl, line 4: the question "on": 10026 tokens' in stopped.err
     assert not (tmp_path / "a.jsonl").exists()
     null = decide(
-        questions, written(tmp_path / "null.jsonl", [*rows_of(2), faulty[1]]), tmp_path / "a.jsonl", "--field", "text"
+        run,
+        questions,
+        written(tmp_path / "null.jsonl", [*rows_of(2), faulty[1]]),
+        tmp_path / "a.jsonl",
+        "--field",
+        "text",
     )
-    assert null.returncode == 1
-    assert "null.jsonl, line 3: the field 'text' is null, not text" in null.stderr
-    kept = decide(questions, source, tmp_path / "b.jsonl", "--field", "text", "--on-error", "return", "--json")
-    assert json.loads(kept.stdout)["errors"] == 2
+    assert null.code == 1
+    assert "null.jsonl, line 3: the field 'text' is null, not text" in null.err
+    kept = decide(run, questions, source, tmp_path / "b.jsonl", "--field", "text", "--on-error", "return", "--json")
+    assert json.loads(kept.out)["errors"] == 2
     found = read(tmp_path / "b.jsonl")
     assert len(found) == 7
     assert "tokens" in found[3]["error"]
     assert "not text" in found[4]["error"]
     assert found[5]["on_answer"] in (True, False)
-    left = decide(questions, source, tmp_path / "c.csv", "--field", "text", "--on-error", "skip")
-    assert left.returncode == 0
+    left = decide(run, questions, source, tmp_path / "c.csv", "--field", "text", "--on-error", "skip")
+    assert left.code == 0
     assert len(read(tmp_path / "c.csv")) == 5
     taken = written(tmp_path / "taken.jsonl", [{"text": "x", "on_answer": 1}])
-    clash = decide(questions, taken, tmp_path / "d.jsonl", "--field", "text")
-    assert "the field 'on_answer' has the name of a result" in clash.stderr
+    clash = decide(run, questions, taken, tmp_path / "d.jsonl", "--field", "text")
+    assert "the field 'on_answer' has the name of a result" in clash.err
 
 
 @pytest.mark.parametrize(
@@ -227,50 +237,52 @@ def test_faulty_rows(questions: Path, tmp_path: Path) -> None:
         (["--input", "rows.jsonl", "-o", "o.csv", "--calibration", "questions.json"], "this is no calibration"),
     ],
 )
-def test_options_that_do_not_fit(questions: Path, tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_options_that_do_not_fit(
+    run: Terminal, questions: Path, tmp_path: Path, arguments: list[str], says: str
+) -> None:
     written(tmp_path / "rows.jsonl", rows_of(2))
     (tmp_path / "rows.txt").write_text("x")
     files = {"rows.jsonl", "rows.txt", "o.csv", "o.txt", "questions.json"}
     done = run("decide", "-q", str(questions), *(str(tmp_path / one) if one in files else one for one in arguments))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.code == 2
+    assert says in done.err
+    assert len(done.err.strip().splitlines()) == 1
 
 
-def test_a_prior_over_all_rows_is_refused(tmp_path: Path) -> None:
+def test_a_prior_over_all_rows_is_refused(run: Terminal, tmp_path: Path) -> None:
     rows = written(tmp_path / "rows.jsonl", rows_of(2))
     asks = tmp_path / "batch.json"
     asks.write_text(json.dumps({**QUESTIONS, "prior": "batch"}), encoding="utf-8")
     done = run("decide", "-q", str(asks), "--input", str(rows), "-o", str(tmp_path / "o.csv"))
-    assert (done.returncode, (tmp_path / "o.csv").exists()) == (2, False)
-    assert "needs the answers to all rows" in done.stderr
+    assert (done.code, (tmp_path / "o.csv").exists()) == (2, False)
+    assert "needs the answers to all rows" in done.err
 
 
-def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
+def test_calibrate_and_decide_with_it(run: Terminal, questions: Path, tmp_path: Path) -> None:
     rows = [*rows_of(40), {"id": 40, "text": "Lamp 40 is broken.", "lit": ""}]
     source, out = written(tmp_path / "known.csv", rows), tmp_path / "calibration.json"
     given = ["decide", "-q", str(questions), "--input", str(source), "--threads", "1", "--calibrate", str(out)]
     shown = run(*given, "--field", "text", "--gold", "on=lit")
-    assert shown.returncode == 0, shown.stderr
+    assert shown.code == 0, shown.err
     for said in ("on: 40 examples", "accuracy", "Brier", "log loss", "ECE", "before", "after", "temperature"):
-        assert said in shown.stdout
+        assert said in shown.out
     found = Calibration.load(out)
     assert [*found.questions] == ["on"]
     only_on = tmp_path / "on.json"
     only_on.write_text(json.dumps({"questions": {"on": QUESTIONS["questions"]["on"]}, "permute": 2}), encoding="utf-8")
-    plain = json.loads(run("decide", "-q", str(only_on), "--state", "Lamp 1 is off.", "--json").stdout)
+    plain = json.loads(run("decide", "-q", str(only_on), "--state", "Lamp 1 is off.", "--json").out)
     done = run("decide", "-q", str(only_on), "--state", "Lamp 1 is off.", "--json", "--calibration", str(out))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     fitted, share = found.questions["on"], plain["answers"]["on"]["probability"]
     odds = (share / (1 - share)) ** (1 / fitted.temperature) * 2.718281828 ** (fitted.bias[0] - fitted.bias[1])
-    assert json.loads(done.stdout)["answers"]["on"]["probability"] == pytest.approx(odds / (1 + odds), abs=0.02)
+    assert json.loads(done.out)["answers"]["on"]["probability"] == pytest.approx(odds / (1 + odds), abs=0.02)
     # Of other questions it says so, in one line.
     other = run("decide", "-q", str(questions), "--state", "s", "--calibration", str(out))
-    assert other.returncode == 2
-    assert "the calibration does not have this question" in other.stderr
+    assert other.code == 2
+    assert "the calibration does not have this question" in other.err
     # A whole row is asked about without the right answers.
     as_data = run(*given, "--gold", "on=lit", "--json")
-    assert as_data.returncode == 0, as_data.stderr
+    assert as_data.code == 0, as_data.err
     with Model(n_threads=1) as model:
         states = [{"id": str(row["id"]), "text": row["text"]} for row in rows[:40]]
         same = model.calibrate(
@@ -279,7 +291,7 @@ def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
             {"on": [row["lit"] for row in rows[:40]]},
             permute=2,
         )
-    measured = json.loads(as_data.stdout)["questions"]["on"]["before"]["log_loss"]
+    measured = json.loads(as_data.out)["questions"]["on"]["before"]["log_loss"]
     assert measured == pytest.approx(same.questions["on"].before.log_loss, abs=0.02)
 
 
@@ -293,13 +305,15 @@ def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
         ([], "there is no field 'on'", 1),
     ],
 )
-def test_calibrations_that_cannot_be(questions: Path, tmp_path: Path, more: list[str], says: str, code: int) -> None:
+def test_calibrations_that_cannot_be(
+    run: Terminal, questions: Path, tmp_path: Path, more: list[str], says: str, code: int
+) -> None:
     source = written(tmp_path / "known.jsonl", rows_of(12))
     given = ["decide", "-q", str(questions), "--input", str(source), "--calibrate", str(tmp_path / "c.json")]
     done = run(*given, "--field", "text", *more)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert says in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err
+    assert len(done.err.strip().splitlines()) == 1
     assert not (tmp_path / "c.json").exists()
 
 
@@ -313,8 +327,8 @@ def test_calibrations_that_cannot_be(questions: Path, tmp_path: Path, more: list
         (["--state", "s", "--gold", "on=lit"], "it goes with --calibrate"),
     ],
 )
-def test_calibrate_goes_with_known_rows_alone(questions: Path, args: list[str], says: str) -> None:
+def test_calibrate_goes_with_known_rows_alone(run: Terminal, questions: Path, args: list[str], says: str) -> None:
     done = run("decide", "-q", str(questions), *args)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
-    assert "(tokentrie decide --help says more)" in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+    assert "(tokentrie decide --help says more)" in done.err

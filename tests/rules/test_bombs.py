@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 import tokentrie
@@ -117,11 +118,20 @@ print("ready", flush=True)
 """
 
 
+def some(names: Iterable[str], now: set[str]) -> list[Any]:
+    """Those that are tried on each push, one of a kind, and the others at night."""
+    return [name if name in now else pytest.param(name, marks=pytest.mark.nightly) for name in names]
+
+
 def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-@pytest.mark.parametrize("name", RULES)
+OF_A_KIND = {"subsets", "gbnf times of times", "lark rules", "pattern", "remainders", "gates in gates", "allowed_bytes"}
+OF_A_KIND |= {"blanks as a marker"}
+
+
+@pytest.mark.parametrize("name", some(RULES, OF_A_KIND))
 def test_a_bomb_costs_seconds_and_no_process(name: str) -> None:
     code = HEAD + "try:\n" + "".join(f"    {line}\n" for line in RULES[name].strip().splitlines())
     code += "except tokentrie.TokenTrieError as error:\n    assert len(str(error)) < 3000, len(str(error))\n"
@@ -190,7 +200,7 @@ tokentrie.Tools([tool])""",
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", some(LONG, {"Regex", "a mask", "from_strings", "check", "matches of a schema"}))
 def test_ctrl_c_ends_what_takes_long(name: str) -> None:
     """The signal comes while the call runs; what is left of the process then ends at once."""
     code = HEAD + "none = tokentrie.Limits(bytes=2**62, steps=2**62, seconds=float('inf'))\nimport os, time\ntry:\n"
