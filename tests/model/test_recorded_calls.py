@@ -16,6 +16,8 @@ import pytest
 import tokentrie
 from tokentrie import Model
 
+pytestmark = pytest.mark.model
+
 PATH = Path(__file__).parents[1] / "vectors" / "calls.json"
 #: How far a probability may be from the recorded one: passes of other widths round otherwise.
 NEAR = 2e-3

@@ -218,6 +218,7 @@ def test_repetitions_of_what_cannot_be_repeated_are_refused() -> None:
         Repeat(Integer(0, 9), 0, 2, ", ").parse("1, 2, 3")
 
 
+@pytest.mark.model
 def test_repetitions_stand_in_forms_and_beside_other_rules() -> None:
     model = Model()
     form = Form(
