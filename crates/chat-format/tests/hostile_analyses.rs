@@ -34,7 +34,7 @@ fn templates_that_compute_for_long_or_print_megabytes() {
     assert!(analysis(prints).is_ok_and(|found| found.dialect.calls.is_none()));
     let deep = "{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}";
     assert!(analysis(deep).is_err());
-    assert!(before.elapsed().as_secs() < 10);
+    assert!(before.elapsed().as_secs() < 60, "{:?}", before.elapsed());
 }
 
 #[test]
