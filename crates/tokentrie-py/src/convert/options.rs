@@ -84,7 +84,7 @@ impl<T> Options<T> {
         let mode = objects.mode.filter(|_| !exact).map(|mode| mode.extract::<Mode>()).transpose()?;
         let mode = if exact { Some(Mode(trie_core::Mode::Greedy)) } else { mode };
         let sampling = objects.sampling.as_ref().map(|sampling| sampling.cast::<Sampling>()).transpose();
-        let sampling = sampling.map_err(|error| PyErr::from(error))?;
+        let sampling = sampling.map_err(PyErr::from)?;
         let keywords =
             Keywords { call, mode: Given(mode), placed: None, settings: objects.settings.as_ref(), sampling };
         let stop = objects.stop.map(|stop| one_or_more("stop", &stop)).transpose()?.unwrap_or_default();

@@ -7,11 +7,11 @@
 //! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
 //! | `receipt.rs` | what a generation was allowed, for others to check without the model |
 //! | `retraced.rs` | its tokens, walked again |
-//! | `call.rs` | handles and times that end a call |
+//! | `ending.rs` | handles and times that end a call |
 //! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
 //! | `turns.rs` | one call at a time |
 
-mod call;
+mod ending;
 #[cfg(feature = "llama")]
 mod generate;
 #[cfg(feature = "llama")]
@@ -28,7 +28,7 @@ mod turns;
 #[cfg(feature = "llama")]
 mod wire;
 
-pub use call::{Call, CallOptions, Cancel, Ended, TimeoutError};
+pub use ending::{Call, CallOptions, Cancel, Ended, TimeoutError};
 #[cfg(feature = "llama")]
 pub(crate) use generate::nth_seed;
 #[cfg(feature = "llama")]

@@ -1,6 +1,6 @@
 //! Generations and choices as JSON, for hosts that have no types of ours.
 
-use super::call::CallOptions;
+use super::ending::CallOptions;
 use super::options::{Choose, Generate};
 use crate::constraint::filled;
 use crate::constraint::{Spec, SpecError};

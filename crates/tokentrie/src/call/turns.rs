@@ -1,6 +1,6 @@
 //! Whose turn it is: a context, and what goes with it, is used by one call at a time.
 
-use super::call::Cancel;
+use super::ending::Cancel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 use std::time::Duration;

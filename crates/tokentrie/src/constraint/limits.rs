@@ -33,8 +33,9 @@ fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 }
 
 mod seconds {
-    use super::*;
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, Value, duration, expected};
 
+    #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         time.map(|time| time.as_secs_f64()).serialize(to)
     }

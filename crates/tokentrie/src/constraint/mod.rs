@@ -398,13 +398,14 @@ pub(crate) enum TokenizationWord {
 
 /// A list of texts with what stands around them.
 mod choice {
-    use super::*;
+    use super::{Deserialize, Deserializer, Serialize, Serializer, TextValues, Tokenization, TokenizationWord};
+    use super::{filled, is_usual};
 
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Choice {
-        #[serde(deserialize_with = "filled")]
-        choice: Vec<String>,
+        #[serde(rename = "choice", deserialize_with = "filled")]
+        texts: Vec<String>,
         #[serde(default, skip_serializing_if = "str::is_empty")]
         prefix: String,
         #[serde(default, skip_serializing_if = "str::is_empty")]
@@ -415,19 +416,20 @@ mod choice {
 
     pub(super) fn serialize<S: Serializer>(values: &TextValues, to: S) -> Result<S::Ok, S::Error> {
         let TextValues { values, prefix, suffix, tokenization, .. } = values.clone();
-        Choice { choice: values.to_vec(), prefix, suffix, tokenization }.serialize(to)
+        Choice { texts: values.to_vec(), prefix, suffix, tokenization }.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TextValues, D::Error> {
-        let Choice { choice, prefix, suffix, tokenization } = Choice::deserialize(from)?;
-        let values = TextValues::new(choice).with_prefix(&*prefix).with_suffix(&*suffix);
+        let Choice { texts, prefix, suffix, tokenization } = Choice::deserialize(from)?;
+        let values = TextValues::new(texts).with_prefix(&*prefix).with_suffix(&*suffix);
         Ok(values.with_tokenization(tokenization))
     }
 }
 
 /// A payload as JSON.
 mod payload {
-    use super::*;
+    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, expected};
+    use serde::ser::Error as _;
 
     pub(super) fn serialize<S: Serializer>(text: &[u8], to: S) -> Result<S::Ok, S::Error> {
         let wrong = |error| S::Error::custom(format!("the payload is no JSON: {error}"));
@@ -444,7 +446,8 @@ mod payload {
 
 /// A JSON Schema as JSON; a host may give its text.
 mod schema {
-    use super::*;
+    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, expected, objects};
+    use serde::ser::Error as _;
 
     pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
         let wrong = |error| S::Error::custom(format!("the schema is no JSON: {error}"));

@@ -372,7 +372,7 @@ impl<'v> SeqAccess<'v> for Items<'v> {
 
 /// The fields of an object.
 struct Fields<'v> {
-    fields: Option<serde_json::map::Iter<'v>>,
+    listed: Option<serde_json::map::Iter<'v>>,
     /// A field without an object around it.
     alone: Option<(&'v str, &'v Value)>,
     /// `true` where `null` is left out.
@@ -384,7 +384,7 @@ struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     fn all(fields: &'v Map<String, Value>) -> Self {
-        Self { fields: Some(fields.iter()), alone: None, only_given: false, of: None, current: None }
+        Self { listed: Some(fields.iter()), alone: None, only_given: false, of: None, current: None }
     }
 
     fn given(fields: &'v Map<String, Value>) -> Self {
@@ -399,7 +399,7 @@ impl<'v> MapAccess<'v> for Fields<'v> {
         let (only_given, of) = (self.only_given, self.of);
         let is_read =
             |name: &str, value: &Value| !(only_given && value.is_null()) && of.is_none_or(|of| of.contains(&name));
-        let mut fields = self.fields.iter_mut().flatten().map(|(name, value)| (name.as_str(), value));
+        let mut fields = self.listed.iter_mut().flatten().map(|(name, value)| (name.as_str(), value));
         let next = self.alone.take().or_else(|| fields.find(|(name, value)| is_read(name, value)));
         self.current = next;
         let Some((name, _)) = next else { return Ok(None) };
@@ -428,7 +428,7 @@ impl<'v> Variant<'v> {
         match self.object {
             Some(object) => Fields::given(object),
             None => {
-                Fields { fields: None, alone: Some((self.kind, self.inner)), only_given: true, of: None, current: None }
+                Fields { listed: None, alone: Some((self.kind, self.inner)), only_given: true, of: None, current: None }
             }
         }
     }

@@ -2,8 +2,12 @@
 
 use super::reader::{expected, refused};
 use crate::constraint::SpecProblem;
+#[cfg(feature = "llama")]
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+#[cfg(feature = "llama")]
+use std::fmt;
 use trie_core::TokenId;
 
 /// Integers that every reader of JSON holds exactly.
@@ -45,6 +49,7 @@ pub(crate) mod text {
 pub(crate) mod maybe_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(crate) fn serialize<S: Serializer>(text: &Option<impl AsRef<str>>, to: S) -> Result<S::Ok, S::Error> {
         text.as_ref().map(AsRef::as_ref).serialize(to)
     }
@@ -141,12 +146,25 @@ pub(crate) mod base64 {
 /// Reads a count of at least one that may be left out.
 #[cfg(feature = "llama")]
 pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    let value = Value::deserialize(from)?;
-    match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
-        Some(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
-        None => Err(expected("an integer from 1 to 4294967295", &value)),
-        count => Ok(count),
+    struct FromOne;
+
+    impl Visitor<'_> for FromOne {
+        type Value = u32;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an integer from 1 to 4294967295")
+        }
+
+        fn visit_u64<E: Error>(self, count: u64) -> Result<u32, E> {
+            match u32::try_from(count) {
+                Ok(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
+                Ok(count) => Ok(count),
+                Err(_) => Err(E::invalid_value(Unexpected::Unsigned(count), &self)),
+            }
+        }
     }
+
+    from.deserialize_any(FromOne).map(Some)
 }
 
 /// Reads a probability that may be left out.

@@ -47,6 +47,7 @@ impl From<IntegerSpec> for Spec {
 mod exact {
     use super::{Deserialize, Deserializer, EXACT, Serialize, Serializer, Value, expected};
 
+    #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(number: &Option<i128>, to: S) -> Result<S::Ok, S::Error> {
         let value = number.map(|number| match i64::try_from(number) {
             Ok(small) if number.abs() <= EXACT => Value::from(small),

@@ -109,7 +109,7 @@ fn timespec<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Err
 /// A day in JSON.
 pub(in crate::constraint) mod date {
     pub(in crate::constraint) use super::write as serialize;
-    use super::*;
+    use super::{Deserialize, Deserializer, Moment, MomentSpec, WrittenDate, WrittenTime};
 
     pub(in crate::constraint) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MomentSpec, D::Error> {
         let WrittenDate { min, max, format } = WrittenDate::deserialize(from)?;
@@ -120,7 +120,7 @@ pub(in crate::constraint) mod date {
 /// A time in JSON.
 pub(in crate::constraint) mod time {
     pub(in crate::constraint) use super::write as serialize;
-    use super::*;
+    use super::{Deserialize, Deserializer, Moment, MomentSpec, WrittenTime};
 
     pub(in crate::constraint) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MomentSpec, D::Error> {
         WrittenTime::deserialize(from)?.read(|timespec, utc| Moment::Time { timespec, utc })
@@ -130,7 +130,7 @@ pub(in crate::constraint) mod time {
 /// A day and a time in JSON.
 pub(in crate::constraint) mod date_time {
     pub(in crate::constraint) use super::write as serialize;
-    use super::*;
+    use super::{Deserialize, Deserializer, Moment, MomentSpec, WrittenTime};
 
     pub(in crate::constraint) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MomentSpec, D::Error> {
         WrittenTime::deserialize(from)?.read(|timespec, utc| Moment::DateTime { timespec, utc })

@@ -105,8 +105,10 @@ impl Serialize for NumberSpec {
 }
 
 mod bound {
-    use super::*;
+    use super::{Deserialize, Deserializer, NumberBound, RegularError, Serialize, Serializer, SpecProblem};
+    use super::{Value, expected, refused, shortest};
 
+    #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(bound: &Option<NumberBound>, to: S) -> Result<S::Ok, S::Error> {
         bound.as_ref().map(shortest).serialize(to)
     }
