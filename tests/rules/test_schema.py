@@ -266,7 +266,7 @@ def test_a_schema_may_be_text_bytes_or_bool() -> None:
     ("schema", "message"),
     [
         ('{"type": \n nonsense}', "the schema is not JSON: line 2, column 3"),
-        ({"properties": {"a": {"format": "regex"}}}, "at /properties/a: format is not supported"),
+        ({"properties": {"a": {"pattern": r"(b)\1"}}}, "at /properties/a: invalid pattern"),
         ({"type": "array", "items": {"type": "sting"}}, r"at /items: .*sting"),
         (False, "no document is allowed: schema is false"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no document is allowed"),
@@ -390,7 +390,7 @@ def test_classes_are_given_back() -> None:
 def test_what_only_finite_automata_can(model: Model) -> None:
     rule = JsonSchema({"enum": ["a", "b"]}, whitespace=False)
     assert rule.texts() == ['"a"', '"b"']
-    assert rule.check().end_states > 0
+    assert rule.check()
     with pytest.raises(RuleError, match="the texts of a Lark grammar are not listed"):
         Lark(CALL).texts()
     with pytest.raises(RuleError, match="a Lark grammar has no states to ask"):
@@ -508,13 +508,13 @@ def test_generation_gives_documents(model: Model, skip_ahead: bool) -> None:
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     schema = {"type": "object", "properties": {"the colour of the sky": {"enum": ["blue", "red"]}}}
     schema |= {"required": ["the colour of the sky"], "additionalProperties": False}
-    # A blank at the end of the prompt would be a part of the first token.
-    out = model.generate("JSON:", JsonSchema(schema, whitespace=False), max_tokens=200)
+    out = model.generate("JSON: ", JsonSchema(schema, whitespace=False), max_tokens=200)
     assert list(out.value) == ["the colour of the sky"]
     assert out.stats.forced_tokens > 3
     own = model.vocab.tokenize('{"the colour of the sky":"')
     assert out.stats.forward_passes < len(out.tokens)
-    assert out.tokens[: len(own) - 2] == own[: len(own) - 2]
+    # The first one is the end of the prompt, which is healed.
+    assert out.tokens[1 : len(own) - 1] == own[: len(own) - 2]
 
 
 @pytest.mark.model

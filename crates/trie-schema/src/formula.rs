@@ -58,6 +58,18 @@ impl Types {
 pub(crate) struct Texts {
     pub(crate) name: String,
     pub(crate) set: TextSet,
+    /// Texts that are surely none of them, where that is not all of the others: of a format that is held in part.
+    pub(crate) others: Option<TextSet>,
+}
+
+impl Texts {
+    /// Whether a text is one of them, or is not.
+    pub(crate) fn holds(&self, text: &str, sign: bool) -> bool {
+        match (&self.others, sign) {
+            (Some(others), false) => others.is_match(text),
+            _ => self.set.is_match(text) == sign,
+        }
+    }
 }
 
 /// Values of an `enum`, a `const`, or that were written before; each once, in order.
@@ -129,8 +141,8 @@ pub(crate) enum Names {
     Matching(Arc<Texts>),
     /// All but these, and but those that match these.
     Outside(Arc<Outside>),
-    /// Names that this schema allows, or does not allow.
-    Valid(NodeId, bool),
+    /// Names that a schema does not allow; whether that is sure, where it is held in part.
+    Denied(NodeId, bool),
 }
 
 #[derive(Debug, PartialEq, Eq, Hash, Default)]
@@ -159,7 +171,7 @@ impl PartialEq for Names {
             (Self::Exact(one), Self::Exact(other)) => one == other,
             (Self::Matching(one), Self::Matching(other)) => one == other,
             (Self::Outside(one), Self::Outside(other)) => one == other,
-            (Self::Valid(one, sign), Self::Valid(other, with)) => (one, sign) == (other, with),
+            (Self::Denied(one, sign), Self::Denied(other, with)) => (one, sign) == (other, with),
             _ => false,
         }
     }
@@ -226,6 +238,8 @@ pub(crate) struct Node {
     /// JSON pointer.
     pub(crate) at: Arc<str>,
     pub(crate) formula: Formula,
+    /// The keyword whose choices it has, where these are no branches of the schema.
+    pub(crate) keyword: Option<&'static str>,
 }
 
 /// What a value must be or must not be.

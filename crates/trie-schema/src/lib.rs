@@ -1,8 +1,8 @@
-//! JSON Schema and Lark grammars as constraints, by [llguidance](https://github.com/guidance-ai/llguidance).
+//! JSON Schema as a rule over bytes, decided here, and Lark grammars by
+//! [llguidance](https://github.com/guidance-ai/llguidance).
 //!
-//! llguidance reads the grammar and says which tokens go on; this crate makes it a
-//! [`Constraint`](trie_core::Constraint) like any other: states that are values, masks that are kept, errors with their
-//! place, no panic, and no failure that allows every token. Any tokenisation of a legal text is legal.
+//! A [`JsonSchema`] is a [`Rule`](trie_rules::Rule) like any other: its states are small values, equal for documents that
+//! may go on in the same way. What begins can be completed. Any tokenisation of a legal text is legal.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -230,6 +230,17 @@ fn formats_are_asserted_or_not() {
 }
 
 #[test]
+fn what_is_no_format_is_surely_none() {
+    let rule = |schema: Value| JsonSchema::of(schema, dense()).unwrap();
+    let no_time = rule(json!({"type": "string", "not": {"format": "time"}, "maxLength": 9}));
+    assert!(legal(&no_time, "\"soon\"") && !legal(&no_time, "\"12:00:00Z\"") && !legal(&no_time, "\"23:59:60Z\""));
+    let names = rule(json!({"type": "object", "propertyNames": {"format": "time"}, "maxProperties": 1}));
+    assert!(legal(&names, r#"{"12:00:00Z":1}"#) && !legal(&names, r#"{"23:59:60Z":1}"#) && legal(&names, "{}"));
+    let none = rule(json!({"type": "object", "not": {"propertyNames": {"format": "time"}}, "maxProperties": 1}));
+    assert!(legal(&none, r#"{"soon":1}"#) && !legal(&none, r#"{"23:59:60Z":1}"#) && !legal(&none, "{}"));
+}
+
+#[test]
 fn references_find_their_place() {
     let tree = r##"{"$id": "https://example.com/tree", "$dynamicAnchor": "node", "type": "object",
         "properties": {"children": {"type": "array", "items": {"$dynamicRef": "#node"}}}}"##;

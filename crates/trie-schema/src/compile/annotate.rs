@@ -83,7 +83,13 @@ impl<'a> Compiler<'a> {
                 claims.extend(self.rest(source, of, looked, value));
                 alternatives.push(super::keywords::all_of(claims));
             }
-            all.push(if alternatives.len() == 1 { alternatives.remove(0) } else { Formula::Any(alternatives) });
+            if alternatives.len() == 1 {
+                all.push(alternatives.remove(0));
+            } else {
+                let choice = self.made(&source.at, Formula::Any(alternatives));
+                self.choosing.push((choice, of.keyword()));
+                all.push(Formula::Schema(choice));
+            }
         }
         Ok(())
     }

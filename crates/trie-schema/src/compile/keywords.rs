@@ -10,7 +10,7 @@ use crate::schema::{SchemaError, shown};
 use std::sync::Arc;
 use trie_core::work::{look, spend};
 use trie_rules::schema::Unheld;
-use trie_rules::{Decimal, TextSet};
+use trie_rules::{Decimal, TextFormat, TextSet};
 
 /// Alternatives of one `unevaluatedProperties` or `unevaluatedItems` at most.
 type Result<T> = std::result::Result<T, SchemaError>;
@@ -189,7 +189,7 @@ impl<'a> Compiler<'a> {
             }
             "propertyNames" => {
                 let value = self.schema(source, value, keyword)?;
-                all.push(each(Names::Valid(value, false), NONE));
+                all.push(each(Names::Denied(value, false), NONE));
             }
             "required" => {
                 // Of draft 3.
@@ -360,7 +360,7 @@ impl<'a> Compiler<'a> {
         let made = TextSet::pattern(pattern);
         look(0, 0).map_err(super::too_much)?;
         let held = match made {
-            Ok(set) => Some(Arc::new(Texts { name: pattern.to_owned(), set })),
+            Ok(set) => Some(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),
             Err(error) if self.options.lenient => {
                 self.leave_out(source, keyword, &error.to_string());
                 None
@@ -378,36 +378,25 @@ impl<'a> Compiler<'a> {
         if self.options.formats == crate::schema::Formats::Annotate {
             return Ok(None);
         }
+        let place = crate::schema::place(&source.at);
+        let made = TextFormat::named(format)
+            .map_err(|error| SchemaError::TooLarge { reason: format!("{place}format is not supported: {error}") })?;
+        let Some(made) = made else {
+            let note = format!("{place}no format is named {format:?}: it says nothing");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return Ok(None);
+        };
         // No pattern begins so.
         let name = format!("\0{format}");
-        if let Some(known) = self.texts.get(&name) {
-            return Ok(Some(
-                known.as_ref().map_or(Formula::Unheld, |texts| Formula::Text(TextSaid::In(Arc::clone(texts)))),
-            ));
-        }
-        let held = match format_set(format) {
-            None => {
-                let place = crate::schema::place(&source.at);
-                let note = format!("{place}no format is named {format:?}: it says nothing");
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-                return Ok(None);
-            }
-            Some(Ok(set)) => Some(Arc::new(Texts { name: name.clone(), set })),
-            Some(Err(error)) if self.options.lenient => {
-                self.leave_out(source, "format", &error.to_string());
-                None
-            }
-            Some(Err(_)) => {
-                return Err(SchemaError::Unsupported {
-                    at: source.at.to_string(),
-                    keywords: vec!["format".to_owned()],
-                });
-            }
-        };
-        self.texts.insert(name, held.clone());
-        Ok(Some(held.map_or(Formula::Unheld, |texts| Formula::Text(TextSaid::In(texts)))))
+        let known = self.texts.get(&name).cloned().flatten().unwrap_or_else(|| {
+            let (set, others) = (made.texts().clone(), Some(made.others().clone()));
+            Arc::new(Texts { name: name.clone(), set, others })
+        });
+        self.texts.insert(name, Some(Arc::clone(&known)));
+        let most = made.max_chars().map(|most| Formula::Text(TextSaid::Most(most)));
+        Ok(Some(all_of([Formula::Text(TextSaid::In(known))].into_iter().chain(most).collect())))
     }
 
     pub(super) fn leave_out(&mut self, source: &Source<'_>, keyword: &str, _why: &str) {
@@ -425,13 +414,4 @@ pub(super) fn all_of(mut all: Vec<Formula>) -> Formula {
         1 => all.remove(0),
         _ => Formula::All(all),
     }
-}
-
-/// The texts of a format.
-fn format_set(format: &str) -> Option<std::result::Result<TextSet, String>> {
-    if format == "regex" {
-        return Some(Err("the texts of regex are no regular set".to_owned()));
-    }
-    let pattern = trie_rules::schema::format_pattern(format)?.replace("\\x{", "\\u{");
-    Some(TextSet::pattern(&format!("^(?:{pattern})$")).map_err(|error| error.to_string()))
 }

@@ -76,6 +76,8 @@ struct Compiler<'a> {
     texts: HashMap<String, Option<Arc<Texts>>>,
     unheld: BTreeSet<Unheld>,
     notes: Vec<String>,
+    /// Schemas made of choices, and the keywords that make them.
+    choosing: Vec<(NodeId, &'static str)>,
 }
 
 /// Compiles a schema.
@@ -107,6 +109,7 @@ pub(crate) fn compiled_part<'a>(
         texts: HashMap::new(),
         unheld: BTreeSet::new(),
         notes: Vec::new(),
+        choosing: Vec::new(),
         index,
     };
     let (base, draft) = (Arc::clone(&compiler.index.base), compiler.index.draft);
@@ -122,8 +125,11 @@ pub(crate) fn compiled_part<'a>(
     }
     let at = |source: &Option<Source<'_>>| source.as_ref().map_or_else(|| "".into(), |source| Arc::clone(&source.at));
     let formulas = compiler.formulas.into_iter().map(|formula| formula.unwrap_or(Formula::True));
-    let nodes = compiler.sources.iter().map(at).zip(formulas).map(|(at, formula)| Node { at, formula });
+    let nodes = compiler.sources.iter().map(at).zip(formulas).map(|(at, formula)| Node { at, formula, keyword: None });
     let mut nodes: Vec<Node> = nodes.collect();
+    for (node, keyword) in compiler.choosing {
+        nodes[node as usize].keyword = Some(keyword);
+    }
     shorten(&mut nodes);
     let unheld = compiler.unheld.into_iter().collect();
     Ok(Compiled { nodes, root: first, unheld, notes: compiler.notes })

@@ -75,24 +75,8 @@ pub(crate) struct Other {
 }
 
 thread_local! {
-    /// Why the last step of this thread could not be made out.
-    static FAILED: RefCell<Option<Refused>> = const { RefCell::new(None) };
-}
-
-/// Takes why a step of this thread could not be made out.
-pub(crate) fn take_failure() -> Option<Refused> {
-    FAILED.with_borrow_mut(Option::take)
-}
-
-pub(crate) fn is_failing() -> bool {
-    FAILED.with_borrow(Option::is_some)
-}
-
-fn fail(refused: Refused) {
-    // That work is over is known anyway.
-    if !matches!(refused, Refused::Over(_)) {
-        FAILED.with_borrow_mut(|failed| _ = failed.get_or_insert(refused));
-    }
+    /// Why the last step of this thread could not be made out, and whose step it was.
+    static FAILED: RefCell<Option<(usize, Refused)>> = const { RefCell::new(None) };
 }
 
 /// What is recorded of an item that others must differ from.
@@ -132,6 +116,27 @@ impl Engine {
             self.rest(stack, &mut found);
         }
         Place::of(found, blank)
+    }
+
+    /// Takes why a step of this thread could not be made out.
+    pub(crate) fn take_failure(&self) -> Option<Refused> {
+        FAILED
+            .with_borrow_mut(|failed| failed.take_if(|(whose, _)| *whose == self.address()).map(|(_, refused)| refused))
+    }
+
+    pub(crate) fn is_failing(&self) -> bool {
+        FAILED.with_borrow(|failed| failed.as_ref().is_some_and(|(whose, _)| *whose == self.address()))
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    fn fail(&self, refused: Refused) {
+        // That work is over is known anyway.
+        if !matches!(refused, Refused::Over(_)) {
+            FAILED.set(Some((self.address(), refused)));
+        }
     }
 
     /// Whether a document may end here.
@@ -271,7 +276,7 @@ impl Engine {
     fn begin(&self, goal: &Arc<Goal>, below: Option<&Arc<Level>>, record: &Record, byte: u8, found: &mut Vec<Stack>) {
         let shapes = match self.shapes(goal) {
             Ok(shapes) => shapes,
-            Err(refused) => return fail(refused),
+            Err(refused) => return self.fail(refused),
         };
         let mut push = |frame: Frame| {
             found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
@@ -292,7 +297,7 @@ impl Engine {
                         push(Frame::Array { shape: Arc::clone(shape), items: shape.start(), at: ArrayAt::Open });
                     }
                 }
-                search.refused().unwrap_or_else(fail);
+                search.refused().unwrap_or_else(|refused| self.fail(refused));
             }
             b'{' => {
                 let mut search = Search::new();
@@ -302,7 +307,7 @@ impl Engine {
                         push(Frame::Object { shape: Arc::clone(shape), members, at: ObjectAt::Open });
                     }
                 }
-                search.refused().unwrap_or_else(fail);
+                search.refused().unwrap_or_else(|refused| self.fail(refused));
             }
             b'-' | b'0'..=b'9' => {
                 for machine in &shapes.numbers {
@@ -389,7 +394,7 @@ impl Engine {
             }
             _ => {}
         }
-        search.refused().unwrap_or_else(fail);
+        search.refused().unwrap_or_else(|refused| self.fail(refused));
     }
 
     fn in_object(
@@ -477,7 +482,7 @@ impl Engine {
             }
             _ => {}
         }
-        search.refused().unwrap_or_else(fail);
+        search.refused().unwrap_or_else(|refused| self.fail(refused));
     }
 
     /// Whether another member may come.

@@ -9,7 +9,7 @@ pub(crate) use error::{place, shown};
 use crate::compile::{compiled, too_much};
 use crate::formula::Literal;
 use crate::json::Json;
-use crate::machine::{DocumentWalk, Place, is_failing, take_failure};
+use crate::machine::{DocumentWalk, Place};
 use crate::shape::{Blanks, Engine, Goal, Search, Written};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -271,12 +271,12 @@ impl Rule for JsonSchema {
     }
 
     fn failure(&self) -> Option<Problem> {
-        let failed = take_failure().map(|refused| Problem::new(SchemaError::from(refused)));
+        let failed = self.engine.take_failure().map(|refused| Problem::new(SchemaError::from(refused)));
         failed.or_else(|| over().map(Problem::new))
     }
 
     fn failing(&self) -> bool {
-        is_failing() || over().is_some()
+        self.engine.is_failing() || over().is_some()
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Place>>> {

@@ -280,6 +280,10 @@ fn object(said: &ObjectSaid, sign: bool) -> Normal {
         ObjectSaid::Each { names, value, declares } if sign => {
             normal(Said::Each { names: names.clone(), value: Literal::Is(*value), declares: *declares })
         }
+        // Some name must surely be one that the schema does not allow.
+        ObjectSaid::Each { names: Names::Denied(node, _), value, .. } => {
+            some(Names::Denied(*node, true), Literal::IsNot(*value))
+        }
         ObjectSaid::Each { names, value, .. } => some(names.clone(), Literal::IsNot(*value)),
         ObjectSaid::Has(name) if sign => some(Names::Exact(Arc::clone(name)), Literal::Is(crate::formula::ANY)),
         ObjectSaid::Has(name) => normal(Said::Clause(vec![Way::Absent(Arc::clone(name))])),
@@ -424,7 +428,8 @@ impl Engine {
                 _ => (0, ""),
             };
             if count > best.0 {
-                best = (count, Arc::clone(&self.nodes[node as usize].at), keyword);
+                let node = &self.nodes[node as usize];
+                best = (count, Arc::clone(&node.at), node.keyword.unwrap_or(keyword));
             }
             match formula {
                 Formula::All(all) | Formula::Any(all) | Formula::One(all) => {

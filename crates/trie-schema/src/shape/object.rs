@@ -158,10 +158,13 @@ impl Building<'_> {
                 outside.names.iter().for_each(|name| self.name(name, false));
                 outside.matching.iter().for_each(|texts| self.matching(texts));
             }
-            Names::Valid(node, sign) => {
+            Names::Denied(node, is_sure) => {
                 if !self.patterns.iter().any(|(own, _)| own == names) {
-                    let literal = if *sign { Literal::Is(*node) } else { Literal::IsNot(*node) };
-                    let set = self.engine.name_set(literal)?;
+                    let set = if *is_sure {
+                        self.engine.name_set(Literal::IsNot(*node))?
+                    } else {
+                        self.engine.name_set(Literal::Is(*node))?.complement()
+                    };
                     self.patterns.push((names.clone(), set));
                 }
             }

@@ -143,7 +143,8 @@ fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused
                 least = least.max(bound);
             }
             Said::Text(TextSaid::In(texts), sign) => {
-                let other = if *sign { texts.set.clone() } else { texts.set.complement() };
+                let others = || texts.others.clone().unwrap_or_else(|| texts.set.complement());
+                let other = if *sign { texts.set.clone() } else { others() };
                 set = set.and(&other).map_err(|error| too_large("pattern", &error))?;
             }
             Said::NotIn(values) => {

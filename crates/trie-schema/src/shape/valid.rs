@@ -40,9 +40,13 @@ impl Engine {
             Names::Outside(outside) => {
                 !outside.names.contains(name) && !outside.matching.iter().any(|texts| texts.set.is_match(name))
             }
-            Names::Valid(node, sign) => {
-                let literal = if *sign { Literal::Is(*node) } else { Literal::IsNot(*node) };
-                self.fits(&literal, &Json::String(Arc::clone(name)))?
+            Names::Denied(node, is_sure) => {
+                let name = Json::String(Arc::clone(name));
+                if *is_sure {
+                    self.fits(&Literal::IsNot(*node), &name)?
+                } else {
+                    !self.fits(&Literal::Is(*node), &name)?
+                }
             }
         })
     }
@@ -97,13 +101,17 @@ impl Judging<'_> {
             Formula::Any(parts) if sign => return any(self, parts),
             Formula::Any(parts) => return all(self, parts),
             Formula::One(branches) => {
-                let (mut may, mut must) = (0, 0);
+                let (mut is, mut is_not) = (Vec::new(), Vec::new());
                 for branch in branches {
-                    let holds = self.holds(branch, value, true)?;
-                    may += usize::from(holds);
-                    must += usize::from(holds && !self.holds(branch, value, false)?);
+                    is.push(self.holds(branch, value, true)?);
+                    is_not.push(self.holds(branch, value, false)?);
                 }
-                if sign { may >= 1 && must <= 1 } else { must == 0 || may >= 2 }
+                let others = |own: usize| (0..is.len()).all(|other| other == own || is_not[other]);
+                if sign {
+                    (0..is.len()).any(|own| is[own] && others(own))
+                } else {
+                    is_not.iter().all(|is_not| *is_not) || is.iter().filter(|is| **is).count() >= 2
+                }
             }
             Formula::Number(said) => {
                 let Json::Number(number) = value else { return Ok(sign) };
@@ -112,10 +120,10 @@ impl Judging<'_> {
             Formula::Text(said) => {
                 let Json::String(text) = value else { return Ok(sign) };
                 let chars = || u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-                sign == match said {
-                    TextSaid::Least(least) => chars() >= *least,
-                    TextSaid::Most(most) => chars() <= *most,
-                    TextSaid::In(texts) => texts.set.is_match(text),
+                match said {
+                    TextSaid::Least(least) => (chars() >= *least) == sign,
+                    TextSaid::Most(most) => (chars() <= *most) == sign,
+                    TextSaid::In(texts) => texts.holds(text, sign),
                 }
             }
             Formula::Array(said) => {
@@ -159,6 +167,12 @@ impl Judging<'_> {
     fn object(&mut self, said: &ObjectSaid, members: &[(Arc<str>, Json)], sign: bool) -> Result<bool, Refused> {
         Ok(match said {
             ObjectSaid::Each { names, value, .. } => {
+                // What is denied must surely be so.
+                let sure = match names {
+                    Names::Denied(node, _) if !sign => Some(Names::Denied(*node, true)),
+                    _ => None,
+                };
+                let names = sure.as_ref().unwrap_or(names);
                 let mut differing = false;
                 for (name, member) in members {
                     if self.engine.has_name(names, name)? {
