@@ -281,7 +281,7 @@ def test_a_schema_may_be_text_bytes_or_bool() -> None:
     ("schema", "message"),
     [
         ('{"type": \n nonsense}', "the schema is not JSON: line 2, column 3"),
-        ({"properties": {"a": {"items": {}, "uniqueItems": True}}}, "at /properties/a: uniqueItems is not supported"),
+        ({"properties": {"a": {"format": "regex"}}}, "at /properties/a: format is not supported"),
         ({"type": "array", "items": {"type": "sting"}}, r"at /items: .*sting"),
         (False, "no document is allowed: schema is false"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no document is allowed"),
@@ -312,17 +312,17 @@ def test_what_is_no_schema_at_all(schema: Any, message: str) -> None:
 
 
 def test_lenient_schemas_warn() -> None:
-    tags = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
-    schema = {"type": "object", "properties": {"a/b": tags, "c": {"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}}}
-    with pytest.raises(RuleError, match="at /properties/a~1b: uniqueItems is not supported"):
+    tags = {"type": "array", "items": {"type": "integer"}, "contains": {"pattern": r"(b)\1"}}
+    schema = {"type": "object", "properties": {"a/b": tags, "c": {"type": "string", "pattern": r"(a)\1"}}}
+    with pytest.raises(RuleError, match=r"at /properties/.*: invalid pattern"):
         JsonSchema(schema)
     with pytest.warns(TokenTrieWarning, match="is not held"):
         rule = JsonSchema(schema, lenient=True)
     assert rule.lenient
-    assert rule.unheld == [("/properties/a~1b", "uniqueItems"), ("/properties/c", "oneOf")]
-    assert rule.matches('{"a/b": [1, 1], "c": 6}')
+    assert rule.unheld == [("/properties/a~1b/contains", "pattern"), ("/properties/c", "pattern")]
+    assert rule.matches('{"a/b": [1, 2], "c": "ab"}')
     assert not rule.matches('{"a/b": [1, "1"]}'), "the rest is held"
-    assert not rule.matches('{"c": 5}'), "one of them is any of them"
+    assert not rule.matches('{"c": 5}'), "the rest is held"
     assert JsonSchema({"type": "array"}, lenient=True).unheld == []
 
 
@@ -403,19 +403,17 @@ def test_classes_are_given_back() -> None:
 
 @pytest.mark.model
 def test_what_only_finite_automata_can(model: Model) -> None:
-    rule = JsonSchema({"enum": ["a", "b"]})
-    with pytest.raises(RuleError, match="the texts of a JSON Schema are not listed"):
-        rule.texts()
-    with pytest.raises(RuleError, match="a JSON Schema has no states to ask"):
-        rule.check()
-    with pytest.raises(RuleError, match="the texts of a JSON Schema are not listed"):
-        model.choose("x", rule)
+    rule = JsonSchema({"enum": ["a", "b"]}, whitespace=False)
+    assert rule.texts() == ['"a"', '"b"']
+    assert rule.check().end_states > 0
     with pytest.raises(RuleError, match="the texts of a Lark grammar are not listed"):
         Lark(CALL).texts()
+    with pytest.raises(RuleError, match="a Lark grammar has no states to ask"):
+        Lark(CALL).check()
+    with pytest.raises(RuleError, match="the texts of a Lark grammar are not listed"):
+        model.choose("x", Lark(CALL))
     with pytest.raises(TypeError, match="JsonSchema, which is no finite automaton"):
         Regex("a") + rule
-    with pytest.raises(OptionError, match="cannot be listed"):
-        model.generate("x", Form(Slot("a", rule), "."), mode="exact")
 
 
 def test_a_vocabulary_must_be_able_to_begin() -> None:
@@ -525,7 +523,8 @@ def test_generation_gives_documents(model: Model, skip_ahead: bool) -> None:
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     schema = {"type": "object", "properties": {"the colour of the sky": {"enum": ["blue", "red"]}}}
     schema |= {"required": ["the colour of the sky"], "additionalProperties": False}
-    out = model.generate("JSON: ", JsonSchema(schema, whitespace=False), max_tokens=200)
+    # A blank at the end of the prompt would be a part of the first token.
+    out = model.generate("JSON:", JsonSchema(schema, whitespace=False), max_tokens=200)
     assert list(out.value) == ["the colour of the sky"]
     assert out.stats.forced_tokens > 3
     own = model.vocab.tokenize('{"the colour of the sky":"')

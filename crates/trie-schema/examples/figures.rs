@@ -1,5 +1,5 @@
-//! What a schema costs to make, with its first mask over a vocabulary of `TOKENTRIE_VOCAB_DIR`: beside llguidance asked
-//! without this crate, whose mask must be the same.
+//! What schemas cost over a vocabulary of `TOKENTRIE_VOCAB_DIR`: to compile, for a mask that nobody asked for before, for
+//! one that was asked for, and to accept a token; beside llguidance asked without this crate, in the same run.
 
 #[path = "../../trie-rules/tests/common/vocab.rs"]
 #[allow(unreachable_pub)]
@@ -16,29 +16,54 @@ use trie_core::{Constraint, Scratch, TokenId};
 use trie_rules::TokenBytes;
 use trie_schema::{JsonSchema, SchemaOptions};
 
-fn least<T>(mut what: impl FnMut() -> T) -> (Duration, T) {
-    let once = |_| {
-        let begin = Instant::now();
-        let made = what();
-        (begin.elapsed(), made)
-    };
-    (0..15).map(once).min_by_key(|(time, _)| *time).unwrap()
-}
-
-fn schemas() -> Vec<(&'static str, Value)> {
+fn schemas() -> Vec<(&'static str, Value, Value)> {
     let person = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 40},
         "age": {"type": "integer", "minimum": 0, "maximum": 130},
         "tags": {"type": "array", "items": {"enum": ["a", "b"]}}},
         "required": ["name", "age"], "additionalProperties": false});
+    let ann = json!({"name": "Ann of Green Gables", "age": 12, "tags": ["a", "b", "a"]});
     let many: serde_json::Map<String, Value> =
         (0..40).map(|nth| (format!("field{nth}"), json!({"type": ["string", "null"]}))).collect();
-    let date = json!({"type": "object", "properties": {"day": {"type": "string", "format": "date"}}});
+    let values: serde_json::Map<String, Value> =
+        (0..40).map(|nth| (format!("field{nth}"), json!(format!("some text {nth}")))).collect();
+    let branch = |kind: &str, own: &str| {
+        json!({"type": "object", "properties": {"kind": {"const": kind}, own: {"type": "number", "minimum": 0.5}},
+            "required": ["kind", own]})
+    };
     vec![
-        ("person", person.clone()),
-        ("a list of them", json!({"type": "array", "items": person})),
-        ("40 properties", json!({"type": "object", "properties": many, "additionalProperties": false})),
-        ("a date", date),
+        ("person", person.clone(), ann.clone()),
+        ("a list of them", json!({"type": "array", "items": person}), json!([ann, ann, ann])),
+        ("40 properties", json!({"type": "object", "properties": many, "additionalProperties": false}), values.into()),
+        (
+            "a date, open",
+            json!({"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}),
+            json!({"day": "2024-02-29", "note": "leap day", "more": [1, 2.5, {"deep": null}]}),
+        ),
+        (
+            "anyOf of objects",
+            json!({"type": "array", "items": {"anyOf": [branch("a", "x"), branch("b", "y"), branch("c", "z")]}}),
+            json!([{"kind": "a", "x": 2.5}, {"kind": "c", "z": 17}]),
+        ),
     ]
+}
+
+/// The longest token at each place of a text.
+fn longest(tokens: &TokenBytes, text: &str) -> Vec<TokenId> {
+    let by_bytes: std::collections::HashMap<&[u8], TokenId> =
+        TokenId::all(tokens.n_vocab()).map(|token| (tokens.bytes(token), token)).collect();
+    let (mut rest, mut found) = (text.as_bytes(), Vec::new());
+    while !rest.is_empty() {
+        let length = (1..=rest.len().min(24)).rev().find(|&length| by_bytes.contains_key(&rest[..length])).unwrap();
+        found.push(by_bytes[&rest[..length]]);
+        rest = &rest[length..];
+    }
+    found
+}
+
+fn median(mut times: Vec<Duration>) -> (Duration, Duration, Duration) {
+    times.sort_unstable();
+    let mean = times.iter().sum::<Duration>() / times.len() as u32;
+    (times[times.len() / 2], mean, times[times.len() - 1])
 }
 
 fn main() {
@@ -57,24 +82,56 @@ fn main() {
     let slices = SlicedBiasComputer::general_slices();
     let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &slices).unwrap();
     factory.quiet();
-    for (name, schema) in schemas() {
-        let ours = || {
-            let constraint = JsonSchema::of(schema.clone(), SchemaOptions::default()).unwrap().over(&tokens).unwrap();
-            let mut scratch = Scratch::default();
-            constraint.next(&constraint.start(), &mut scratch).tokens.iter().collect::<Vec<_>>()
+    for (name, schema, document) in schemas() {
+        let (schema_text, text) = (schema.to_string(), document.to_string());
+        let compile = |_| {
+            let begin = Instant::now();
+            let made = JsonSchema::new(&schema_text, SchemaOptions::default()).unwrap();
+            (begin.elapsed(), made)
         };
-        let theirs = || {
-            let mut given = schema.clone();
+        let compiled = median((0..50).map(compile).map(|(time, _)| time).collect());
+        let path = longest(&tokens, &text);
+        let (mut new, mut known, mut taken, mut other) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut scratch = Scratch::default();
+        let mut first = Duration::ZERO;
+        for round in 0..5 {
+            let schema = JsonSchema::new(&schema_text, SchemaOptions::default()).unwrap();
+            let begin = Instant::now();
+            let constraint = schema.over(&tokens).unwrap();
+            constraint.next(&constraint.start(), &mut scratch);
+            if round == 0 {
+                first = begin.elapsed();
+            }
+            for again in [false, true] {
+                let mut at = constraint.start();
+                for &token in &path {
+                    let begin = Instant::now();
+                    let is_legal = constraint.next(&at, &mut scratch).tokens.contains(token);
+                    if again {
+                        known.push(begin.elapsed())
+                    } else {
+                        new.push(begin.elapsed())
+                    }
+                    assert!(is_legal, "{name}: {text}");
+                    let begin = Instant::now();
+                    constraint.advance(&mut at, token).unwrap();
+                    taken.push(begin.elapsed());
+                }
+            }
+            let mut given = serde_json::from_str(&schema_text).unwrap();
             JsonCompileOptions { json_allow_general_unicode_escapes: true, ..Default::default() }.apply_to(&mut given);
             let mut parser = factory.create_parser(TopLevelGrammar::from_json_schema(given)).unwrap();
             parser.start_without_prompt();
-            let mask = parser.compute_mask().unwrap();
-            TokenId::all(pieces.len()).filter(|token| mask.is_allowed(token.get())).collect::<Vec<_>>()
-        };
-        let _ = ours();
-        let ((our_time, our), (their_time, their)) = (least(ours), least(theirs));
-        let same = our == their;
-        let times = our_time.as_secs_f64() / their_time.as_secs_f64();
-        println!("{name}: {our_time:?}, llguidance {their_time:?}, {times:.2} times; masks equal: {same}");
+            for &token in &path {
+                let begin = Instant::now();
+                let mask = parser.compute_mask().unwrap();
+                other.push(begin.elapsed());
+                assert!(mask.is_allowed(token.get()), "{name}");
+                parser.consume_token(token.get()).unwrap();
+            }
+        }
+        println!("{name}: compiled {compiled:?}, first mask {first:?}");
+        println!("  masks (median, mean, most): new {:?}, known {:?}", median(new), median(known));
+        println!("  accept {:?}; masks of llguidance {:?}", median(taken), median(other));
     }
 }

@@ -12,12 +12,6 @@ pub enum GuidedError {
     /// Only the empty text is legal.
     #[error("only the empty text is legal: there is nothing to write")]
     Nothing,
-    /// A long enum, which is walked as a list of texts.
-    #[error("an enum of {values} values is no grammar: walk it as a GuidedRule")]
-    Listed {
-        /// How many it has.
-        values: usize,
-    },
     /// It is larger than its limits allow, or llguidance failed.
     #[error("llguidance: {reason}")]
     Failed {

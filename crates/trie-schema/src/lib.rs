@@ -25,22 +25,28 @@
 
 #![forbid(unsafe_code)]
 
+mod compile;
 mod compiled;
 mod error;
+mod formula;
 mod guard;
 mod guided;
+mod json;
 mod known;
 mod lark;
+mod machine;
 mod path;
 mod pool;
 mod reader;
 mod rule;
 mod schema;
+mod shape;
 mod vocab;
 
 pub use error::GuidedError;
 pub use guided::{Guided, GuidedLimits, GuidedState};
 pub use lark::{Lark, LarkError};
+pub use machine::Place;
 pub use rule::GuidedRule;
-pub use schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};
+pub use schema::{Formats, JsonSchema, Order, SchemaError, SchemaOptions, Whitespace};
 pub use trie_rules::schema::Unheld;

@@ -1,87 +1,58 @@
-//! A JSON Schema or a Lark grammar beside rules of other kinds. It is walked token by token, not byte by byte.
+//! A Lark grammar beside rules of other kinds. It is walked token by token, not byte by byte.
 
 use crate::compiled::Shared;
 use crate::error::GuidedError;
 use crate::guided::{Guided, GuidedLimits, GuidedWeak};
 use crate::lark::Lark;
 use crate::reader::Reader;
-use crate::schema::{JsonSchema, Made};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, Problem};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, Documents, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
-    TextsError,
+    AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
 };
 
-/// A [`JsonSchema`] or a [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
+/// A [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
 ///
 /// In a form it stands alone: what is written before it and behind it are other tokens, and a prompt is not healed for
-/// it, unless it is a long enum alone. Its texts are not listed, and its laws are those of llguidance.
+/// it. Its texts are not listed, and its laws are those of llguidance.
 ///
 /// ```
 /// use trie_rules::{AnyRule, Read};
-/// use trie_schema::{GuidedRule, JsonSchema, SchemaOptions};
+/// use trie_schema::{GuidedRule, Lark};
 ///
-/// let rule = GuidedRule::from(&JsonSchema::new(r#"{"type": "integer"}"#, SchemaOptions::default())?);
+/// let rule = GuidedRule::from(&Lark::new("start: /-?[1-9][0-9]*/")?);
 /// assert_eq!(rule.read(b"-12"), Read::Whole);
 /// assert_eq!(rule.read(b"-"), Read::Begun);
 /// assert_eq!(rule.read(b"12x"), Read::Refused { at: 2 });
-/// # Ok::<(), trie_schema::SchemaError>(())
+/// # Ok::<(), trie_schema::LarkError>(())
 /// ```
 #[derive(Clone)]
 pub struct GuidedRule {
-    way: Way,
-    what: &'static str,
+    compiled: Shared,
+    reader: Arc<Reader>,
+    /// Over vocabularies, where somebody still walks it: the masks are the same.
+    walked: Arc<Mutex<Vec<GuidedWeak>>>,
 }
 
-/// How its texts are read and walked.
-#[derive(Clone)]
-enum Way {
-    Guided {
-        compiled: Shared,
-        reader: Arc<Reader>,
-        /// Over vocabularies, where somebody still walks it: the masks are the same.
-        walked: Arc<Mutex<Vec<GuidedWeak>>>,
-    },
-    Listed(Documents),
-}
+const WHAT: &str = "a Lark grammar";
 
 impl fmt::Debug for GuidedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("GuidedRule").field(&self.what).finish()
-    }
-}
-
-impl From<&JsonSchema> for GuidedRule {
-    fn from(schema: &JsonSchema) -> Self {
-        let what = "a JSON Schema";
-        match schema.parts() {
-            Made::Compiled(compiled) => Self::new(compiled, what),
-            Made::Listed(list) => Self { way: Way::Listed(list.clone()), what },
-        }
+        f.debug_tuple("GuidedRule").field(&WHAT).finish()
     }
 }
 
 impl From<&Lark> for GuidedRule {
     fn from(lark: &Lark) -> Self {
-        Self::new(lark.compiled(), "a Lark grammar")
-    }
-}
-
-impl GuidedRule {
-    fn new(compiled: &Shared, what: &'static str) -> Self {
-        let (compiled, reader) = (Arc::clone(compiled), Arc::new(Reader::new(compiled)));
-        Self { way: Way::Guided { compiled, reader, walked: Arc::default() }, what }
+        let compiled = Arc::clone(lark.compiled());
+        Self { reader: Arc::new(Reader::new(&compiled)), compiled, walked: Arc::default() }
     }
 }
 
 impl AnyRule for GuidedRule {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
-        let (compiled, walked) = match &self.way {
-            Way::Guided { compiled, walked, .. } => (compiled, walked),
-            Way::Listed(list) => return list.spelled(spelling, limits),
-        };
+        let Self { compiled, walked, .. } = self;
         let limits = GuidedLimits { masks: limits, ..GuidedLimits::default() };
         let known = || walked.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known().iter().filter_map(GuidedWeak::upgrade).find(|walked| walked.is_over(&spelling, limits));
@@ -97,30 +68,24 @@ impl AnyRule for GuidedRule {
 
     fn placed(
         &self,
-        before: &[u8],
-        after: &[&[u8]],
-        spelling: Spelling,
-        limits: MaskLimits,
+        _before: &[u8],
+        _after: &[&[u8]],
+        _spelling: Spelling,
+        _limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
-        match &self.way {
-            Way::Guided { .. } => Ok(None),
-            Way::Listed(list) => list.placed(before, after, spelling, limits),
-        }
+        Ok(None)
     }
 
     fn read(&self, text: &[u8]) -> Read {
-        match &self.way {
-            Way::Guided { reader, .. } => reader.read(text),
-            Way::Listed(list) => list.read(text),
-        }
+        self.reader.read(text)
     }
 
     fn check(&self, _most_states: usize) -> Result<Checked, Broken> {
-        Err(Broken::Unasked { what: self.what })
+        Err(Broken::Unasked { what: WHAT })
     }
 
     fn texts(&self, _limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
-        Err(TextsError::Unlisted { what: self.what })
+        Err(TextsError::Unlisted { what: WHAT })
     }
 }
 
@@ -152,7 +117,7 @@ impl From<GuidedError> for ByRuleError {
         match error {
             GuidedError::Unspellable { bytes } => Self::Unspellable { bytes },
             GuidedError::Nothing => Self::Nothing { empty: true },
-            GuidedError::Failed { .. } | GuidedError::Listed { .. } => Self::Failed(Problem::new(error)),
+            GuidedError::Failed { .. } => Self::Failed(Problem::new(error)),
         }
     }
 }

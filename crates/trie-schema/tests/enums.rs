@@ -6,7 +6,7 @@ use std::time::Instant;
 use trie_core::work::{Limits, Work};
 use trie_core::{AnyConstraint, Constraint, Ending};
 use trie_rules::{AnyRule, MaskLimits, Read};
-use trie_schema::{GuidedError, GuidedRule, JsonSchema, SchemaError, SchemaOptions, Whitespace};
+use trie_schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};
 
 fn values(count: usize) -> Vec<String> {
     let odd = ["", "a\"b", "back\\slash", "line\nbreak", "é", "日本", "a", "ab", "\u{1}"];
@@ -14,8 +14,8 @@ fn values(count: usize) -> Vec<String> {
     odd.into_iter().map(str::to_owned).chain(words).take(count).collect()
 }
 
-fn rule(schema: Value, options: SchemaOptions) -> GuidedRule {
-    GuidedRule::from(&JsonSchema::of(schema, options).unwrap())
+fn rule(schema: Value, options: SchemaOptions) -> JsonSchema {
+    JsonSchema::of(schema, options).unwrap()
 }
 
 fn made(schema: Value) -> AnyConstraint {
@@ -203,8 +203,6 @@ fn types_beside_a_long_enum_leave_values_out() {
     assert_eq!(reads(json!(["array", "integer"])), [true, true, false]);
     let error = JsonSchema::of(json!({"type": "string", "enum": values}), SchemaOptions::default()).unwrap_err();
     assert!(matches!(error, SchemaError::Nothing { .. }), "{error}");
-    let made = JsonSchema::of(json!({"enum": values}), SchemaOptions::default()).unwrap();
-    assert_eq!(made.over(&vocab()).unwrap_err(), GuidedError::Listed { values: 1800 });
 }
 
 #[test]
@@ -218,16 +216,11 @@ fn a_hundred_thousand_objects_are_within_the_usual_limits() {
     let small = Limits::default().bytes(1 << 20);
     let error = Work::new(small).run(|| JsonSchema::of(json!({"enum": objects(20_000)}), SchemaOptions::default()));
     assert!(
-        error.as_ref().is_err_and(|error| error.to_string().contains("20000 values: it takes more than 1048576 bytes")),
+        error.as_ref().is_err_and(|error| error.to_string().contains("it takes more than 1048576 bytes")),
         "{error:?}"
     );
-    // Beside other things each is a part of a grammar.
     let nested = |count: usize| json!({"type": "array", "items": {"enum": objects(count)}});
-    let error = JsonSchema::of(nested(10_000), SchemaOptions::default()).unwrap_err();
-    assert!(
-        matches!(&error, SchemaError::TooLarge { reason } if reason.contains("20000 arrays and objects")),
-        "{error}"
-    );
+    assert!(JsonSchema::of(nested(10_000), SchemaOptions::default()).is_ok());
     let constraint = made(nested(1500));
     let text = r#"[{"name": "n1", "at": [1, null], "x": 1}, {"name": "n1499", "at": [1, null], "x": 1499}]"#;
     let mut at = constraint.start();

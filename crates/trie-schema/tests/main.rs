@@ -2,6 +2,7 @@
 
 mod common;
 mod contradictions;
+mod engine;
 mod enums;
 mod lark;
 mod oracle;

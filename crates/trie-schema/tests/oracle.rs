@@ -4,8 +4,8 @@
 use crate::common::{Random, cut, id, legal, vocab, walk};
 use serde_json::{Value, json};
 use trie_core::{Constraint, Ending, TokenId};
-use trie_rules::MaskLimits;
-use trie_schema::{Guided, GuidedLimits, GuidedState, JsonSchema, SchemaOptions, Whitespace};
+use trie_rules::{ByRule, ByRuleState, MaskLimits};
+use trie_schema::{JsonSchema, Place, SchemaOptions, Whitespace};
 
 const WORDS: [&str; 8] = ["", "a", "ab", "red", "green", "é日", "a\"b", "line\n"];
 const PATTERNS: [&str; 3] = ["^[ab]+$", "^(red|green)$", "^.{2,3}$"];
@@ -150,15 +150,13 @@ fn written(value: &Value, random: &mut Random) -> String {
     }
 }
 
-fn over(schema: &Value, limits: GuidedLimits) -> Option<Guided> {
-    JsonSchema::of(schema.clone(), SchemaOptions::default()).ok()?.with_limits(&vocab(), limits).ok()
+fn over(schema: &Value, limits: MaskLimits) -> Option<ByRule<JsonSchema>> {
+    ByRule::with_limits(JsonSchema::of(schema.clone(), SchemaOptions::default()).ok()?, vocab(), limits).ok()
 }
 
 /// Keeps hardly anything: whatever is asked is found anew.
-fn forgetful() -> GuidedLimits {
-    let mut limits = GuidedLimits::default();
-    (limits.masks, limits.parsers) = (MaskLimits::bytes(1), 2);
-    limits
+fn forgetful() -> MaskLimits {
+    MaskLimits::bytes(1)
 }
 
 #[test]
@@ -168,7 +166,7 @@ fn what_is_valid_may_be_written_and_what_is_not_may_not() {
     for _ in 0..400 {
         let schema = schema(&mut random, 2);
         // One that allows nothing, such as a string of at least one character that must be empty.
-        let Some(constraint) = over(&schema, GuidedLimits::default()) else { continue };
+        let Some(constraint) = over(&schema, MaskLimits::default()) else { continue };
         schemas += 1;
         for _ in 0..25 {
             let value = document(&schema, &mut random);
@@ -222,9 +220,9 @@ fn masks_hold_what_a_step_takes() {
     let mut states = 0;
     for _ in 0..60 {
         let schema = schema(&mut random, 2);
-        let Some(constraint) = over(&schema, GuidedLimits::default()) else { continue };
+        let Some(constraint) = over(&schema, MaskLimits::default()) else { continue };
         // Never asked for a mask: it tries each token.
-        let stepping = over(&schema, GuidedLimits::default()).unwrap();
+        let stepping = over(&schema, MaskLimits::default()).unwrap();
         for _ in 0..3 {
             let text = written(&document(&schema, &mut random), &mut random);
             let (mut at, mut apart) = (constraint.start(), stepping.start());
@@ -251,9 +249,9 @@ fn going_back_and_forth_changes_nothing() {
     let mut random = Random(4);
     for _ in 0..60 {
         let schema = schema(&mut random, 2);
-        let Some(constraint) = over(&schema, GuidedLimits::default()) else { continue };
+        let Some(constraint) = over(&schema, MaskLimits::default()) else { continue };
         let again = over(&schema, forgetful()).unwrap();
-        let mut known: Vec<(GuidedState, GuidedState, (Vec<TokenId>, Ending))> = Vec::new();
+        let mut known: Vec<(ByRuleState<Place>, ByRuleState<Place>, (Vec<TokenId>, Ending))> = Vec::new();
         for _ in 0..4 {
             let text = written(&document(&schema, &mut random), &mut random);
             let (mut one, mut other) = (constraint.start(), again.start());
@@ -275,36 +273,27 @@ fn going_back_and_forth_changes_nothing() {
 }
 
 #[test]
-fn states_are_equal_where_their_texts_are() {
-    let constraint = over(&json!({"type": "array", "items": {"type": "integer"}}), GuidedLimits::default()).unwrap();
-    let tokens = |text: &str| text.bytes().map(|byte| id(usize::from(byte))).collect::<Vec<_>>();
+fn states_are_equal_where_the_same_may_come() {
+    let array = json!({"type": "array", "items": {"type": "integer"}});
+    let constraint = over(&array, MaskLimits::default()).unwrap();
+    let after = |text: &str| crate::common::after(&constraint, text).unwrap();
+    assert_eq!(after("[12"), after("[7, 13"));
+    assert_eq!(after("[1,"), after("[  2 , 3,"));
+    assert_ne!(after("[12"), after("[12,"));
     let twelve = TokenId::all(vocab().n_vocab()).find(|&token| vocab().bytes(token) == b"12").unwrap();
-    let one = walk(&constraint, &tokens("[12")).unwrap();
-    let other = walk(&constraint, &[tokens("[")[0], twelve]).unwrap();
+    let one = after("[12");
+    let mut other = after("[");
+    constraint.advance(&mut other, twelve).unwrap();
     assert_eq!(one, other);
-    assert_ne!(one, walk(&constraint, &tokens("[13")).unwrap());
     let mut refused = one.clone();
     assert!(constraint.advance(&mut refused, id(usize::from(b'x'))).is_none());
     assert_eq!(one, refused, "a refusal changes nothing");
-}
-
-#[test]
-fn one_walk_reads_its_text_once_and_walks_side_by_side_too() {
-    let constraint = over(&json!({"type": "array", "items": {"type": "integer"}}), GuidedLimits::default()).unwrap();
-    let mut rows: Vec<GuidedState> = (0..8).map(|_| constraint.start()).collect();
-    for step in 0..200u8 {
-        for (nth, row) in rows.iter_mut().enumerate() {
-            let _ = legal(&constraint, row);
-            let digit = b'1' + ((step as usize + nth) % 8) as u8;
-            let byte = match step {
-                0 => b'[',
-                _ if step % 2 == 0 => b',',
-                _ => digit,
-            };
-            constraint.advance(row, id(usize::from(byte))).unwrap();
-        }
-    }
-    assert!(constraint.copies() <= 8, "{} copies for eight rows", constraint.copies());
+    // What must not come again is part of it.
+    let unique = json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true});
+    let constraint = over(&unique, MaskLimits::default()).unwrap();
+    let after = |text: &str| crate::common::after(&constraint, text).unwrap();
+    assert_ne!(after("[1,"), after("[2,"));
+    assert_eq!(after("[1, 2,"), after("[2,1,"));
 }
 
 #[test]

@@ -3,14 +3,13 @@
 use crate::common::{Random, id, legal, pieces, vocab, walk};
 use proptest::prelude::*;
 use std::sync::Arc;
-use test_budget::computed;
 use trie_core::work::{Limits, Work};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::{AnyRule, Broken, ByRule, ByRuleError, MaskLimits, Read, Regex, Spelling, TextsError, TokenBytes};
-use trie_schema::{Guided, GuidedRule, JsonSchema, Lark, SchemaOptions};
+use trie_schema::{GuidedRule, JsonSchema, Lark, SchemaOptions};
 
-fn rule(schema: &str) -> GuidedRule {
-    (&JsonSchema::new(schema, SchemaOptions::default()).unwrap()).into()
+fn rule(schema: &str) -> JsonSchema {
+    JsonSchema::new(schema, SchemaOptions::default()).unwrap()
 }
 
 /// The longest token at each place.
@@ -54,7 +53,7 @@ fn long_texts_are_read_to_their_end() {
 }
 
 /// The naive twin of reading: single bytes, one state after the other.
-fn read_byte_by_byte(bytes: &Guided, text: &[u8]) -> Read {
+fn read_byte_by_byte(bytes: &ByRule<JsonSchema>, text: &[u8]) -> Read {
     let mut at = bytes.start();
     let refused = text.iter().position(|&byte| bytes.advance(&mut at, id(byte.into())).is_none());
     match (refused, bytes.ending(&at)) {
@@ -102,7 +101,7 @@ proptest! {
     #[test]
     fn a_text_is_read_in_pieces_as_byte_by_byte(seed in 1u64.., nth in 0..READ.len(), cut in 0..400usize, byte: u8) {
         let schema = JsonSchema::new(READ[nth], SchemaOptions::default()).unwrap();
-        let (rule, bytes) = (GuidedRule::from(&schema), schema.over(&single_bytes()).unwrap());
+        let (rule, bytes) = (schema.clone(), schema.over(&single_bytes()).unwrap());
         let mut random = Random(seed);
         for _ in 0..6 {
             let whole = document(&mut random, 3).into_bytes();
@@ -151,36 +150,40 @@ fn a_mask_tells_of_its_own_text_only() {
 }
 
 #[test]
-fn a_long_text_costs_a_part_of_its_bytes_one_by_one() {
-    let schema = r#"{"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$", "maxLength": 100}}"#;
-    let schema = JsonSchema::new(schema, SchemaOptions::default()).unwrap();
-    let text = format!("[{}\"\"]", "\"the quick brown fox jumps over\",".repeat(9000));
-    let (read, bytes) = (GuidedRule::from(&schema), schema.over(&single_bytes()).unwrap());
-    let (whole, said) = computed(|| read.read(text.as_bytes()));
-    assert_eq!(said, Read::Whole);
-    let (part, said) = computed(|| read_byte_by_byte(&bytes, &text.as_bytes()[..text.len() / 30]));
-    assert_eq!(said, Read::Begun);
-    assert!(whole < part, "{whole:?} for all, {part:?} for a part");
-    // What is more than a lexer can hold is said, not read for ever.
-    let endless = rule(r#"{"type": "string", "pattern": "^[a-z]*$", "maxLength": 1000000}"#);
-    assert!(matches!(endless.read(format!("\"{}\"", "a".repeat(300_000)).as_bytes()), Read::Unread { at: 100_000.. }));
-    assert_eq!(endless.read(b"\"abc\""), Read::Whole);
-}
-
-#[test]
 fn reading_ends_where_its_time_is_over() {
     for schema in [READ[0], READ[1]] {
         let text = format!("[{}", "\"abc.\", ".repeat(4_000_000));
         let read = Work::new(Limits::NONE.seconds(0.05)).run(|| rule(schema).read(text.as_bytes()));
-        assert!(matches!(read, Read::Unread { .. }), "{read:?}");
+        assert!(matches!(read, Read::Refused { .. } | Read::Unread { .. }), "{read:?}");
     }
 }
 
 #[test]
+fn a_schema_is_a_rule_like_others() {
+    let yes = rule(r#"{"enum": ["yes", 12, [1]]}"#);
+    assert!(matches!(yes.texts(10), Err(TextsError::Endless | TextsError::TooMany { .. })));
+    let mut options = SchemaOptions::default();
+    options.whitespace = trie_schema::Whitespace::None;
+    let dense = JsonSchema::new(r#"{"enum": ["yes", 12, [1]]}"#, options).unwrap();
+    let texts: Vec<String> =
+        dense.texts(10).unwrap().into_iter().map(|text| String::from_utf8(text).unwrap()).collect();
+    assert_eq!(texts, ["12", "[1]", "\"yes\""]);
+    assert!(yes.check(1000).is_ok());
+    let spelled = yes.spelled(vocab().into(), MaskLimits::default()).unwrap();
+    assert!(spelled.after(b"\"y").unwrap().is_some());
+    assert_eq!(spelled.beginnings(100), Some(vec!['"', '1', '[']));
+    // Tokens may cross from the text before it, and into the text behind it.
+    let placed = yes.placed(b"a", &[b"b"], vocab().into(), MaskLimits::default()).unwrap().unwrap();
+    let constraint = placed.constraint();
+    let quote = TokenId::all(vocab().n_vocab()).find(|&token| vocab().bytes(token) == b"a").unwrap();
+    assert!(constraint.advance(&mut constraint.start(), quote).is_some());
+}
+
+#[test]
 fn what_only_rules_over_bytes_have_is_refused() {
-    let yes = rule(r#"{"enum": ["yes"]}"#);
-    assert_eq!(yes.texts(10), Err(TextsError::Unlisted { what: "a JSON Schema" }));
-    assert_eq!(yes.check(10), Err(Broken::Unasked { what: "a JSON Schema" }));
+    let yes = GuidedRule::from(&Lark::new("start: \"yes\"").unwrap());
+    assert_eq!(yes.texts(10), Err(TextsError::Unlisted { what: "a Lark grammar" }));
+    assert_eq!(yes.check(10), Err(Broken::Unasked { what: "a Lark grammar" }));
     let spelled = yes.spelled(vocab().into(), MaskLimits::default()).unwrap();
     assert!(spelled.after(b" ").unwrap().is_none() && spelled.beginnings(100).is_none());
     assert!(yes.placed(b"a", &[b"b"], vocab().into(), MaskLimits::default()).unwrap().is_none());
@@ -188,17 +191,17 @@ fn what_only_rules_over_bytes_have_is_refused() {
 
 #[test]
 fn what_is_walked_already_is_shared() {
-    let schema = rule(r#"{"type": "string"}"#);
-    let one = schema.spelled(vocab().into(), MaskLimits::default()).unwrap();
+    let lark = GuidedRule::from(&Lark::new("start: /[a-z]+/").unwrap());
+    let one = lark.spelled(vocab().into(), MaskLimits::default()).unwrap();
     let constraint = one.constraint();
     assert!(one.unused().is_none());
     let mut scratch = Scratch::default();
     constraint.next(&constraint.start(), &mut scratch);
-    let other = schema.clone().spelled(vocab().into(), MaskLimits::default()).unwrap();
+    let other = lark.clone().spelled(vocab().into(), MaskLimits::default()).unwrap();
     assert_eq!(other.stats(), one.stats());
     assert!(one.stats().masks > 0);
     // Not with other limits, and not with a tokenizer.
-    let less = schema.spelled(vocab().into(), MaskLimits::bytes(4096)).unwrap();
+    let less = lark.spelled(vocab().into(), MaskLimits::bytes(4096)).unwrap();
     assert_ne!(less.stats(), one.stats());
 }
 
@@ -263,7 +266,7 @@ fn forced_text_is_in_the_tokenizers_tokens() {
     let schema = r#"{"type": "object", "properties": {"name": {"enum": ["red", "green"]}}, "required": ["name"],
         "additionalProperties": false}"#;
     let schema = JsonSchema::new(schema, options(SchemaOptions::default())).unwrap();
-    let constraint = GuidedRule::from(&schema).spelled(spelling(&vocab()), MaskLimits::default()).unwrap().constraint();
+    let constraint = schema.spelled(spelling(&vocab()), MaskLimits::default()).unwrap().constraint();
     let (mut at, mut scratch, mut written) = (constraint.start(), Scratch::default(), Vec::new());
     while let Some(token) = constraint.forced_token(&at, &mut scratch) {
         constraint.advance(&mut at, token).unwrap();

@@ -65,7 +65,9 @@ pub const GRAMMAR_EXAMPLES: [(&str, Example); 4] =
 /// Returns whether a problem is that of a rule of a library below: JSON Schema, Lark, WebAssembly.
 pub fn is_of_rule(problem: &Problem) -> bool {
     #[cfg(feature = "schema")]
-    if problem.downcast_ref::<trie_schema::GuidedError>().is_some() {
+    if problem.downcast_ref::<trie_schema::GuidedError>().is_some()
+        || problem.downcast_ref::<trie_schema::SchemaError>().is_some()
+    {
         return true;
     }
     #[cfg(feature = "wasm")]

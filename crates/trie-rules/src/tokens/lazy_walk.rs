@@ -2,7 +2,7 @@
 
 use crate::rule::{Rule, Walker};
 use crate::tokens::order::Order;
-use crate::tokens::slices::set;
+use crate::tokens::slices::{ALL, MOST_CHARS, add, set};
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
 use std::collections::{HashMap, VecDeque};
@@ -174,6 +174,21 @@ impl<R: Rule> LazyWalk<R> {
                 known.scan(&*self.rule, (state, from), nodes, words);
             }
         });
+    }
+
+    /// Characters that must be free, one after the other, for [`LazyWalk::tokens_in_text`].
+    pub const FREE_CHARS: u32 = MOST_CHARS as u32 + 1;
+
+    /// The tokens that go on from a state in free text: where any [`LazyWalk::FREE_CHARS`] characters may come that are
+    /// no controls, quotes and backslashes. What is made of such characters is not walked.
+    pub fn tokens_in_text(&self, state: &R::State, words: &mut [u32]) {
+        for blank in [false, true] {
+            let kinds = self.tokens.slices().best(blank, ALL);
+            if kinds != 0 {
+                add(words, self.tokens.slice_mask(blank, kinds, MOST_CHARS));
+            }
+            self.walk_some(state, self.tokens.others(blank, kinds), words);
+        }
     }
 
     /// What is known, of which there is room for more.

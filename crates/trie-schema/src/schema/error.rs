@@ -1,7 +1,7 @@
 //! What is wrong with a schema, and where.
 
-use serde_json::{Map, Value};
-use trie_rules::schema::{contradictions, place_in};
+use crate::json::Json;
+use crate::shape::Refused;
 
 /// A schema that cannot be used. Places are JSON pointers: empty for the whole schema, else `/properties/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,65 +55,40 @@ impl SchemaError {
     #[must_use]
     pub fn reason(&self, schema: &str) -> Option<String> {
         let Self::Unsupported { at, keywords } = self else { return None };
-        let schema: Value = serde_json::from_str(schema).ok()?;
-        let part = schema.pointer(at)?.as_object()?;
-        let reasons: Vec<String> = keywords.iter().filter_map(|keyword| reason(part, keyword)).collect();
+        let schema = Json::read(schema)?;
+        let part = schema.pointer(at)?;
+        let reason = |keyword: &String| {
+            let value = part.get(keyword);
+            Some(match (&**keyword, value) {
+                ("format", Some(value)) => {
+                    format!("no finite pattern says what texts {} are: give a pattern in its place", shown(value))
+                }
+                (_, Some(value)) => format!("{} cannot be followed while it is written", shown(value)),
+                (_, None) => return None,
+            })
+        };
+        let reasons: Vec<String> = keywords.iter().filter_map(reason).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
 
-/// Returns why one keyword is not supported, and what to do.
-fn reason(part: &Map<String, Value>, keyword: &str) -> Option<String> {
-    let value = part.get(keyword)?;
-    let names = |key: &str| part.get(key).and_then(Value::as_object).map_or(0, Map::len);
-    Some(match keyword {
-        "minProperties" | "maxProperties" => {
-            let required = part.get("required").and_then(Value::as_array).map_or(0, Vec::len);
-            let optional = names("properties").saturating_sub(required);
-            format!(
-                "{keyword} is {value} and {optional} names are optional, too many to count which of them came: require \
-                 some of them, or leave {keyword} out"
-            )
+impl From<Refused> for SchemaError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::TooLarge { at, keyword, why } => {
+                Self::TooLarge { reason: format!("{}{keyword} is not supported: {why}", place(&at)) }
+            }
+            Refused::Over(over) => Self::TooLarge { reason: over.to_string() },
         }
-        "patternProperties" => {
-            let patterns = value.as_object()?.keys().take(SHOWN).map(|name| format!("{name:?}"));
-            let patterns: Vec<String> = patterns.collect();
-            format!(
-                "its patterns {} overlap: a name may meet several of them, and the names of properties; write patterns \
-                 that exclude each other",
-                patterns.join(" and ")
-            )
-        }
-        "format" => format!("no finite pattern says what texts {} are: give a pattern in its place", shown(value)),
-        "uniqueItems" => "the items that must differ are not a short list of values: give them an enum of a few, or \
-                          leave uniqueItems out"
-            .to_owned(),
-        "contains" => format!("which items are {} cannot be counted: bound maxItems, or use prefixItems", shown(value)),
-        "not" | "if" | "oneOf" | "dependentSchemas" | "unevaluatedProperties" | "unevaluatedItems" => {
-            format!("the values that {} refuses cannot be written as a schema: list what is allowed", shown(value))
-        }
-        _ => format!("{} says of a whole value what cannot be followed while it is written", shown(value)),
-    })
-}
-
-/// Patterns that a message shows.
-const SHOWN: usize = 6;
-
-/// The error of a schema that allows nothing; keywords that exclude each other at its place are named.
-pub(super) fn contradicted(given: &Value, at: String, reason: String) -> SchemaError {
-    let here = place_in(given, &at);
-    match contradictions(given).into_iter().find(|one| one.at == here) {
-        Some(one) => SchemaError::Nothing { at: one.at, reason: one.reason },
-        None => SchemaError::Nothing { at, reason },
     }
 }
 
-pub(super) fn place(at: &str) -> String {
+pub(crate) fn place(at: &str) -> String {
     if at.is_empty() { String::new() } else { format!("at {at}: ") }
 }
 
 /// A value as it is shown in messages.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Json) -> String {
     let text = value.to_string();
     if text.chars().count() > 60 { text.chars().take(60).chain("...".chars()).collect() } else { text }
 }

@@ -1,32 +1,29 @@
-//! JSON Schema: text or value in, a constraint out.
+//! JSON Schema: text or value in, a rule out.
 
 mod blame;
-mod cost;
-mod dead;
-mod each;
-mod enums;
 mod error;
-mod listed;
 
 pub use error::SchemaError;
+pub(crate) use error::{place, shown};
 
-use crate::compiled::{Compiled, Refused, Shared};
-use crate::error::GuidedError;
-use crate::guided::{Guided, GuidedLimits};
-use llguidance::JsonCompileOptions;
-use llguidance::api::{ParserLimits, TopLevelGrammar};
+use crate::compile::{compiled, too_much};
+use crate::formula::Literal;
+use crate::json::Json;
+use crate::machine::{DocumentWalk, Place, is_failing, take_failure};
+use crate::shape::{Blanks, Engine, Goal, Search, Written};
 use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
-use trie_core::work::{Limits, Work};
-use trie_rules::schema::{Own, SpelledOut, Unheld, contradictions, spelled_out};
-use trie_rules::{Documents, TokenBytes};
+use trie_core::Problem;
+use trie_core::work::{Limits, Work, over};
+use trie_rules::schema::{Unheld, contradictions};
+use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
-/// References in one schema: each may be followed inside the one before.
-const MOST_REFERENCES: usize = 20_000;
-/// What llguidance reads options from.
-const OPTIONS: &str = "x-guidance";
+/// Goals that are made out before a document is begun, so that what cannot be is refused then.
+const FIRST_GOALS: usize = 2000;
 
 /// Which blanks may stand between the parts of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,15 +37,24 @@ pub enum Whitespace {
     Pattern(String),
 }
 
-impl Whitespace {
-    /// The regular expression; `None` for none.
-    fn pattern(&self) -> Option<&str> {
-        match self {
-            Self::Any => Some(r"[ \t\r\n]*"),
-            Self::None => None,
-            Self::Pattern(pattern) => Some(pattern),
-        }
-    }
+/// Whether `format` is asserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Formats {
+    /// Each that JSON Schema names.
+    #[default]
+    Assert,
+    /// It says nothing.
+    Annotate,
+}
+
+/// In which order the members of an object come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// As `properties` name them; names that no `properties` have come behind those.
+    #[default]
+    Schema,
+    /// In any.
+    Any,
 }
 
 /// How a schema is read.
@@ -62,155 +68,140 @@ pub struct SchemaOptions {
     /// Whether keywords that are not supported are left out, and listed in [`JsonSchema::unheld`], instead of refused.
     /// Then documents may come that the schema does not allow.
     pub lenient: bool,
+    /// Whether formats are asserted.
+    pub formats: Formats,
+    /// The order of members.
+    pub order: Order,
+    /// Whether numbers may be written in any way: a whole one as `1.0` or `1e2`.
+    pub any_numerals: bool,
 }
 
 impl Default for SchemaOptions {
-    /// Any blanks, any escapes, nothing left out.
+    /// Any blanks, any escapes, nothing left out, formats asserted, the order of the schema, plain numerals.
     fn default() -> Self {
-        Self { whitespace: Whitespace::Any, unicode_escapes: true, lenient: false }
+        Self {
+            whitespace: Whitespace::Any,
+            unicode_escapes: true,
+            lenient: false,
+            formats: Formats::Assert,
+            order: Order::Schema,
+            any_numerals: false,
+        }
     }
 }
 
-/// A JSON Schema, compiled: every text that it allows is a JSON document that is valid under it. A clone is one
-/// reference count.
+/// A JSON Schema, compiled: every text that it allows is a JSON document that is valid under it. A clone is a few
+/// reference counts.
 ///
-/// Not every valid document can be written. Properties come in the order in which the schema names them, numbers with
-/// bounds without exponents, strings with a pattern without escapes that they do not need.
+/// It is a [`Rule`]: a state is where in a document one is, and equal for documents that may go on in the same way.
 ///
 /// ```
+/// use trie_rules::{AnyRule, Read};
 /// use trie_schema::{JsonSchema, SchemaError, SchemaOptions};
 ///
-/// let schema = r#"{"properties": {"a": {"type": "array", "uniqueItems": true}}}"#;
+/// let schema = r#"{"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": true}"#;
+/// let schema = JsonSchema::new(schema, SchemaOptions::default())?;
+/// assert_eq!(schema.read(b"[1, 12]"), Read::Whole);
+/// assert_eq!(schema.read(b"[1, 1]"), Read::Refused { at: 5 });
+///
+/// let schema = r#"{"properties": {"a": {"minimum": 3, "maximum": 2, "type": "integer"}}, "required": ["a"],
+///     "type": "object"}"#;
 /// let error = JsonSchema::new(schema, SchemaOptions::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "at /properties/a: uniqueItems is not supported");
-/// assert!(matches!(error, SchemaError::Unsupported { at, .. } if at == "/properties/a"));
+/// assert_eq!(error.to_string(), "at /properties/a: no document is allowed: minimum, maximum, type exclude each other: \
+///     minimum is 3, maximum is 2, type is \"integer\"");
+/// # Ok::<(), SchemaError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct JsonSchema {
-    made: Made,
+    engine: Arc<Engine>,
+    root: Arc<Goal>,
     unheld: Arc<[Unheld]>,
+    warnings: Arc<[String]>,
 }
 
-/// What a schema has become.
-#[derive(Debug, Clone)]
-pub(crate) enum Made {
-    /// A grammar that llguidance reads.
-    Compiled(Shared),
-    /// A list of values.
-    Listed(Documents),
+impl fmt::Debug for JsonSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonSchema").field("schemas", &self.engine.nodes.len()).finish_non_exhaustive()
+    }
+}
+
+/// How documents are written with some options.
+fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
+    let blanks = match &options.whitespace {
+        Whitespace::Any => Blanks::Any,
+        Whitespace::None => Blanks::None,
+        Whitespace::Pattern(pattern) => {
+            let invalid = |reason: String| SchemaError::Invalid { at: String::new(), reason };
+            let regex = Regex::new(pattern).map_err(|error| invalid(format!("invalid whitespace: {error}")))?;
+            if !Documents::may_be_blanks(&regex) {
+                let reason = format!("invalid whitespace: expected blanks, tabs and line ends alone, got {pattern:?}");
+                return Err(invalid(reason));
+            }
+            Blanks::Pattern(regex.automaton().clone())
+        }
+    };
+    Ok(Written {
+        blanks,
+        escapes: options.unicode_escapes,
+        any_order: options.order == Order::Any,
+        any_spelling: options.any_numerals,
+    })
 }
 
 impl JsonSchema {
-    /// A schema in JSON.
+    /// A schema in JSON. Numbers keep all of their digits.
     ///
     /// # Errors
     /// What is no JSON, no schema, not supported or too large, or allows nothing. [`SchemaError`] has the place.
     pub fn new(schema: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
-        let value = serde_json::from_str(schema).map_err(|error| SchemaError::Json {
-            line: error.line(),
-            column: error.column(),
-            reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
-        })?;
-        Self::of(value, options)
+        let parsed = || serde_json::from_str::<Value>(schema);
+        let Some(json) = Json::read(schema) else {
+            let unread = |line, column, reason| SchemaError::Json { line, column, reason };
+            return Err(match parsed() {
+                Err(error) => {
+                    let reason = error.to_string().split(" at line ").next().unwrap_or_default().to_owned();
+                    unread(error.line(), error.column(), reason)
+                }
+                Ok(_) => unread(1, 1, format!("nested more than {DEEPEST} levels deep")),
+            });
+        };
+        // Only these may exclude each other's values.
+        let given = if schema.contains("\"enum\"") || schema.contains("\"const\"") { parsed().ok() } else { None };
+        Work::bounded(Limits::default(), || Self::made(&json, given.as_ref(), &options))
     }
 
-    /// A schema that was parsed.
+    /// A schema that was parsed. Numbers have the digits that its parser kept.
     ///
     /// # Errors
     /// As [`JsonSchema::new`].
     pub fn of(schema: Value, options: SchemaOptions) -> Result<Self, SchemaError> {
-        check_size(&schema)?;
-        match schema {
-            Value::Bool(false) => Err(SchemaError::Nothing { at: String::new(), reason: "schema is false".to_owned() }),
-            Value::Bool(true) => Self::of(Value::Object(serde_json::Map::new()), options),
-            Value::Object(ref members) => Work::bounded(Limits::default(), || {
-                let listed = listed::of(members, options.whitespace.pattern())?;
-                let listed = listed.map(|list| Self { made: Made::Listed(list), unheld: Arc::default() });
-                listed.map_or_else(|| Self::made(&schema, &options), Ok)
-            }),
-            other => Err(SchemaError::Invalid {
-                at: String::new(),
-                reason: format!("a schema is an object or a boolean, not {}", error::shown(&other)),
-            }),
-        }
+        check_depth(&schema)?;
+        Work::bounded(Limits::default(), || Self::made(&Json::of(&schema), Some(&schema), &options))
     }
 
-    fn made(given: &Value, options: &SchemaOptions) -> Result<Self, SchemaError> {
-        let mut dropped = Vec::new();
-        let mut schema = given.clone();
-        if let Value::Object(root) = &mut schema
-            && root.shift_remove(OPTIONS).is_some()
-        {
-            if !options.lenient {
-                let reason = format!(
-                    "{OPTIONS} is not supported: it would change how all of the schema is read; leave it out, and give \
-                     options such as whitespace beside the schema"
-                );
-                return Err(SchemaError::Invalid { at: String::new(), reason });
-            }
-            dropped.push(Unheld { at: String::new(), keyword: OPTIONS.to_owned() });
+    fn made(json: &Json, given: Option<&Value>, options: &SchemaOptions) -> Result<Self, SchemaError> {
+        if !matches!(json, Json::Object(_) | Json::Bool(_)) {
+            let reason = format!("a schema is an object or a boolean, not {}", shown(json));
+            return Err(SchemaError::Invalid { at: String::new(), reason });
         }
-        // What was wrong before references to it were left out: it says more than what comes of that.
-        let mut nothing: Option<SchemaError> = None;
-        let mut left_out_references = 0;
-        loop {
-            let mut plain = schema.clone();
-            let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&mut plain)?;
-            let refused = match unheld.first() {
-                Some(first) if !options.lenient => {
-                    let here = unheld.iter().filter(|one| one.at == first.at);
-                    return Err(SchemaError::Unsupported {
-                        at: first.at.clone(),
-                        keywords: here.map(|one| one.keyword.clone()).collect(),
-                    });
-                }
-                _ => match measured(given, &fewer).map(|()| compile(fewer.into_owned(), options))? {
-                    Ok(mut compiled) => {
-                        unheld.append(&mut dropped);
-                        for one in &mut unheld {
-                            one.at = blame::place_in(given, &one.at);
-                        }
-                        let dead = contradictions(given)
-                            .into_iter()
-                            .map(|one| format!("{}no value comes here: {}", error::place(&one.at), one.reason));
-                        let unheld_notes = unheld.iter().map(blame::said);
-                        compiled.warnings.extend(notes.into_iter().chain(unheld_notes).chain(dead));
-                        return Ok(Self { made: Made::Compiled(Arc::new(compiled)), unheld: unheld.into() });
-                    }
-                    Err(refused) => refused,
-                },
-            };
-            let part = |mut part: Value| {
-                spelled(&mut part).map_or(Ok(()), |said| compile(said.schema.into_owned(), options).map(drop))
-            };
-            let mut error = match &refused {
-                Refused::Said(text) if blame::multiplies(text) => {
-                    let fewer = spelled(&mut schema.clone())?.schema.into_owned();
-                    blame::multiplied(given, &cost::Cost::of(&fewer))
-                }
-                _ => match blame::error(&schema, refused, &part) {
-                    SchemaError::Nothing { at, reason } => error::contradicted(given, at, reason),
-                    error => error,
-                },
-            };
-            if let SchemaError::Nothing { at, .. } = &error {
-                let is_left_out = left_out_references < dead::MOST && dead::leave_out(&mut schema, at, &part);
-                left_out_references += 1;
-                let first = nothing.get_or_insert_with(|| error.clone());
-                if is_left_out {
-                    continue;
-                }
-                error = first.clone();
-            }
-            // Without what is not supported, as far as there is something.
-            let left_out =
-                options.lenient && dropped.len() < blame::MOST_LEFT_OUT && blame::leave_out(&mut schema, &error);
-            let SchemaError::Unsupported { at, keywords } = &error else { return Err(error) };
-            if !left_out {
-                return Err(error);
-            }
-            dropped.extend(keywords.iter().map(|keyword| Unheld { at: at.clone(), keyword: keyword.clone() }));
+        let written = written(options)?;
+        let compiled = compiled(json, options)?;
+        let mut warnings = compiled.notes;
+        let engine = Engine::new(compiled.nodes, written);
+        let root = engine.goal([Literal::Is(compiled.root)]);
+        let mut search = Search::new();
+        let is_possible = engine.is_possible(&root, &mut search);
+        search.refused()?;
+        over().map_or(Ok(()), |over| Err(too_much(over)))?;
+        if !is_possible {
+            return Err(blame::blamed(json, options, given));
         }
+        look_ahead(&engine, &root)?;
+        let unheld = compiled.unheld;
+        warnings.extend(unheld.iter().map(|one| format!("{}{} is not held", place(&one.at), one.keyword)));
+        let dead = given.map_or_else(Vec::new, contradictions).into_iter();
+        warnings.extend(dead.map(|one| format!("{}no value comes here: {}", place(&one.at), one.reason)));
+        Ok(Self { engine: Arc::new(engine), root, unheld: unheld.into(), warnings: warnings.into() })
     }
 
     /// What is not held, where it was asked to leave that out: keywords and their places.
@@ -218,105 +209,77 @@ impl JsonSchema {
         &self.unheld
     }
 
-    pub(crate) fn parts(&self) -> &Made {
-        &self.made
-    }
-
-    /// What is not held, what says nothing though it may be meant to, and what llguidance warned of.
+    /// What is not held, and what says nothing though it may be meant to.
     pub fn warnings(&self) -> &[String] {
-        match &self.made {
-            Made::Compiled(compiled) => &compiled.warnings,
-            Made::Listed(_) => &[],
-        }
+        &self.warnings
     }
 
-    /// The schema over these tokens: a constraint. What llguidance needs of a vocabulary is made once for each.
+    /// The schema over these tokens: a constraint.
     ///
     /// # Errors
-    /// A vocabulary that cannot begin any legal document; a schema that is a long enum alone, which llguidance does not
-    /// read: [`GuidedRule`](crate::GuidedRule) has all of them.
-    pub fn over(&self, tokens: &Arc<TokenBytes>) -> Result<Guided, GuidedError> {
-        self.with_limits(tokens, GuidedLimits::default())
+    /// A vocabulary that cannot begin any legal document.
+    pub fn over(&self, tokens: &Arc<TokenBytes>) -> Result<ByRule<Self>, ByRuleError> {
+        ByRule::new(self.clone(), Arc::clone(tokens))
     }
+}
 
-    /// [`JsonSchema::over`] that keeps as much as this.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn with_limits(&self, tokens: &Arc<TokenBytes>, limits: GuidedLimits) -> Result<Guided, GuidedError> {
-        match &self.made {
-            Made::Compiled(compiled) => Guided::new(compiled, Arc::clone(tokens), limits),
-            Made::Listed(list) => Err(GuidedError::Listed { values: list.count() }),
+/// Makes out what may be asked of the parts of a document, so that what cannot be is refused before one is begun.
+fn look_ahead(engine: &Engine, root: &Arc<Goal>) -> Result<(), SchemaError> {
+    let (mut open, mut seen) = (VecDeque::from([Arc::clone(root)]), HashSet::from([Arc::clone(root)]));
+    while let Some(goal) = open.pop_front() {
+        engine.shapes(&goal)?;
+        for part in engine.parts(&goal) {
+            if seen.len() >= FIRST_GOALS {
+                return Ok(());
+            }
+            if seen.insert(Arc::clone(&part)) {
+                open.push_back(part);
+            }
         }
     }
+    Ok(())
 }
 
-/// The schema in the words that llguidance knows.
-fn spelled(schema: &mut Value) -> Result<SpelledOut<'_>, SchemaError> {
-    each::spell_out_nullable(schema);
-    each::spell_out_patterns(schema);
-    spelled_out(schema, Own::default()).map_err(|large| SchemaError::TooLarge { reason: large.to_string() })
-}
-
-/// Refuses what llguidance would write out at a size that nobody waits for.
-fn measured(given: &Value, fewer: &Value) -> Result<(), SchemaError> {
-    let cost = cost::Cost::of(fewer);
-    if cost.is_too_large() { Err(blame::multiplied(given, &cost)) } else { Ok(()) }
-}
-
-fn compile(schema: Value, options: &SchemaOptions) -> Result<Compiled, Refused> {
-    let (schema, limits) = prepared(schema, options).map_err(Refused::Said)?;
-    Compiled::new(TopLevelGrammar::from_json_schema(schema), limits)
-}
-
-/// The schema with what llguidance has to know beside it; in words why that is too much.
-fn prepared(mut schema: Value, options: &SchemaOptions) -> Result<(Value, ParserLimits), String> {
-    let large = enums::prepare(&mut schema);
-    large.check()?;
-    let said = JsonCompileOptions {
-        whitespace_flexible: options.whitespace != Whitespace::None,
-        whitespace_pattern: match &options.whitespace {
-            Whitespace::Pattern(pattern) => Some(pattern.clone()),
-            Whitespace::Any | Whitespace::None => None,
-        },
-        json_allow_general_unicode_escapes: options.unicode_escapes,
-        ..JsonCompileOptions::default()
-    };
-    if schema.is_object() {
-        said.apply_to(&mut schema);
-    }
-    Ok((schema, enums::limits(large)))
-}
-
-/// Whether it is too deep or too entangled to be followed.
-fn check_size(schema: &Value) -> Result<(), SchemaError> {
+fn check_depth(schema: &Value) -> Result<(), SchemaError> {
     let mut left = vec![(schema, 0)];
-    let mut references = 0;
     while let Some((value, depth)) = left.pop() {
         if depth > DEEPEST {
             return Err(SchemaError::TooLarge { reason: format!("nested more than {DEEPEST} levels deep") });
         }
         match value {
             Value::Array(items) => left.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(members) => {
-                references += usize::from(members.contains_key("$ref"));
-                left.extend(members.values().map(|member| (member, depth + 1)));
-            }
+            Value::Object(members) => left.extend(members.values().map(|member| (member, depth + 1))),
             _ => {}
         }
-    }
-    if references > MOST_REFERENCES {
-        return Err(SchemaError::TooLarge { reason: format!("more than {MOST_REFERENCES} references") });
     }
     Ok(())
 }
 
-impl Refused {
-    fn said(&self) -> &str {
-        match self {
-            Self::Said(text) => text,
-            Self::Tokens(what) => what,
-            Self::Endless { .. } => "",
-        }
+impl Rule for JsonSchema {
+    type State = Place;
+
+    fn start(&self) -> Place {
+        Place::of_value(&self.root)
+    }
+
+    fn step(&self, state: &Place, byte: u8) -> Option<Place> {
+        self.engine.step(state, byte)
+    }
+
+    fn is_end(&self, state: &Place) -> bool {
+        self.engine.may_end(state)
+    }
+
+    fn failure(&self) -> Option<Problem> {
+        let failed = take_failure().map(|refused| Problem::new(SchemaError::from(refused)));
+        failed.or_else(|| over().map(Problem::new))
+    }
+
+    fn failing(&self) -> bool {
+        is_failing() || over().is_some()
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Place>>> {
+        Some(Arc::new(DocumentWalk::new(self, tokens)))
     }
 }

@@ -257,7 +257,7 @@ fn lark(place: &Place<'_>, text: &str, limits: LimitsSpec, host: &dyn Host) -> R
 #[cfg(feature = "schema")]
 fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
     use crate::spec::Blanks;
-    use trie_schema::{GuidedRule, JsonSchema, SchemaOptions, Whitespace};
+    use trie_schema::{JsonSchema, SchemaOptions, Whitespace};
 
     let mut options = SchemaOptions::default();
     options.whitespace = match &spec.whitespace {
@@ -276,7 +276,7 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         host.warn(&format!("schema: {warning}"));
     }
     let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
-    Ok(MadeRule::new(GuidedRule::from(&schema), RuleFacts { unheld, ..RuleFacts::default() }))
+    Ok(MadeRule::new(schema, RuleFacts { unheld, ..RuleFacts::default() }))
 }
 
 #[cfg(not(feature = "schema"))]

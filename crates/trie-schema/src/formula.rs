@@ -1,0 +1,261 @@
+//! Schemas as formulas: keywords that say something of one value, and how they are put together.
+
+use crate::json::Json;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+use trie_rules::{Decimal, TextSet};
+
+/// A schema, by its number.
+pub(crate) type NodeId = u32;
+
+/// The schema `true`.
+pub(crate) const ANY: NodeId = 0;
+/// The schema `false`.
+pub(crate) const NONE: NodeId = 1;
+
+/// A kind of values, which are written alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Null,
+    Bool,
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+/// A set of types, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Types(pub(crate) u8);
+
+impl Types {
+    pub(crate) const INTEGER: u8 = 64;
+
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(Self(match name {
+            "null" => 1,
+            "boolean" => 2,
+            "number" => 4,
+            "string" => 8,
+            "array" => 16,
+            "object" => 32,
+            "integer" => Self::INTEGER,
+            _ => return None,
+        }))
+    }
+
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    pub(crate) fn has_integer(self) -> bool {
+        self.0 & Self::INTEGER != 0
+    }
+}
+
+/// A pattern or a format, and the texts in which it is found.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    pub(crate) name: String,
+    pub(crate) set: TextSet,
+}
+
+/// Values of an `enum`, a `const`, or that were written before; each once, in order.
+#[derive(Debug)]
+pub(crate) struct Values {
+    /// As they were given.
+    pub(crate) all: Vec<Json>,
+    /// Their places in order, of many.
+    order: OnceLock<Vec<u32>>,
+    hash: u64,
+}
+
+/// Values from which on one is looked up.
+const MANY: usize = 16;
+
+impl Values {
+    pub(crate) fn new(all: Vec<Json>) -> Self {
+        let mut hash = std::collections::hash_map::DefaultHasher::new();
+        all.hash(&mut hash);
+        Self { hash: hash.finish(), all, order: OnceLock::new() }
+    }
+
+    pub(crate) fn has(&self, value: &Json) -> bool {
+        if self.all.len() < MANY {
+            return self.all.contains(value);
+        }
+        let order = self.order.get_or_init(|| {
+            let mut order: Vec<u32> = (0..self.all.len() as u32).collect();
+            order.sort_by(|&one, &other| self.all[one as usize].cmp(&self.all[other as usize]));
+            order
+        });
+        order.binary_search_by(|&at| self.all[at as usize].cmp(value)).is_ok()
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.all == other.all
+    }
+}
+
+impl Eq for Values {}
+
+impl Hash for Values {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NumberSaid {
+    /// At least this; whether it is left out itself.
+    Least(Decimal, bool),
+    Most(Decimal, bool),
+    Multiple(Decimal),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum TextSaid {
+    Least(u32),
+    Most(u32),
+    In(Arc<Texts>),
+}
+
+/// Some names of members.
+#[derive(Debug, Clone)]
+pub(crate) enum Names {
+    Exact(Arc<str>),
+    Matching(Arc<Texts>),
+    /// All but these, and but those that match these.
+    Outside(Arc<Outside>),
+    /// Names that this schema allows, or does not allow.
+    Valid(NodeId, bool),
+}
+
+#[derive(Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Outside {
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) matching: Vec<Arc<Texts>>,
+}
+
+impl PartialEq for Texts {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Texts {}
+
+impl Hash for Texts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(one), Self::Exact(other)) => one == other,
+            (Self::Matching(one), Self::Matching(other)) => one == other,
+            (Self::Outside(one), Self::Outside(other)) => one == other,
+            (Self::Valid(one, sign), Self::Valid(other, with)) => (one, sign) == (other, with),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Names {}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ObjectSaid {
+    /// Every member with one of these names has a value of this schema; whether it says where the name comes.
+    Each {
+        names: Names,
+        value: NodeId,
+        declares: bool,
+    },
+    Has(Arc<str>),
+    Least(usize),
+    Most(usize),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ArraySaid {
+    /// Every item from one place to before another.
+    Each {
+        from: usize,
+        to: usize,
+        value: NodeId,
+    },
+    /// So many items are of this schema.
+    Contains {
+        value: NodeId,
+        least: usize,
+        most: usize,
+    },
+    Least(usize),
+    Most(usize),
+    Unique,
+}
+
+/// What a schema says of a value. Keywords of one kind of values allow all others.
+#[derive(Debug, Clone)]
+pub(crate) enum Formula {
+    True,
+    False,
+    /// A keyword that is not held: neither it nor what denies it refuses anything.
+    Unheld,
+    Types(Types),
+    OneOf(Arc<Values>),
+    Number(NumberSaid),
+    Text(TextSaid),
+    Object(ObjectSaid),
+    Array(ArraySaid),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    /// Exactly one.
+    One(Vec<Self>),
+    Not(Box<Self>),
+    Schema(NodeId),
+}
+
+/// A schema that is compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// JSON pointer.
+    pub(crate) at: Arc<str>,
+    pub(crate) formula: Formula,
+}
+
+/// What a value must be or must not be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Literal {
+    Is(NodeId),
+    IsNot(NodeId),
+    NotIn(Arc<Values>),
+    In(Arc<Values>),
+}
+
+impl PartialOrd for Values {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Values {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.hash.cmp(&other.hash).then_with(|| self.all.cmp(&other.all))
+    }
+}
+
+impl Literal {
+    pub(crate) fn negated(&self) -> Self {
+        match self {
+            Self::Is(node) => Self::IsNot(*node),
+            Self::IsNot(node) => Self::Is(*node),
+            Self::NotIn(values) => Self::In(Arc::clone(values)),
+            Self::In(values) => Self::NotIn(Arc::clone(values)),
+        }
+    }
+}

@@ -1,0 +1,546 @@
+//! Documents byte by byte: where one is in a document, and what may come there.
+
+mod escape;
+mod place;
+mod walk;
+
+pub use place::Place;
+pub(crate) use walk::DocumentWalk;
+
+use crate::formula::Values;
+use crate::json::Json;
+use crate::shape::array::{ArrayShape, Items};
+use crate::shape::object::{Member, Members, ObjectShape};
+use crate::shape::{Engine, Goal, Listed, MARK, Refused, Search};
+use escape::{Meant, TextAt};
+use place::{Frame, Level, Stack};
+use std::cell::RefCell;
+use std::sync::Arc;
+use trie_core::work::spend;
+use trie_rules::{TextMachine, TextSet};
+
+/// Words of JSON.
+const WORDS: [&[u8]; 3] = [b"null", b"true", b"false"];
+
+/// What of an array comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ArrayAt {
+    /// Behind the bracket.
+    Open,
+    /// Behind a comma.
+    Next,
+    /// In an item, whose text began there in what is recorded.
+    Item(u32),
+    /// Behind an item.
+    After,
+}
+
+/// What of an object comes next.
+#[derive(Debug, Clone)]
+pub(crate) enum ObjectAt {
+    /// Behind the brace.
+    Open,
+    /// Behind a comma.
+    Next,
+    /// In a name that the schema says.
+    Known(Known),
+    /// In another name.
+    Other(Other),
+    /// Behind a name.
+    Named(Member),
+    /// In a value.
+    Value,
+    /// Behind a value.
+    After,
+}
+
+/// In one of some names: those whose texts begin alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// Of all that may come, by their texts.
+    names: Arc<[u32]>,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) depth: u32,
+}
+
+/// In a name that the schema does not say.
+#[derive(Debug, Clone)]
+pub(crate) struct Other {
+    pub(crate) class: u32,
+    machine: TextMachine,
+    pub(crate) at: TextAt,
+    /// What it means so far; `None` where that is not kept.
+    pub(crate) text: Option<Arc<[u8]>>,
+}
+
+thread_local! {
+    /// Why the last step of this thread could not be made out.
+    static FAILED: RefCell<Option<Refused>> = const { RefCell::new(None) };
+}
+
+/// Takes why a step of this thread could not be made out.
+pub(crate) fn take_failure() -> Option<Refused> {
+    FAILED.with_borrow_mut(Option::take)
+}
+
+pub(crate) fn is_failing() -> bool {
+    FAILED.with_borrow(Option::is_some)
+}
+
+fn fail(refused: Refused) {
+    // That work is over is known anyway.
+    if !matches!(refused, Refused::Over(_)) {
+        FAILED.with_borrow_mut(|failed| _ = failed.get_or_insert(refused));
+    }
+}
+
+/// What is recorded of an item that others must differ from.
+type Record = Option<Arc<Vec<u8>>>;
+
+fn recorded(record: &Record, byte: u8) -> Record {
+    record.as_ref().map(|record| {
+        let mut longer = Vec::with_capacity(record.len() + 1);
+        longer.extend_from_slice(record);
+        longer.push(byte);
+        Arc::new(longer)
+    })
+}
+
+impl Engine {
+    /// After one byte more; `None` if no document goes on so.
+    pub(crate) fn step(&self, place: &Place, byte: u8) -> Option<Place> {
+        if spend(1).is_err() {
+            return None;
+        }
+        let blanks = &self.written.blanks;
+        if place.blank == 0 || blanks.is_end(place.blank) {
+            let mut found = Vec::new();
+            for stack in place.stacks() {
+                self.go(stack, byte, &mut found);
+            }
+            if let Some(next) = Place::of(found, 0) {
+                return Some(next);
+            }
+        }
+        if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+            return None;
+        }
+        let blank = blanks.step(place.blank, byte)?;
+        let mut found = Vec::new();
+        for stack in place.stacks() {
+            self.rest(stack, &mut found);
+        }
+        Place::of(found, blank)
+    }
+
+    /// Whether a document may end here.
+    pub(crate) fn may_end(&self, place: &Place) -> bool {
+        place.blank == 0
+            && place.stacks().any(|stack| match &stack.top {
+                None => true,
+                Some(level) => level.below.is_none() && Self::may_be_over(&level.frame),
+            })
+    }
+
+    /// Whether a value that goes on may be over, too.
+    fn may_be_over(frame: &Frame) -> bool {
+        match frame {
+            Frame::Number { machine, state } => machine.is_end(state),
+            Frame::Listed { listed, from, depth, .. } => listed.texts[*from as usize].len() == *depth as usize,
+            _ => false,
+        }
+    }
+
+    /// The stacks between two parts of a document, where blanks may stand.
+    fn rest(&self, stack: &Stack, found: &mut Vec<Stack>) {
+        let Some(level) = &stack.top else { return };
+        match &level.frame {
+            Frame::Value(_) if level.below.is_some() => found.push(stack.clone()),
+            Frame::Array { .. } => found.push(stack.clone()),
+            Frame::Object { at, .. } if !matches!(at, ObjectAt::Known(_) | ObjectAt::Other(_)) => {
+                found.push(stack.clone());
+            }
+            frame @ (Frame::Number { .. } | Frame::Listed { .. }) => {
+                if Self::may_be_over(frame) && level.below.is_some() {
+                    self.behind(level.below.as_ref(), stack.record.clone(), found);
+                }
+                if let Frame::Listed { listed, from, depth, .. } = frame
+                    && *depth > 0
+                    && listed.texts[*from as usize][*depth as usize - 1] == MARK
+                {
+                    // In blanks already.
+                    return found.push(stack.clone());
+                }
+                if let Frame::Listed { listed, from, to, depth } = frame
+                    && let Some((from, to)) = narrowed(listed, (*from, *to), *depth, MARK)
+                {
+                    let frame = Frame::Listed { listed: Arc::clone(listed), from, to, depth: depth + 1 };
+                    found.push(Stack {
+                        top: Some(Level::new(frame, level.below.clone())),
+                        record: stack.record.clone(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives `found` the stacks behind a byte.
+    fn go(&self, stack: &Stack, byte: u8, found: &mut Vec<Stack>) {
+        let Some(level) = &stack.top else { return };
+        let (below, record) = (level.below.as_ref(), &stack.record);
+        let on = |frame: Frame, record: Record| Stack { top: Some(Level::new(frame, below.cloned())), record };
+        match &level.frame {
+            Frame::Value(goal) => self.begin(goal, below, record, byte, found),
+            Frame::Word { word, at } => {
+                let text = WORDS[usize::from(*word)];
+                if text[usize::from(*at)] == byte {
+                    let record = recorded(record, byte);
+                    if usize::from(*at) + 1 == text.len() {
+                        self.behind(below, record, found);
+                    } else {
+                        found.push(on(Frame::Word { word: *word, at: at + 1 }, record));
+                    }
+                }
+            }
+            Frame::Number { machine, state } => {
+                if let Some(state) = machine.step(state, byte) {
+                    let frame = Frame::Number { machine: Arc::clone(machine), state };
+                    found.push(on(frame, recorded(record, byte)));
+                } else if machine.is_end(state) && below.is_some() {
+                    self.over(below, record, byte, found);
+                }
+            }
+            Frame::Text { shape, at } => {
+                if byte == b'"' && at.is_end(&shape.machine) {
+                    self.behind(below, recorded(record, byte), found);
+                } else if let Some((at, _)) = at.step(&shape.machine, shape.escapes, byte) {
+                    found.push(on(Frame::Text { shape: Arc::clone(shape), at }, recorded(record, byte)));
+                }
+            }
+            Frame::Listed { listed, from, to, depth } => {
+                self.list(listed, (*from, *to, *depth), below, record, byte, found);
+                if Self::may_be_over(&level.frame) && below.is_some() {
+                    self.over(below, record, byte, found);
+                }
+            }
+            Frame::Array { shape, items, at } => self.in_array(shape, items, *at, (below, record), byte, found),
+            Frame::Object { shape, members, at } => {
+                self.in_object(shape, members, at, (below, record), byte, found);
+            }
+        }
+    }
+
+    /// A byte behind a value that says itself by nothing that it is over.
+    fn over(&self, below: Option<&Arc<Level>>, record: &Record, byte: u8, found: &mut Vec<Stack>) {
+        let mut ended = Vec::new();
+        self.behind(below, record.clone(), &mut ended);
+        for stack in ended {
+            self.go(&stack, byte, found);
+        }
+    }
+
+    fn list(
+        &self,
+        listed: &Arc<Listed>,
+        (from, to, depth): (u32, u32, u32),
+        below: Option<&Arc<Level>>,
+        record: &Record,
+        byte: u8,
+        found: &mut Vec<Stack>,
+    ) {
+        if byte == MARK {
+            return;
+        }
+        let direct = narrowed(listed, (from, to), depth, byte).map(|range| (range, depth + 1));
+        let behind = || {
+            let range = narrowed(listed, (from, to), depth, MARK)?;
+            Some((narrowed(listed, range, depth + 1, byte)?, depth + 2))
+        };
+        let Some(((from, to), depth)) = direct.or_else(behind) else { return };
+        let record = recorded(record, byte);
+        if to - from == 1 && listed.texts[from as usize].len() == depth as usize {
+            return self.behind(below, record, found);
+        }
+        let frame = Frame::Listed { listed: Arc::clone(listed), from, to, depth };
+        found.push(Stack { top: Some(Level::new(frame, below.cloned())), record });
+    }
+
+    /// The first byte of a value.
+    fn begin(&self, goal: &Arc<Goal>, below: Option<&Arc<Level>>, record: &Record, byte: u8, found: &mut Vec<Stack>) {
+        let shapes = match self.shapes(goal) {
+            Ok(shapes) => shapes,
+            Err(refused) => return fail(refused),
+        };
+        let mut push = |frame: Frame| {
+            found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
+        };
+        match byte {
+            b'n' if shapes.null => push(Frame::Word { word: 0, at: 1 }),
+            b't' if shapes.is_true => push(Frame::Word { word: 1, at: 1 }),
+            b'f' if shapes.is_false => push(Frame::Word { word: 2, at: 1 }),
+            b'"' => {
+                for shape in &shapes.texts {
+                    push(Frame::Text { shape: Arc::clone(shape), at: TextAt::start(&shape.machine) });
+                }
+            }
+            b'[' => {
+                let mut search = Search::new();
+                for shape in &shapes.arrays {
+                    if self.array_begins(shape, &mut search) {
+                        push(Frame::Array { shape: Arc::clone(shape), items: shape.start(), at: ArrayAt::Open });
+                    }
+                }
+                search.refused().unwrap_or_else(fail);
+            }
+            b'{' => {
+                let mut search = Search::new();
+                for shape in &shapes.objects {
+                    if self.object_begins(shape, &mut search) {
+                        let members = Members::default();
+                        push(Frame::Object { shape: Arc::clone(shape), members, at: ObjectAt::Open });
+                    }
+                }
+                search.refused().unwrap_or_else(fail);
+            }
+            b'-' | b'0'..=b'9' => {
+                for machine in &shapes.numbers {
+                    if let Some(state) = machine.step(&machine.start(), byte) {
+                        push(Frame::Number { machine: Arc::clone(machine), state });
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Some(listed) = &shapes.listed {
+            self.list(listed, (0, listed.texts.len() as u32, 0), below, record, byte, found);
+        }
+    }
+
+    /// Gives `found` the stack behind a whole value.
+    fn behind(&self, below: Option<&Arc<Level>>, mut record: Record, found: &mut Vec<Stack>) {
+        let Some(level) = below else {
+            found.push(Stack { top: None, record: None });
+            return;
+        };
+        let frame = match &level.frame {
+            Frame::Array { shape, items, at: ArrayAt::Item(start) } => {
+                let mut items = items.clone();
+                if shape.keeps(&items) {
+                    let text = record.as_ref().and_then(|record| record.get(*start as usize..));
+                    let value = text.and_then(|text| std::str::from_utf8(text).ok()).and_then(Json::read);
+                    let mut seen = items.seen.as_ref().map_or_else(Vec::new, |seen| seen.all.clone());
+                    if let Some(value) = value {
+                        match seen.binary_search(&value) {
+                            Ok(_) if shape.is_unique => return,
+                            Ok(_) => {}
+                            Err(at) => seen.insert(at, value),
+                        }
+                    }
+                    items.seen = Some(Arc::new(Values::new(seen)));
+                    if *start == 0 {
+                        record = None;
+                    }
+                }
+                Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::After }
+            }
+            Frame::Object { shape, members, at: ObjectAt::Value } => {
+                Frame::Object { shape: Arc::clone(shape), members: members.clone(), at: ObjectAt::After }
+            }
+            _ => return,
+        };
+        found.push(Stack { top: Some(Level::new(frame, level.below.clone())), record });
+    }
+
+    fn in_array(
+        &self,
+        shape: &Arc<ArrayShape>,
+        items: &Items,
+        at: ArrayAt,
+        (below, record): (Option<&Arc<Level>>, &Record),
+        byte: u8,
+        found: &mut Vec<Stack>,
+    ) {
+        let mut search = Search::new();
+        match (at, byte) {
+            (ArrayAt::Open | ArrayAt::After, b']') => {
+                if shape.may_end(items) {
+                    self.behind(below, recorded(record, byte), found);
+                }
+            }
+            (ArrayAt::After, b',') => {
+                if !self.item_cells(shape, items, &mut search).is_empty() {
+                    let frame = Frame::Array { shape: Arc::clone(shape), items: items.clone(), at: ArrayAt::Next };
+                    found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
+                }
+            }
+            (ArrayAt::Open | ArrayAt::Next, b'"' | b'[' | b'{' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') => {
+                for (goal, items) in self.item_cells(shape, items, &mut search) {
+                    let record = match record {
+                        None if shape.keeps(&items) => Some(Arc::default()),
+                        other => other.clone(),
+                    };
+                    let start = record.as_ref().map_or(0, |record| record.len() as u32);
+                    let frame = Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::Item(start) };
+                    let level = Level::new(frame, below.cloned());
+                    self.begin(&goal, Some(&level), &record, byte, found);
+                }
+            }
+            _ => {}
+        }
+        search.refused().unwrap_or_else(fail);
+    }
+
+    fn in_object(
+        &self,
+        shape: &Arc<ObjectShape>,
+        members: &Members,
+        at: &ObjectAt,
+        (below, record): (Option<&Arc<Level>>, &Record),
+        byte: u8,
+        found: &mut Vec<Stack>,
+    ) {
+        let mut search = Search::new();
+        let record_on = recorded(record, byte);
+        let on = |members: &Members, at: ObjectAt| {
+            let frame = Frame::Object { shape: Arc::clone(shape), members: members.clone(), at };
+            Stack { top: Some(Level::new(frame, below.cloned())), record: record_on.clone() }
+        };
+        match (at, byte) {
+            (ObjectAt::Open | ObjectAt::After, b'}') => {
+                if shape.may_end(members) {
+                    self.behind(below, record_on, found);
+                }
+            }
+            (ObjectAt::After, b',') => {
+                if self.goes_on(shape, members, &mut search) {
+                    found.push(on(members, ObjectAt::Next));
+                }
+            }
+            (ObjectAt::Open | ObjectAt::Next, b'"') => {
+                for at in self.names(shape, members, &mut search) {
+                    found.push(on(members, at));
+                }
+            }
+            (ObjectAt::Known(known), _) => {
+                let text = |at: u32| &shape.names[known.names[at as usize] as usize].text;
+                let depth = known.depth as usize;
+                let names = &known.names[known.from as usize..known.to as usize];
+                let own = |name: u32| shape.names[name as usize].text[depth];
+                let from = known.from + names.partition_point(|&name| own(name) < byte) as u32;
+                let to = known.from + names.partition_point(|&name| own(name) <= byte) as u32;
+                if from == to {
+                    return;
+                }
+                if text(from).len() == depth + 1 {
+                    let member = Member::Named(known.names[from as usize]);
+                    found.push(on(members, ObjectAt::Named(member)));
+                } else {
+                    let names = Arc::clone(&known.names);
+                    found.push(on(members, ObjectAt::Known(Known { names, from, to, depth: known.depth + 1 })));
+                }
+            }
+            (ObjectAt::Other(other), b'"') if other.at.is_end(&other.machine) => {
+                // A name that is not kept is like one that nobody says.
+                let name = other.text.as_ref().map_or(Ok("\u{10ffff}"), |text| std::str::from_utf8(text));
+                let Ok(name) = name else { return };
+                if other.text.is_some() && shape.is_taken(members, name) {
+                    return;
+                }
+                let member = Member::Other(other.class, name.into());
+                if self.may_come(shape, members, &member, &mut search) {
+                    found.push(on(members, ObjectAt::Named(member)));
+                }
+            }
+            (ObjectAt::Other(other), _) => {
+                if let Some((at, meant)) = other.at.step(&other.machine, self.written.escapes, byte) {
+                    let text = other.text.as_ref().map(|text| {
+                        let mut text = text.to_vec();
+                        match meant {
+                            Meant::Nothing => {}
+                            Meant::Byte(byte) => text.push(byte),
+                            Meant::Char(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+                        }
+                        text.into()
+                    });
+                    let other = Other { at, text, machine: other.machine.clone(), ..*other };
+                    found.push(on(members, ObjectAt::Other(other)));
+                }
+            }
+            (ObjectAt::Named(member), b':') => {
+                for (goal, members) in self.member_cells(shape, members, member, &mut search) {
+                    let level = on(&members, ObjectAt::Value);
+                    let value = Level::new(Frame::Value(goal), level.top);
+                    found.push(Stack { top: Some(value), record: level.record });
+                }
+            }
+            _ => {}
+        }
+        search.refused().unwrap_or_else(fail);
+    }
+
+    /// Whether another member may come.
+    fn goes_on(&self, shape: &ObjectShape, members: &Members, search: &mut Search) -> bool {
+        let named = |at: usize, search: &mut Search| self.may_come(shape, members, &Member::Named(at as u32), search);
+        shape.candidates(members).any(|at| named(at, search))
+            || shape.is_open(members)
+                && (0..shape.classes.len()).any(|class| self.may_open(shape, members, class, search))
+    }
+
+    /// Where names begin that may come.
+    fn names(&self, shape: &ObjectShape, members: &Members, search: &mut Search) -> Vec<ObjectAt> {
+        let mut found = Vec::new();
+        let mut known: Vec<u32> = Vec::new();
+        for at in shape.candidates(members) {
+            if self.may_come(shape, members, &Member::Named(at as u32), search) {
+                known.push(at as u32);
+            }
+        }
+        known.sort_unstable_by(|&one, &other| shape.names[one as usize].text.cmp(&shape.names[other as usize].text));
+        if !known.is_empty() {
+            let to = known.len() as u32;
+            found.push(ObjectAt::Known(Known { names: known.into(), from: 0, to, depth: 0 }));
+        }
+        if !shape.is_open(members) {
+            return found;
+        }
+        for (number, class) in shape.classes.iter().enumerate() {
+            if !self.may_open(shape, members, number, search) {
+                continue;
+            }
+            let written = members.others().iter().filter(|name| !class.is_all && class.set.is_match(name));
+            let written: Vec<&str> = written.map(|name| &**name).collect();
+            let machine = if written.is_empty() {
+                Some(class.machine.clone())
+            } else {
+                let left = TextSet::one_of(written).and_then(|written| class.set.and(&written.complement()));
+                match left {
+                    Ok(left) => TextMachine::new(&left, 0, None),
+                    Err(error) => {
+                        let why = error.to_string();
+                        search.refuse(Refused::TooLarge { at: "".into(), keyword: "patternProperties", why });
+                        None
+                    }
+                }
+            };
+            if let Some(machine) = machine {
+                let at = TextAt::start(&machine);
+                let other = Other { class: number as u32, at, machine, text: Some(Arc::default()) };
+                found.push(ObjectAt::Other(other));
+            }
+        }
+        found
+    }
+}
+
+/// The texts of a range that go on with a byte.
+fn narrowed(listed: &Listed, (from, to): (u32, u32), depth: u32, byte: u8) -> Option<(u32, u32)> {
+    let depth = depth as usize;
+    let texts = &listed.texts[from as usize..to as usize];
+    // Those that end here come first.
+    let order = |text: &[u8]| text.get(depth).map_or(-1, |&own| i32::from(own));
+    let low = texts.partition_point(|text| order(text) < i32::from(byte));
+    let high = texts.partition_point(|text| order(text) <= i32::from(byte));
+    (low < high).then_some((from + low as u32, from + high as u32))
+}

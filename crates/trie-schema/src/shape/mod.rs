@@ -1,0 +1,391 @@
+//! What a value may look like: what is asked of it, sorted by its kind, with all keywords of one kind together.
+
+pub(crate) mod array;
+mod normal;
+pub(crate) mod object;
+mod possible;
+mod scalar;
+mod valid;
+mod values;
+
+use crate::formula::{Formula, Kind, Literal, NONE, Node};
+use crate::json::Json;
+use array::ArrayShape;
+use lru::LruCache;
+use normal::Said;
+use object::ObjectShape;
+pub(crate) use possible::Search;
+pub(crate) use scalar::TextShape;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use trie_core::work::Over;
+use trie_rules::{Automaton, NumberMachine, Rule};
+
+/// Goals that are shared at most; later ones are made anew.
+const MOST_GOALS: usize = 200_000;
+/// The same of goals that leave out what was written.
+const MOST_PASSING: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+/// Why what is asked of a value could not be made out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Refused {
+    /// A keyword at a place, and why.
+    TooLarge {
+        at: Arc<str>,
+        keyword: &'static str,
+        why: String,
+    },
+    Over(Over),
+}
+
+impl From<Over> for Refused {
+    fn from(over: Over) -> Self {
+        Self::Over(over)
+    }
+}
+
+/// What is asked of one value: all of some schemas, and none of others.
+pub(crate) struct Goal {
+    pub(crate) literals: Box<[Literal]>,
+    hash: u64,
+    shapes: Mutex<Option<Result<Arc<Shapes>, Refused>>>,
+    /// Whether some value is of it: 0 where that is not known yet, 1 for one, 2 for none.
+    possible: AtomicU8,
+}
+
+impl PartialEq for Goal {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.hash == other.hash && self.literals == other.literals
+    }
+}
+
+impl Eq for Goal {}
+
+impl Hash for Goal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl fmt::Debug for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Goal").field(&self.literals.len()).finish()
+    }
+}
+
+impl Goal {
+    fn of(literals: Vec<Literal>) -> Self {
+        let mut hash = DefaultHasher::new();
+        literals.hash(&mut hash);
+        let (shapes, possible) = (Mutex::new(None), AtomicU8::new(0));
+        Self { hash: hash.finish(), literals: literals.into(), shapes, possible }
+    }
+}
+
+/// The ways in which a value of a goal may look.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    pub(crate) null: bool,
+    pub(crate) is_true: bool,
+    pub(crate) is_false: bool,
+    pub(crate) numbers: Vec<Arc<NumberMachine>>,
+    pub(crate) texts: Vec<Arc<TextShape>>,
+    pub(crate) arrays: Vec<Arc<ArrayShape>>,
+    pub(crate) objects: Vec<Arc<ObjectShape>>,
+    pub(crate) listed: Option<Arc<Listed>>,
+}
+
+/// Values that are listed, as texts with a mark where blanks may stand.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// In order.
+    pub(crate) texts: Vec<Box<[u8]>>,
+}
+
+/// Stands where blanks may; no byte of any text.
+pub(crate) const MARK: u8 = 0xff;
+
+/// What may stand between the parts of a document.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Blanks {
+    None,
+    #[default]
+    Any,
+    Pattern(Automaton),
+}
+
+impl Blanks {
+    /// Whether blanks may be over; 0 is outside of them.
+    pub(crate) fn is_end(&self, blank: u32) -> bool {
+        match self {
+            Self::None | Self::Any => true,
+            Self::Pattern(automaton) => blank == 0 || automaton.is_end(&(blank - 1)),
+        }
+    }
+
+    pub(crate) fn step(&self, blank: u32, byte: u8) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::Any => Some(0),
+            Self::Pattern(automaton) => {
+                let from = blank.checked_sub(1).unwrap_or_else(|| automaton.start());
+                automaton.step(&from, byte).map(|at| at + 1)
+            }
+        }
+    }
+}
+
+/// How documents are written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written {
+    pub(crate) blanks: Blanks,
+    /// Whether any character may be written as an escape.
+    pub(crate) escapes: bool,
+    /// Whether members come in any order.
+    pub(crate) any_order: bool,
+    /// Whether whole numbers may have a fraction or an exponent.
+    pub(crate) any_spelling: bool,
+}
+
+/// A schema whose goals are made out while documents are written.
+pub(crate) struct Engine {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) written: Written,
+    goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    /// Goals without values that were written: the last of them.
+    passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
+    common: Common,
+}
+
+/// What many goals share.
+#[derive(Default)]
+struct Common {
+    any: OnceLock<Arc<Shapes>>,
+    text: OnceLock<Arc<TextShape>>,
+    number: OnceLock<Arc<NumberMachine>>,
+    integer: OnceLock<Arc<NumberMachine>>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("schemas", &self.nodes.len()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Engine {
+    /// Goals hold shapes, which hold goals.
+    fn drop(&mut self) {
+        for goal in lock(&self.goals).values() {
+            drop(lock(&goal.shapes).take());
+        }
+        for (_, goal) in &*lock(&self.passing) {
+            drop(lock(&goal.shapes).take());
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    pub(crate) fn new(nodes: Vec<Node>, written: Written) -> Self {
+        let passing = Mutex::new(LruCache::new(MOST_PASSING));
+        Self { nodes, written, goals: Mutex::default(), passing, common: Common::default() }
+    }
+
+    /// The goal of some literals.
+    pub(crate) fn goal(&self, literals: impl IntoIterator<Item = Literal>) -> Arc<Goal> {
+        let mut plain = Vec::new();
+        let mut open: Vec<Literal> = literals.into_iter().collect();
+        let mut turns = 0;
+        while let Some(literal) = open.pop() {
+            turns += 1;
+            let (node, sign) = match &literal {
+                Literal::Is(node) => (*node, true),
+                Literal::IsNot(node) => (*node, false),
+                _ => {
+                    plain.push(literal);
+                    continue;
+                }
+            };
+            match (&self.nodes[node as usize].formula, sign) {
+                (Formula::True, true) | (Formula::False, false) | (Formula::Unheld, _) => {}
+                (Formula::False, true) | (Formula::True, false) => return self.known(vec![Literal::Is(NONE)]),
+                // Not for ever, where one leads back to itself.
+                (Formula::Schema(other), _) if turns < 10_000 => {
+                    open.push(if sign { Literal::Is(*other) } else { Literal::IsNot(*other) });
+                }
+                (Formula::Not(inner), _) if turns < 10_000 => match &**inner {
+                    Formula::Schema(other) => {
+                        open.push(if sign { Literal::IsNot(*other) } else { Literal::Is(*other) });
+                    }
+                    _ => plain.push(literal),
+                },
+                (Formula::All(all), true)
+                    if turns < 10_000 && all.iter().all(|one| matches!(one, Formula::Schema(_))) =>
+                {
+                    open.extend(all.iter().filter_map(|one| match one {
+                        Formula::Schema(other) => Some(Literal::Is(*other)),
+                        _ => None,
+                    }));
+                }
+                _ => plain.push(literal),
+            }
+        }
+        plain.sort_unstable();
+        plain.dedup();
+        let is_denied = |literal: &Literal| plain.binary_search(&literal.negated()).is_ok();
+        if plain.iter().any(is_denied) {
+            plain = vec![Literal::Is(NONE)];
+        }
+        self.known(plain)
+    }
+
+    fn known(&self, literals: Vec<Literal>) -> Arc<Goal> {
+        // Values that were written are others in each document.
+        if literals.iter().any(|literal| matches!(literal, Literal::NotIn(_) | Literal::In(_))) {
+            let made = || Arc::new(Goal::of(literals.clone()));
+            return Arc::clone(lock(&self.passing).get_or_insert(literals.clone().into(), made));
+        }
+        let mut goals = lock(&self.goals);
+        if let Some(goal) = goals.get(&*literals) {
+            return Arc::clone(goal);
+        }
+        let goal = Arc::new(Goal::of(literals));
+        if goals.len() < MOST_GOALS {
+            goals.insert(goal.literals.clone(), Arc::clone(&goal));
+        }
+        goal
+    }
+
+    /// With one literal more.
+    pub(crate) fn with(&self, goal: &Goal, literal: Literal) -> Arc<Goal> {
+        self.goal(goal.literals.iter().cloned().chain([literal]))
+    }
+
+    /// The shapes of a goal.
+    pub(crate) fn shapes(&self, goal: &Goal) -> Result<Arc<Shapes>, Refused> {
+        if let Some(known) = &*lock(&goal.shapes) {
+            return known.clone();
+        }
+        let made = self.made(goal);
+        // What was given up for want of time is asked again.
+        if !matches!(made, Err(Refused::Over(_))) {
+            *lock(&goal.shapes) = Some(made.clone());
+        }
+        made
+    }
+
+    fn made(&self, goal: &Goal) -> Result<Arc<Shapes>, Refused> {
+        if goal.literals.is_empty() {
+            if let Some(any) = self.common.any.get() {
+                return Ok(Arc::clone(any));
+            }
+            let mut shapes = Shapes { null: true, is_true: true, is_false: true, ..Shapes::default() };
+            shapes.numbers = self.numbers(&[])?.into_iter().collect();
+            shapes.texts = self.text(&[])?.into_iter().collect();
+            shapes.arrays.extend(self.array(&[])?.map(Arc::new));
+            shapes.objects.extend(self.object(&[])?.map(Arc::new));
+            return Ok(Arc::clone(self.common.any.get_or_init(|| Arc::new(shapes))));
+        }
+        if *goal.literals == [Literal::Is(NONE)] {
+            return Ok(Arc::default());
+        }
+        if let Some(values) = self.listed(goal).filter(|values| !self.writes_freely(values)) {
+            let listed = self.some_of(goal, [&*values])?;
+            return Ok(Arc::new(Shapes { listed, ..Shapes::default() }));
+        }
+        let mut shapes = Shapes {
+            null: self.allows(goal, &Json::Null)?,
+            is_true: self.allows(goal, &Json::Bool(true))?,
+            is_false: self.allows(goal, &Json::Bool(false))?,
+            ..Shapes::default()
+        };
+        let mut listed = Vec::new();
+        for kind in [Kind::Number, Kind::Text, Kind::Array, Kind::Object] {
+            for all in self.alternatives(goal, kind)? {
+                let values =
+                    all.iter().find_map(|said| if let Said::OneOf(values) = said { Some(values) } else { None });
+                if let Some(values) = values {
+                    if !listed.contains(values) {
+                        listed.push(Arc::clone(values));
+                    }
+                    continue;
+                }
+                match kind {
+                    Kind::Number => shapes.numbers.extend(self.numbers(&all)?),
+                    Kind::Text => shapes.texts.extend(self.text(&all)?),
+                    Kind::Array => shapes.arrays.extend(self.array(&all)?.map(Arc::new)),
+                    _ => shapes.objects.extend(self.object(&all)?.map(Arc::new)),
+                }
+            }
+        }
+        if !listed.is_empty() {
+            shapes.listed = self.some_of(goal, listed.iter().map(|values| &**values))?;
+        }
+        Ok(Arc::new(shapes))
+    }
+
+    /// Those of some values that are of a goal.
+    fn some_of<'v>(
+        &self,
+        goal: &Goal,
+        all: impl IntoIterator<Item = &'v crate::formula::Values>,
+    ) -> Result<Option<Arc<Listed>>, Refused> {
+        let mut texts: Vec<Box<[u8]>> = Vec::new();
+        for value in all.into_iter().flat_map(|values| &values.all) {
+            trie_core::work::spend(4)?;
+            if self.allows(goal, value)? {
+                let mut text = Vec::new();
+                value.parts(MARK, &mut text);
+                trie_core::work::hold(2 * text.len() + 64)?;
+                texts.push(text.into());
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        Ok((!texts.is_empty()).then(|| Arc::new(Listed { texts })))
+    }
+
+    /// Whether values that are listed may be written in all of their ways. Of many there is one way each.
+    fn writes_freely(&self, values: &crate::formula::Values) -> bool {
+        const FEW: usize = 64;
+        (self.written.any_order || self.written.any_spelling) && values.all.len() <= FEW
+    }
+
+    /// The values that a goal lists, whatever else it asks of them.
+    fn listed(&self, goal: &Goal) -> Option<Arc<crate::formula::Values>> {
+        fn of<'f>(engine: &'f Engine, formula: &'f Formula, deep: usize) -> Option<&'f Arc<crate::formula::Values>> {
+            match formula {
+                Formula::OneOf(values) => Some(values),
+                Formula::All(all) => all.iter().find_map(|one| of(engine, one, deep)),
+                Formula::Schema(node) if deep < 32 => of(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                _ => None,
+            }
+        }
+        goal.literals.iter().find_map(|literal| match literal {
+            Literal::In(values) => Some(Arc::clone(values)),
+            Literal::Is(node) => of(self, &self.nodes[*node as usize].formula, 0).cloned(),
+            _ => None,
+        })
+    }
+}
+
+impl Goal {
+    fn known_possible(&self) -> Option<bool> {
+        match self.possible.load(Ordering::Relaxed) {
+            1 => Some(true),
+            2 => Some(false),
+            _ => None,
+        }
+    }
+
+    fn set_possible(&self, possible: bool) {
+        self.possible.store(if possible { 1 } else { 2 }, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,188 @@
+//! Whether a value that is known is of a goal.
+
+use super::{Engine, Goal, Refused};
+use crate::formula::{ArraySaid, Formula, Literal, Names, NodeId, NumberSaid, ObjectSaid, TextSaid, Types};
+use crate::json::{Json, plain};
+use std::sync::Arc;
+use trie_core::work::spend;
+use trie_rules::{Decimal, NumberSet};
+
+/// Schemas that apply to a value and to what is in it, inside each other, at most.
+const DEEPEST: usize = 600;
+
+struct Judging<'e> {
+    engine: &'e Engine,
+    deep: usize,
+}
+
+impl Engine {
+    /// Whether a value is of a goal.
+    pub(super) fn allows(&self, goal: &Goal, value: &Json) -> Result<bool, Refused> {
+        goal.literals.iter().try_fold(true, |is, literal| Ok(is && self.fits(literal, value)?))
+    }
+
+    /// Whether a value is what a literal says.
+    pub(super) fn fits(&self, literal: &Literal, value: &Json) -> Result<bool, Refused> {
+        let mut judging = Judging { engine: self, deep: 0 };
+        match literal {
+            Literal::Is(node) => judging.schema(*node, value, true),
+            Literal::IsNot(node) => judging.schema(*node, value, false),
+            Literal::In(values) => Ok(values.has(value)),
+            Literal::NotIn(values) => Ok(!values.has(value)),
+        }
+    }
+
+    /// Whether a name is one of some.
+    pub(super) fn has_name(&self, names: &Names, name: &Arc<str>) -> Result<bool, Refused> {
+        Ok(match names {
+            Names::Exact(own) => own == name,
+            Names::Matching(texts) => texts.set.is_match(name),
+            Names::Outside(outside) => {
+                !outside.names.contains(name) && !outside.matching.iter().any(|texts| texts.set.is_match(name))
+            }
+            Names::Valid(node, sign) => {
+                let literal = if *sign { Literal::Is(*node) } else { Literal::IsNot(*node) };
+                self.fits(&literal, &Json::String(Arc::clone(name)))?
+            }
+        })
+    }
+}
+
+fn is_type(types: Types, value: &Json) -> bool {
+    let bit = match value {
+        Json::Null => 1,
+        Json::Bool(_) => 2,
+        Json::Number(number) => {
+            4 | if plain(number).bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) { Types::INTEGER } else { 0 }
+        }
+        Json::String(_) => 8,
+        Json::Array(_) => 16,
+        Json::Object(_) => 32,
+    };
+    types.0 & bit != 0
+}
+
+impl Judging<'_> {
+    fn schema(&mut self, node: NodeId, value: &Json, sign: bool) -> Result<bool, Refused> {
+        spend(2)?;
+        let schema = &self.engine.nodes[node as usize];
+        if self.deep >= DEEPEST {
+            let why = format!("more than {DEEPEST} schemas apply to one value inside each other");
+            return Err(Refused::TooLarge { at: Arc::clone(&schema.at), keyword: "$ref", why });
+        }
+        self.deep += 1;
+        let is = self.holds(&schema.formula, value, sign);
+        self.deep -= 1;
+        is
+    }
+
+    /// Whether a formula holds, or does not; what is not held says neither.
+    fn holds(&mut self, formula: &Formula, value: &Json, sign: bool) -> Result<bool, Refused> {
+        let all = |judging: &mut Self, all: &[Formula]| {
+            all.iter().try_fold(true, |is, one| Ok::<_, Refused>(is && judging.holds(one, value, sign)?))
+        };
+        let any = |judging: &mut Self, any: &[Formula]| {
+            any.iter().try_fold(false, |is, one| Ok::<_, Refused>(is || judging.holds(one, value, sign)?))
+        };
+        Ok(match formula {
+            Formula::Unheld => true,
+            Formula::True => sign,
+            Formula::False => !sign,
+            Formula::Types(types) => is_type(*types, value) == sign,
+            Formula::OneOf(values) => values.has(value) == sign,
+            Formula::Not(inner) => return self.holds(inner, value, !sign),
+            Formula::Schema(node) => return self.schema(*node, value, sign),
+            Formula::All(parts) if sign => return all(self, parts),
+            Formula::All(parts) => return any(self, parts),
+            Formula::Any(parts) if sign => return any(self, parts),
+            Formula::Any(parts) => return all(self, parts),
+            Formula::One(branches) => {
+                let (mut may, mut must) = (0, 0);
+                for branch in branches {
+                    let holds = self.holds(branch, value, true)?;
+                    may += usize::from(holds);
+                    must += usize::from(holds && !self.holds(branch, value, false)?);
+                }
+                if sign { may >= 1 && must <= 1 } else { must == 0 || may >= 2 }
+            }
+            Formula::Number(said) => {
+                let Json::Number(number) = value else { return Ok(sign) };
+                number_holds(said, number) == sign
+            }
+            Formula::Text(said) => {
+                let Json::String(text) = value else { return Ok(sign) };
+                let chars = || u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+                sign == match said {
+                    TextSaid::Least(least) => chars() >= *least,
+                    TextSaid::Most(most) => chars() <= *most,
+                    TextSaid::In(texts) => texts.set.is_match(text),
+                }
+            }
+            Formula::Array(said) => {
+                let Json::Array(items) = value else { return Ok(sign) };
+                self.array(said, items, sign)?
+            }
+            Formula::Object(said) => {
+                let Json::Object(members) = value else { return Ok(sign) };
+                self.object(said, members, sign)?
+            }
+        })
+    }
+
+    fn array(&mut self, said: &ArraySaid, items: &[Json], sign: bool) -> Result<bool, Refused> {
+        Ok(match *said {
+            ArraySaid::Each { from, to, value } => {
+                let some = items.iter().take(to).skip(from);
+                let mut differing = false;
+                for item in some {
+                    differing |= if sign { !self.schema(value, item, true)? } else { self.schema(value, item, false)? };
+                }
+                differing != sign
+            }
+            ArraySaid::Contains { value, least, most } => {
+                let mut count = 0;
+                for item in items {
+                    count += usize::from(self.schema(value, item, true)?);
+                }
+                (least..=most).contains(&count) == sign
+            }
+            ArraySaid::Least(least) => (items.len() >= least) == sign,
+            ArraySaid::Most(most) => (items.len() <= most) == sign,
+            ArraySaid::Unique => {
+                let mut sorted: Vec<&Json> = items.iter().collect();
+                sorted.sort_unstable();
+                sorted.windows(2).all(|pair| pair[0] != pair[1]) == sign
+            }
+        })
+    }
+
+    fn object(&mut self, said: &ObjectSaid, members: &[(Arc<str>, Json)], sign: bool) -> Result<bool, Refused> {
+        Ok(match said {
+            ObjectSaid::Each { names, value, .. } => {
+                let mut differing = false;
+                for (name, member) in members {
+                    if self.engine.has_name(names, name)? {
+                        differing |= if sign {
+                            !self.schema(*value, member, true)?
+                        } else {
+                            self.schema(*value, member, false)?
+                        };
+                    }
+                }
+                differing != sign
+            }
+            ObjectSaid::Has(name) => members.iter().any(|(own, _)| own == name) == sign,
+            ObjectSaid::Least(least) => (members.len() >= *least) == sign,
+            ObjectSaid::Most(most) => (members.len() <= *most) == sign,
+        })
+    }
+}
+
+fn number_holds(said: &NumberSaid, number: &str) -> bool {
+    let Ok(value) = Decimal::read(number) else { return false };
+    match said {
+        NumberSaid::Least(bound, excluded) => value > *bound || !excluded && value == *bound,
+        NumberSaid::Most(bound, excluded) => value < *bound || !excluded && value == *bound,
+        NumberSaid::Multiple(step) => NumberSet::all().multiple_of(step).is_ok_and(|set| set.contains(&value)),
+    }
+}
