@@ -22,7 +22,7 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, TokenNotAllowedError, Vocab
-from tokentrie.errors import OptionError, TokenTrieWarning, VocabularyError
+from tokentrie.errors import TokenTrieWarning, VocabularyError
 from tokentrie.rules import Lark, ThinkGate
 from typing_extensions import TypedDict
 
