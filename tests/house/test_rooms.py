@@ -58,6 +58,10 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),
         "vocab": (2, "a vocabulary asks a tokenizer of Python's, which makes one"),
     },
+    "trie-schema": {
+        "{compile,machine,schema}": (5, "a schema is compiled with its options, and in parts again for its errors"),
+        "{machine,shape}": (9, "a shape has goals, whose values have shapes; few values are found by writing them"),
+    },
     "llama-sampler": {
         "callbacks": (2, "the table of callbacks and what it points to name each other's types"),
         "runtime/context/gguf": (2, "a file of metadata and the reader of it share their errors"),

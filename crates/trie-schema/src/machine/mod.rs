@@ -381,15 +381,16 @@ impl Engine {
                 }
             }
             (ArrayAt::Open | ArrayAt::Next, b'"' | b'[' | b'{' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') => {
-                for (goal, items) in self.item_cells(shape, items, &mut search) {
+                for (goal, items) in self.item_cells(shape, items, &mut search).iter() {
                     let record = match record {
-                        None if shape.keeps(&items) => Some(Arc::default()),
+                        None if shape.keeps(items) => Some(Arc::default()),
                         other => other.clone(),
                     };
                     let start = record.as_ref().map_or(0, |record| record.len() as u32);
+                    let items = items.clone();
                     let frame = Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::Item(start) };
                     let level = Level::new(frame, below.cloned());
-                    self.begin(&goal, Some(&level), &record, byte, found);
+                    self.begin(goal, Some(&level), &record, byte, found);
                 }
             }
             _ => {}

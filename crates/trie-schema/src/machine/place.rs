@@ -314,7 +314,7 @@ impl Place {
         if is_other { Self::of(stacks, 0) } else { None }
     }
 
-    /// What is left of names that must not come, where one is begun that the schema does not say; with the quote behind.
+    /// The rests of names that must not come, where one is begun that the schema does not say; with the quote behind.
     pub(super) fn rests_of_names(&self) -> Vec<Vec<u8>> {
         let mut rests = Vec::new();
         for stack in self.stacks() {

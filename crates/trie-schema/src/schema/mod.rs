@@ -107,8 +107,8 @@ impl Default for SchemaOptions {
 /// let schema = r#"{"properties": {"a": {"minimum": 3, "maximum": 2, "type": "integer"}}, "required": ["a"],
 ///     "type": "object"}"#;
 /// let error = JsonSchema::new(schema, SchemaOptions::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "at /properties/a: no document is allowed: minimum, maximum, type exclude each other: \
-///     minimum is 3, maximum is 2, type is \"integer\"");
+/// assert!(error.to_string().starts_with("at /properties/a: no document is allowed: minimum, maximum, type exclude"));
+/// assert!(error.to_string().ends_with(" each other: minimum is 3, maximum is 2, type is \"integer\""));
 /// # Ok::<(), SchemaError>(())
 /// ```
 #[derive(Clone)]
