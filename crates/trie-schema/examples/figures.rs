@@ -108,9 +108,9 @@ fn main() {
                     let begin = Instant::now();
                     let is_legal = constraint.next(&at, &mut scratch).tokens.contains(token);
                     if again {
-                        known.push(begin.elapsed())
+                        known.push(begin.elapsed());
                     } else {
-                        new.push(begin.elapsed())
+                        new.push(begin.elapsed());
                     }
                     assert!(is_legal, "{name}: {text}");
                     let begin = Instant::now();

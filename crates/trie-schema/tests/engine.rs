@@ -14,6 +14,7 @@ fn dense() -> SchemaOptions {
 /// A schema, texts that are valid under it and may be written, and texts that may not.
 type Case = (Value, &'static [&'static str], &'static [&'static str]);
 
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<Case> {
     let unique =
         |items: Value, least: usize| json!({"type": "array", "items": items, "uniqueItems": true, "minItems": least});
@@ -246,8 +247,8 @@ fn references_find_their_place() {
     let tree = r##"{"$id": "https://example.com/tree", "$dynamicAnchor": "node", "type": "object",
         "properties": {"children": {"type": "array", "items": {"$dynamicRef": "#node"}}}}"##;
     let strict = format!(
-        r##"{{"$id": "https://example.com/strict", "$dynamicAnchor": "node", "$ref": "tree",
-            "unevaluatedProperties": false, "$defs": {{"tree": {tree}}}}}"##
+        r#"{{"$id": "https://example.com/strict", "$dynamicAnchor": "node", "$ref": "tree",
+            "unevaluatedProperties": false, "$defs": {{"tree": {tree}}}}}"#
     );
     let rule = JsonSchema::new(&strict, dense()).unwrap();
     assert!(legal(&rule, r#"{"children":[{"children":[]}]}"#));

@@ -263,7 +263,9 @@ impl Place {
         let first = all.next()?;
         let more: Vec<Stack> = all.collect();
         let mut hash = Quick(first.hash());
-        more.iter().for_each(|stack| hash.write_u64(stack.hash()));
+        for stack in &more {
+            hash.write_u64(stack.hash());
+        }
         hash.write_u32(blank);
         Some(Self { hash: hash.finish(), blank, first, more })
     }

@@ -102,7 +102,9 @@ impl Engine {
 
     /// Whether an object may be completed from its beginning.
     pub(crate) fn object_begins(&self, shape: &super::object::ObjectShape, search: &mut Search) -> bool {
-        Self::begins(&shape.possible, search, |search| self.may_complete(shape, &Default::default(), search))
+        Self::begins(&shape.possible, search, |search| {
+            self.may_complete(shape, &super::object::Members::default(), search)
+        })
     }
 
     fn begins(known: &AtomicU8, search: &mut Search, find: impl FnOnce(&mut Search) -> bool) -> bool {
@@ -123,6 +125,7 @@ impl Engine {
     }
 
     /// What may be asked of parts of values of a goal.
+    #[allow(clippy::unused_self, reason = "beside `shapes`")]
     pub(crate) fn parts(&self, goal: &Goal) -> Vec<Arc<Goal>> {
         let Some(Ok(shapes)) = lock(&goal.shapes).clone() else { return Vec::new() };
         let mut parts = Vec::new();
