@@ -61,6 +61,10 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
     "llama-callbacks": {
         "{status,table}": (2, "the table of callbacks and what it points to name each other's types"),
     },
+    "trie-schema": {
+        "{compile,machine,schema}": (5, "a schema is compiled with its options, and in parts again for its errors"),
+        "{machine,shape}": (9, "a shape has goals, whose values have shapes; few values are found by writing them"),
+    },
     "llama-sampler": {
         "runtime/context/gguf": (2, "a file of metadata and the reader of it share their errors"),
     },

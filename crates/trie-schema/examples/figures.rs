@@ -1,5 +1,5 @@
-//! What schemas cost over a vocabulary of `TOKENTRIE_VOCAB_DIR`: to compile, for a mask that nobody asked for before, for
-//! one that was asked for, and to accept a token; beside llguidance asked without this crate, in the same run.
+//! What schemas cost over a vocabulary of `TOKENTRIE_VOCAB_DIR`: to compile, for a mask that nobody asked for before,
+//! for one that was asked for, and to accept a token; beside llguidance asked without this crate, in the same run.
 
 #[path = "../../trie-rules/tests/common/vocab.rs"]
 #[allow(unreachable_pub)]
@@ -108,9 +108,9 @@ fn main() {
                     let begin = Instant::now();
                     let is_legal = constraint.next(&at, &mut scratch).tokens.contains(token);
                     if again {
-                        known.push(begin.elapsed())
+                        known.push(begin.elapsed());
                     } else {
-                        new.push(begin.elapsed())
+                        new.push(begin.elapsed());
                     }
                     assert!(is_legal, "{name}: {text}");
                     let begin = Instant::now();

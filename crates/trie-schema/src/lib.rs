@@ -1,8 +1,8 @@
 //! JSON Schema as a rule over bytes, decided here, and Lark grammars by
 //! [llguidance](https://github.com/guidance-ai/llguidance).
 //!
-//! A [`JsonSchema`] is a [`Rule`](trie_rules::Rule) like any other: its states are small values, equal for documents that
-//! may go on in the same way. What begins can be completed. Any tokenisation of a legal text is legal.
+//! A [`JsonSchema`] is a [`Rule`](trie_rules::Rule) like any other: its states are small values, equal for documents
+//! that may go on in the same way. What begins can be completed. Any tokenisation of a legal text is legal.
 //!
 //! ```
 //! use std::sync::Arc;

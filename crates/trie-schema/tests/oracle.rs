@@ -244,6 +244,8 @@ fn masks_hold_what_a_step_takes() {
     assert!(states > 500, "{states}");
 }
 
+type At = ByRuleState<Place>;
+
 #[test]
 fn going_back_and_forth_changes_nothing() {
     let mut random = Random(4);
@@ -251,7 +253,7 @@ fn going_back_and_forth_changes_nothing() {
         let schema = schema(&mut random, 2);
         let Some(constraint) = over(&schema, MaskLimits::default()) else { continue };
         let again = over(&schema, forgetful()).unwrap();
-        let mut known: Vec<(ByRuleState<Place>, ByRuleState<Place>, (Vec<TokenId>, Ending))> = Vec::new();
+        let mut known: Vec<(At, At, (Vec<TokenId>, Ending))> = Vec::new();
         for _ in 0..4 {
             let text = written(&document(&schema, &mut random), &mut random);
             let (mut one, mut other) = (constraint.start(), again.start());

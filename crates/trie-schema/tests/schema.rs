@@ -194,7 +194,9 @@ fn errors_have_their_place() {
     assert!(
         text(r#"{"properties":{"a":{"type":"strin"}}}"#).starts_with("at /properties/a: invalid type: expected null, ")
     );
-    assert!(text(r#"{"properties":{"a":{"multipleOf":0}}}"#).starts_with("at /properties/a: invalid multipleOf: expected "));
+    assert!(
+        text(r#"{"properties":{"a":{"multipleOf":0}}}"#).starts_with("at /properties/a: invalid multipleOf: expected ")
+    );
     assert!(text(r##"{"properties":{"a":{"$ref":"#/$defs/none"}}}"##).contains("none"), "the name that is unknown");
     let SchemaError::Nothing { at, reason } =
         refused(r#"{"type":"object","properties":{"a":{"type":"integer","minimum":3,"maximum":2}},"required":["a"]}"#)

@@ -163,7 +163,7 @@ impl<'a> Compiler<'a> {
                     let condition = self.child(source, value, "if");
                     let mut some = vec![(Vec::new(), Looked::default())];
                     let holds = Formula::Schema(condition);
-                    let mut both = self.claimed(condition, &[holds.clone()], of, deep)?;
+                    let mut both = self.claimed(condition, std::slice::from_ref(&holds), of, deep)?;
                     if let Some(then) = json.get("then") {
                         let then = self.child(source, then, "then");
                         let then = self.claimed(then, &[holds], of, deep)?;

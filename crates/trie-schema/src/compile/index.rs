@@ -122,7 +122,7 @@ impl<'a> Index<'a> {
                         let (key, anchor) = anchor(name, true);
                         index.anchors.insert(key, anchor);
                     }
-                    ("$id" | "id", Json::String(id)) if uri::split(id).1 != "" && draft <= Draft::Old => {
+                    ("$id" | "id", Json::String(id)) if !uri::split(id).1.is_empty() && draft <= Draft::Old => {
                         let (key, anchor) = anchor(uri::split(id).1, false);
                         index.anchors.entry(key).or_insert(anchor);
                     }

@@ -55,9 +55,9 @@ fn names(source: &Source<'_>, keyword: &str, value: &Json) -> Result<Vec<Arc<str
 
 fn decimal(source: &Source<'_>, keyword: &str, value: &Json) -> Result<Decimal> {
     let Json::Number(number) = value else { return invalid(source, keyword, "a number", value) };
-    Decimal::read(number).or_else(|error| {
+    Decimal::read(number).map_err(|error| {
         let reason = format!("invalid {keyword}: {error}");
-        Err(SchemaError::Invalid { at: source.at.to_string(), reason })
+        SchemaError::Invalid { at: source.at.to_string(), reason }
     })
 }
 
@@ -107,7 +107,7 @@ impl<'a> Compiler<'a> {
         let has = |name: &str| json.get(name);
         let number = |said| Formula::Number(said);
         match keyword {
-            "type" => all.push(Formula::Types(self.types(source, value)?)),
+            "type" => all.push(Formula::Types(Self::types(source, value)?)),
             "enum" => {
                 let values = listed(source, keyword, value)?;
                 all.push(Formula::OneOf(Arc::new(Values::new(values.to_vec()))));
@@ -124,9 +124,9 @@ impl<'a> Compiler<'a> {
                     NumberSaid::Most(bound, excluded)
                 }));
             }
-            "exclusiveMinimum" | "exclusiveMaximum" => {
+            "exclusiveMinimum" | "exclusiveMaximum"
                 // Draft 4 has it beside `minimum`.
-                if !matches!(value, Json::Bool(_)) {
+                if !matches!(value, Json::Bool(_)) => {
                     let bound = decimal(source, keyword, value)?;
                     let least = keyword == "exclusiveMinimum";
                     all.push(number(if least {
@@ -135,7 +135,6 @@ impl<'a> Compiler<'a> {
                         NumberSaid::Most(bound, true)
                     }));
                 }
-            }
             "multipleOf" => {
                 let step = decimal(source, keyword, value)?;
                 if step <= zero() {
@@ -191,13 +190,12 @@ impl<'a> Compiler<'a> {
                 let value = self.schema(source, value, keyword)?;
                 all.push(each(Names::Denied(value, false), NONE));
             }
-            "required" => {
+            "required"
                 // Of draft 3.
-                if !matches!(value, Json::Bool(_)) {
+                if !matches!(value, Json::Bool(_)) => {
                     let names = names(source, keyword, value)?;
                     all.extend(names.into_iter().map(|name| Formula::Object(ObjectSaid::Has(name))));
                 }
-            }
             "minProperties" => all.push(Formula::Object(ObjectSaid::Least(count(source, keyword, value)?))),
             "maxProperties" => all.push(Formula::Object(ObjectSaid::Most(count(source, keyword, value)?))),
             "dependentRequired" | "dependentSchemas" | "dependencies" => {
@@ -227,18 +225,15 @@ impl<'a> Compiler<'a> {
                     all_items.map(|(nth, value)| Formula::Array(ArraySaid::Each { from: nth, to: nth + 1, value })),
                 );
             }
-            "items" => match value {
-                Json::Array(_) => {
-                    let all_items = self.schemas(source, keyword, value)?.into_iter().enumerate();
-                    all.extend(
-                        all_items.map(|(nth, value)| Formula::Array(ArraySaid::Each { from: nth, to: nth + 1, value })),
-                    );
-                }
-                _ => {
-                    let from = has("prefixItems").and_then(Json::as_array).map_or(0, <[Json]>::len);
-                    let value = self.schema(source, value, keyword)?;
-                    all.push(Formula::Array(ArraySaid::Each { from, to: usize::MAX, value }));
-                }
+            "items" => if let Json::Array(_) = value {
+                let all_items = self.schemas(source, keyword, value)?.into_iter().enumerate();
+                all.extend(
+                    all_items.map(|(nth, value)| Formula::Array(ArraySaid::Each { from: nth, to: nth + 1, value })),
+                );
+            } else {
+                let from = has("prefixItems").and_then(Json::as_array).map_or(0, <[Json]>::len);
+                let value = self.schema(source, value, keyword)?;
+                all.push(Formula::Array(ArraySaid::Each { from, to: usize::MAX, value }));
             },
             "additionalItems" => {
                 if let Some(Json::Array(before)) = has("items") {
@@ -265,7 +260,7 @@ impl<'a> Compiler<'a> {
             "allOf" => all.extend(self.schemas(source, keyword, value)?.into_iter().map(Formula::Schema)),
             "anyOf" | "oneOf" => {
                 let branches = self.schemas(source, keyword, value)?;
-                let branches = self.tagged(source, value, branches)?;
+                let branches = self.tagged(source, value, branches);
                 all.push(if keyword == "anyOf" { Formula::Any(branches) } else { Formula::One(branches) });
             }
             "not" => {
@@ -305,7 +300,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn types(&self, source: &Source<'_>, value: &Json) -> Result<Types> {
+    fn types(source: &Source<'_>, value: &Json) -> Result<Types> {
         const EXPECTED: &str = "null, boolean, integer, number, string, array or object";
         let one = |name: &Json| match name.as_str().and_then(|name| Types::of(name)) {
             Some(types) => Ok(types),
@@ -317,10 +312,10 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Branches of a union that OpenAPI's `discriminator` tells apart: the tag must come, and be theirs.
-    fn tagged(&mut self, source: &Source<'a>, branches: &'a Json, nodes: Vec<NodeId>) -> Result<Vec<Formula>> {
+    /// Branches of a union that `OpenAPI`'s `discriminator` tells apart: the tag must come, and be theirs.
+    fn tagged(&mut self, source: &Source<'a>, branches: &'a Json, nodes: Vec<NodeId>) -> Vec<Formula> {
         let tag = source.json.get("discriminator").and_then(|said| Some((said, said.get("propertyName")?.as_str()?)));
-        let Some((said, tag)) = tag else { return Ok(nodes.into_iter().map(Formula::Schema).collect()) };
+        let Some((said, tag)) = tag else { return nodes.into_iter().map(Formula::Schema).collect() };
         let mapping = said.get("mapping").and_then(Json::as_object).unwrap_or(&[]);
         let mut tagged = Vec::new();
         for (branch, node) in branches.as_array().unwrap_or(&[]).iter().zip(nodes) {
@@ -335,7 +330,7 @@ impl<'a> Compiler<'a> {
             }
             tagged.push(Formula::All(all));
         }
-        Ok(tagged)
+        tagged
     }
 
     /// The names that `additionalProperties` is about; `None` where they cannot be told.

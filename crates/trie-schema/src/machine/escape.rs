@@ -59,8 +59,8 @@ impl TextAt {
         self.escape == Escape::No
     }
 
-    /// Where a string is that goes on alike for tokens of so many bytes, however long it is: `None` near its bounds, and
-    /// where its length says nothing.
+    /// Where a string is that goes on alike for tokens of so many bytes, however long it is. `None` near its bounds,
+    /// and where its length says nothing.
     pub(crate) fn far_from_bounds(self, machine: &TextMachine, bytes: u32) -> Option<Self> {
         let is_counted = machine.chars().0 == 0 && machine.chars().1.is_some();
         let start = Self::start(machine);

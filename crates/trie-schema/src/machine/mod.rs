@@ -140,6 +140,7 @@ impl Engine {
     }
 
     /// Whether a document may end here.
+    #[allow(clippy::unused_self, reason = "beside `step`")]
     pub(crate) fn may_end(&self, place: &Place) -> bool {
         place.blank == 0
             && place.stacks().any(|stack| match &stack.top {
@@ -324,6 +325,7 @@ impl Engine {
     }
 
     /// Gives `found` the stack behind a whole value.
+    #[allow(clippy::unused_self, reason = "beside the others")]
     fn behind(&self, below: Option<&Arc<Level>>, mut record: Record, found: &mut Vec<Stack>) {
         let Some(level) = below else {
             found.push(Stack { top: None, record: None });
@@ -369,27 +371,24 @@ impl Engine {
     ) {
         let mut search = Search::new();
         match (at, byte) {
-            (ArrayAt::Open | ArrayAt::After, b']') => {
-                if shape.may_end(items) {
-                    self.behind(below, recorded(record, byte), found);
-                }
+            (ArrayAt::Open | ArrayAt::After, b']') if shape.may_end(items) => {
+                self.behind(below, recorded(record, byte), found);
             }
-            (ArrayAt::After, b',') => {
-                if !self.item_cells(shape, items, &mut search).is_empty() {
-                    let frame = Frame::Array { shape: Arc::clone(shape), items: items.clone(), at: ArrayAt::Next };
-                    found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
-                }
+            (ArrayAt::After, b',') if !self.item_cells(shape, items, &mut search).is_empty() => {
+                let frame = Frame::Array { shape: Arc::clone(shape), items: items.clone(), at: ArrayAt::Next };
+                found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
             }
             (ArrayAt::Open | ArrayAt::Next, b'"' | b'[' | b'{' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') => {
-                for (goal, items) in self.item_cells(shape, items, &mut search) {
+                for (goal, items) in self.item_cells(shape, items, &mut search).iter() {
                     let record = match record {
-                        None if shape.keeps(&items) => Some(Arc::default()),
+                        None if shape.keeps(items) => Some(Arc::default()),
                         other => other.clone(),
                     };
                     let start = record.as_ref().map_or(0, |record| record.len() as u32);
+                    let items = items.clone();
                     let frame = Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::Item(start) };
                     let level = Level::new(frame, below.cloned());
-                    self.begin(&goal, Some(&level), &record, byte, found);
+                    self.begin(goal, Some(&level), &record, byte, found);
                 }
             }
             _ => {}
@@ -413,15 +412,11 @@ impl Engine {
             Stack { top: Some(Level::new(frame, below.cloned())), record: record_on.clone() }
         };
         match (at, byte) {
-            (ObjectAt::Open | ObjectAt::After, b'}') => {
-                if shape.may_end(members) {
-                    self.behind(below, record_on, found);
-                }
+            (ObjectAt::Open | ObjectAt::After, b'}') if shape.may_end(members) => {
+                self.behind(below, record_on, found);
             }
-            (ObjectAt::After, b',') => {
-                if self.goes_on(shape, members, &mut search) {
-                    found.push(on(members, ObjectAt::Next));
-                }
+            (ObjectAt::After, b',') if self.goes_on(shape, members, &mut search) => {
+                found.push(on(members, ObjectAt::Next));
             }
             (ObjectAt::Open | ObjectAt::Next, b'"') => {
                 for at in self.names(shape, members, &mut search) {

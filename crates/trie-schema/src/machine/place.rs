@@ -263,7 +263,9 @@ impl Place {
         let first = all.next()?;
         let more: Vec<Stack> = all.collect();
         let mut hash = Quick(first.hash());
-        more.iter().for_each(|stack| hash.write_u64(stack.hash()));
+        for stack in &more {
+            hash.write_u64(stack.hash());
+        }
         hash.write_u32(blank);
         Some(Self { hash: hash.finish(), blank, first, more })
     }
@@ -314,7 +316,7 @@ impl Place {
         if is_other { Self::of(stacks, 0) } else { None }
     }
 
-    /// What is left of names that must not come, where one is begun that the schema does not say; with the quote behind.
+    /// The rests of names that must not come, where one is begun that the schema does not say; with the quote behind.
     pub(super) fn rests_of_names(&self) -> Vec<Vec<u8>> {
         let mut rests = Vec::new();
         for stack in self.stacks() {

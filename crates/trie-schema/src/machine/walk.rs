@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, Weak};
 use trie_core::TokenId;
 use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
 
-/// The same for walks: a name that the schema does not say is not kept, lest each beginning of one is a state of its own,
-/// and a length that is far from its bounds is one like all others.
+/// The schema as walks ask it. Their places have no names that the schema does not say, lest each beginning of one is a
+/// state of its own, and a length that is far from its bounds is one like all others.
 #[derive(Debug)]
 struct Forgetful(JsonSchema);
 

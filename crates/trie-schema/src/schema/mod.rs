@@ -107,8 +107,8 @@ impl Default for SchemaOptions {
 /// let schema = r#"{"properties": {"a": {"minimum": 3, "maximum": 2, "type": "integer"}}, "required": ["a"],
 ///     "type": "object"}"#;
 /// let error = JsonSchema::new(schema, SchemaOptions::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "at /properties/a: no document is allowed: minimum, maximum, type exclude each other: \
-///     minimum is 3, maximum is 2, type is \"integer\"");
+/// assert!(error.to_string().starts_with("at /properties/a: no document is allowed: minimum, maximum, type exclude"));
+/// assert!(error.to_string().ends_with(" each other: minimum is 3, maximum is 2, type is \"integer\""));
 /// # Ok::<(), SchemaError>(())
 /// ```
 #[derive(Clone)]
@@ -153,6 +153,7 @@ impl JsonSchema {
     ///
     /// # Errors
     /// What is no JSON, no schema, not supported or too large, or allows nothing. [`SchemaError`] has the place.
+    #[allow(clippy::needless_pass_by_value, reason = "they are made for it")]
     pub fn new(schema: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
         let parsed = || serde_json::from_str::<Value>(schema);
         let Some(json) = Json::read(schema) else {
@@ -174,6 +175,7 @@ impl JsonSchema {
     ///
     /// # Errors
     /// As [`JsonSchema::new`].
+    #[allow(clippy::needless_pass_by_value, reason = "they are made for it")]
     pub fn of(schema: Value, options: SchemaOptions) -> Result<Self, SchemaError> {
         check_depth(&schema)?;
         Work::bounded(Limits::default(), || Self::made(&Json::of(&schema), Some(&schema), &options))

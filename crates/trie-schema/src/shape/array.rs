@@ -176,8 +176,28 @@ impl Engine {
         Ok(Some(ArrayShape { prefix, rest, counts, least, most, is_unique, repeats, possible }))
     }
 
-    /// Ways in which the next item may go on: what it must be, and the array behind it, without what was written.
-    pub(crate) fn item_cells(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> Vec<(Arc<Goal>, Items)> {
+    /// Ways in which the next item may go on: what it must be, and the array behind it.
+    pub(crate) fn item_cells(
+        &self,
+        shape: &Arc<ArrayShape>,
+        items: &Items,
+        search: &mut Search,
+    ) -> Arc<[(Arc<Goal>, Items)]> {
+        if shape.is_plain() {
+            return self.found_cells(shape, items, search).into();
+        }
+        let key = (Arc::as_ptr(shape) as usize, items.clone());
+        if let Some((_, known)) = super::lock(&self.cells).get(&key) {
+            return Arc::clone(known);
+        }
+        let found: Arc<[(Arc<Goal>, Items)]> = self.found_cells(shape, items, search).into();
+        if search.is_sure() {
+            super::lock(&self.cells).put(key, (Arc::clone(shape), Arc::clone(&found)));
+        }
+        found
+    }
+
+    fn found_cells(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> Vec<(Arc<Goal>, Items)> {
         if items.index >= shape.most {
             return Vec::new();
         }

@@ -10,7 +10,7 @@ mod values;
 
 use crate::formula::{Formula, Kind, Literal, NONE, Node};
 use crate::json::Json;
-use array::ArrayShape;
+use array::{ArrayShape, Items};
 use lru::LruCache;
 use normal::Said;
 use object::ObjectShape;
@@ -158,8 +158,13 @@ pub(crate) struct Engine {
     goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
     /// Goals without values that were written: the last of them.
     passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
+    /// Ways in which items go on that are told apart by what was written, of the last places that were asked about.
+    cells: Mutex<LruCache<(usize, Items), Known>>,
     common: Common,
 }
+
+/// How an item goes on, in an array that is kept with it.
+type Known = (Arc<ArrayShape>, Arc<[(Arc<Goal>, Items)]>);
 
 /// What many goals share.
 #[derive(Default)]
@@ -195,7 +200,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Engine {
     pub(crate) fn new(nodes: Vec<Node>, written: Written) -> Self {
         let passing = Mutex::new(LruCache::new(MOST_PASSING));
-        Self { nodes, written, goals: Mutex::default(), passing, common: Common::default() }
+        let cells = Mutex::new(LruCache::new(MOST_PASSING));
+        Self { nodes, written, goals: Mutex::default(), passing, cells, common: Common::default() }
     }
 
     /// The goal of some literals.

@@ -148,7 +148,6 @@ impl Reading<'_> {
         spend(2)?;
         let truth = |truth: bool| if truth == sign { Normal::True } else { Normal::False };
         Ok(match formula {
-            Formula::True => truth(true),
             Formula::False => truth(false),
             Formula::Unheld => Normal::True,
             Formula::Types(types) if self.kind == Kind::Number && !types.has(Kind::Number) && types.has_integer() => {
@@ -163,7 +162,9 @@ impl Reading<'_> {
             Formula::Text(said) if self.kind == Kind::Text => Normal::Said(Said::Text(said.clone(), sign)),
             Formula::Object(said) if self.kind == Kind::Object => object(said, sign),
             Formula::Array(said) if self.kind == Kind::Array => array(said, sign),
-            Formula::Number(_) | Formula::Text(_) | Formula::Object(_) | Formula::Array(_) => truth(true),
+            Formula::True | Formula::Number(_) | Formula::Text(_) | Formula::Object(_) | Formula::Array(_) => {
+                truth(true)
+            }
             Formula::Not(inner) => self.read(inner, !sign)?,
             Formula::Schema(node) => self.schema(*node, sign)?,
             Formula::All(all) | Formula::Any(all) => {
@@ -458,7 +459,9 @@ impl Engine {
                     for one in all.iter().filter(|one| matches!(one, Normal::Any(_)) == is_choice) {
                         let more = self.flat(one, kind, goal)?;
                         if let [only] = &more[..] {
-                            product.iter_mut().for_each(|all| all.extend(only.iter().cloned()));
+                            for all in &mut product {
+                                all.extend(only.iter().cloned());
+                            }
                             continue;
                         }
                         let mut next = Vec::new();

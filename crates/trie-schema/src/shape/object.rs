@@ -229,6 +229,7 @@ impl Engine {
     }
 
     /// Objects of which all of this is so; `None` where it is clear that there are none.
+    #[allow(clippy::too_many_lines, clippy::similar_names, reason = "names, needed ones, and sets of them")]
     pub(super) fn object(&self, all: &[Said]) -> Result<Option<ObjectShape>, Refused> {
         let mut building = Building { engine: self, names: Vec::new(), places: HashMap::new(), patterns: Vec::new() };
         let (mut least, mut most) = (0, usize::MAX);
@@ -379,6 +380,7 @@ impl Engine {
     }
 
     /// Adds a clause, as far as it is not met anyway; `false` where it cannot be met.
+    #[allow(clippy::similar_names, reason = "names, and one of them")]
     fn add_clause(
         &self,
         building: &Building<'_>,
@@ -571,6 +573,7 @@ impl Engine {
     }
 
     /// Names of a class that were not written, up to some; `usize::MAX` for more than anybody counts.
+    #[allow(clippy::unused_self, reason = "beside the others")]
     fn left_of(&self, class: &Class, members: &Members, most: usize) -> usize {
         if class.is_all {
             return usize::MAX;

@@ -3,6 +3,7 @@
 use super::{Engine, Goal, Refused, lock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use trie_core::work::over;
 
 /// Values that must stand inside each other at most.
 const DEEPEST: usize = 200;
@@ -27,6 +28,11 @@ impl Search {
 
     pub(crate) fn refuse(&mut self, refused: Refused) {
         self.refused.get_or_insert(refused);
+    }
+
+    /// Whether all was made out.
+    pub(super) fn is_sure(&self) -> bool {
+        self.refused.is_none() && over().is_none()
     }
 
     /// What could not be made out.
@@ -72,7 +78,8 @@ impl Engine {
             || shapes.objects.iter().any(|shape| self.object_begins(shape, search));
         search.open.pop();
         let low = std::mem::replace(&mut search.low, outer);
-        if search.refused.is_some() {
+        // What was found while there was no more time for it says nothing.
+        if search.refused.is_some() || over().is_some() {
             return found;
         }
         if found {
@@ -95,7 +102,9 @@ impl Engine {
 
     /// Whether an object may be completed from its beginning.
     pub(crate) fn object_begins(&self, shape: &super::object::ObjectShape, search: &mut Search) -> bool {
-        Self::begins(&shape.possible, search, |search| self.may_complete(shape, &Default::default(), search))
+        Self::begins(&shape.possible, search, |search| {
+            self.may_complete(shape, &super::object::Members::default(), search)
+        })
     }
 
     fn begins(known: &AtomicU8, search: &mut Search, find: impl FnOnce(&mut Search) -> bool) -> bool {
@@ -105,7 +114,7 @@ impl Engine {
             _ => {}
         }
         let found = find(search);
-        if search.refused.is_none() {
+        if search.refused.is_none() && over().is_none() {
             if found {
                 known.store(1, Ordering::Relaxed);
             } else if search.open.is_empty() {
@@ -116,6 +125,7 @@ impl Engine {
     }
 
     /// What may be asked of parts of values of a goal.
+    #[allow(clippy::unused_self, reason = "beside `shapes`")]
     pub(crate) fn parts(&self, goal: &Goal) -> Vec<Arc<Goal>> {
         let Some(Ok(shapes)) = lock(&goal.shapes).clone() else { return Vec::new() };
         let mut parts = Vec::new();

@@ -24,11 +24,12 @@ fn too_large(keyword: &'static str, error: &dyn std::fmt::Display) -> Refused {
     }
 }
 
+/// Digits of a number that is left out at most: one with more is written by nobody twice.
+const LONGEST: usize = 1500;
+
 fn excepted(set: NumberSet, values: &Values) -> NumberSet {
     let numbers =
         values.all.iter().filter_map(|value| if let Json::Number(number) = value { Some(number) } else { None });
-    // One with more digits is written by nobody twice.
-    const LONGEST: usize = 1500;
     let numbers = numbers.filter_map(|number| Decimal::read(number).ok());
     numbers.filter(|number| number.to_string().len() <= LONGEST).fold(set, |set, number| set.except(&number))
 }
