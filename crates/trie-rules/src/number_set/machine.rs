@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct NumberSpelling {
     /// Whether a point may come, and zeros at the end behind it; whole numbers alone are written if not.
     pub fraction: bool,
-    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are not,
-    /// they come behind up to 17 digits, each of which is the beginning of a number without an exponent, or all of one.
+    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are
+    /// not, they come behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
     pub exponent: bool,
 }
 
@@ -34,8 +34,8 @@ impl NumberSpelling {
     }
 }
 
-/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can still
-/// be completed; digits may come for ever where nothing ends them. A clone is one reference count.
+/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can
+/// still be completed; digits may come for ever where nothing ends them. A clone is one reference count.
 ///
 /// ```
 /// use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling};
