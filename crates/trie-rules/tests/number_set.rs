@@ -230,7 +230,9 @@ proptest! {
     }
 
     #[test]
-    fn sets_and_what_is_not_in_them(drawn in drawn(), other in drawn(), numbers in prop::collection::vec(number(), 20)) {
+    fn sets_and_what_is_not_in_them(
+        drawn in drawn(), other in drawn(), numbers in prop::collection::vec(number(), 20),
+    ) {
         let (set, with) = (drawn.set(), other.set());
         let not = set.complement();
         let both = set.clone().and(&with).unwrap();

@@ -183,7 +183,7 @@ impl Step {
 
     /// Whether another is one of its multiples.
     pub(super) fn divides(self, other: Self) -> bool {
-        other.rest % self.rest == 0 && other.twos >= self.twos && other.fives >= self.fives
+        other.rest.is_multiple_of(self.rest) && other.twos >= self.twos && other.fives >= self.fives
     }
 
     /// How many 2 and 5 are in it.

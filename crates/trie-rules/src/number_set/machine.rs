@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct NumberSpelling {
     /// Whether a point may come, and zeros at the end behind it; whole numbers alone are written if not.
     pub fraction: bool,
-    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are not,
-    /// they come behind up to 17 digits, each of which is the beginning of a number without an exponent, or all of one.
+    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are
+    /// not, they come behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
     pub exponent: bool,
 }
 
@@ -34,8 +34,8 @@ impl NumberSpelling {
     }
 }
 
-/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can still
-/// be completed; digits may come for ever where nothing ends them. A clone is one reference count.
+/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can
+/// still be completed; digits may come for ever where nothing ends them. A clone is one reference count.
 ///
 /// ```
 /// use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling};
@@ -275,7 +275,7 @@ impl Bounded {
         let shift = i64::from(state.shift);
         let side = self.side(state);
         let digits = state.mantissa.checked_ilog10().map_or(0, i64::from) + 1;
-        let has = |power: i64| {
+        let is_in = |power: i64| {
             (state.mantissa == 0 || (side.least..=side.most).contains(&(digits + power)))
                 && set.contains(&Decimal::scaled(state.negative, state.mantissa, power))
         };
@@ -283,18 +283,18 @@ impl Bounded {
         let near = |exponent: i64| (exponent - shift).clamp(self.powers.0, self.powers.1);
         let one_of = |low: i64, high: i64| {
             let (low, high) = if state.order == 0 { (low, high) } else { (-high, -low) };
-            (near(low)..=near(high)).any(has)
+            (near(low)..=near(high)).any(is_in)
         };
         match state.part {
             Part::Exponent => {
-                let size = state.rest as i64;
+                let exponent = state.rest as i64;
                 (0..=MOST_EXPONENT_DIGITS - state.digits).any(|more| {
-                    let power = 10i64.pow(more);
-                    one_of(size * power, (size + 1) * power - 1)
+                    let tens = 10i64.pow(more);
+                    one_of(exponent * tens, (exponent + 1) * tens - 1)
                 })
             }
             Part::Sign => one_of(0, most),
-            _ => (near(-most)..=near(most)).any(has),
+            _ => (near(-most)..=near(most)).any(is_in),
         }
     }
 
@@ -400,7 +400,7 @@ impl Bounded {
         (0..=open).filter(|&at| side.gaps[below + at]).any(|at| {
             let low = at.checked_sub(1).map(|before| digits_of(&points[before]));
             let high = points.get(at).map(&digits_of);
-            self.multiples.has_between(step, begin, low, high, count)
+            self.multiples.has_between(step, begin, low, high.as_ref(), count)
         })
     }
 
@@ -486,8 +486,8 @@ impl Side {
         };
         let points: Vec<Point> = bounds.iter().map(point).collect::<Result<_, _>>()?;
         let first = bounds.first().filter(|first| !gaps[0] && !first.is_zero());
-        let last = bounds.last().filter(|_| !gaps[points.len()]);
-        let (least, most) = (first.map_or(i64::MIN, |first| first.point()), last.map_or(i64::MAX, |last| last.point()));
+        let end = bounds.last().filter(|_| !gaps[points.len()]);
+        let (least, most) = (first.map_or(i64::MIN, |one| one.point()), end.map_or(i64::MAX, |one| one.point()));
         Ok(Self { points, gaps, least, most })
     }
 }
@@ -543,7 +543,7 @@ impl Multiples {
     }
 
     fn has(&self, rest: u64) -> bool {
-        self.step.is_none_or(|step| rest % step == 0) && self.not.iter().all(|not| rest % not != 0)
+        self.step.is_none_or(|step| rest.is_multiple_of(step)) && self.not.iter().all(|not| !rest.is_multiple_of(*not))
     }
 
     /// Whether there is one in units behind `begin`, between what has so many digits; whether more follow in these, of
@@ -553,7 +553,7 @@ impl Multiples {
         step: u64,
         begin: u64,
         low: Option<(Vec<u8>, bool)>,
-        high: Option<(Vec<u8>, bool)>,
+        high: Option<&(Vec<u8>, bool)>,
         count: usize,
     ) -> bool {
         // The first unit, and the one behind the last, both as digits.
@@ -562,7 +562,7 @@ impl Multiples {
         let modulus = u128::from(self.modulus);
         let rest = low.iter().fold(0, |rest, &digit| self.read(rest, digit));
         let rest = (u128::from(begin) + u128::from(rest) + first) % modulus;
-        let end = match &high {
+        let end = match high {
             None => difference(&[&[1], &vec![0; count][..]].concat(), &[&[0], &low[..]].concat()),
             Some((digits, more)) => difference(digits, &low).saturating_add(u128::from(*more)),
         };
@@ -576,7 +576,7 @@ impl Multiples {
         // Few in a row are multiples of one of a few others.
         while behind < units {
             let at = ((rest + behind) % modulus) as u64;
-            if self.not.iter().all(|not| at % not != 0) {
+            if self.not.iter().all(|not| !at.is_multiple_of(*not)) {
                 return true;
             }
             behind += step;
