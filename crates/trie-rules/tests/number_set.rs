@@ -129,6 +129,12 @@ fn texts(drawn: &Drawn) -> HashSet<String> {
     all
 }
 
+/// Tens to a power, where they are whole.
+fn scaled(millionths: i64, exponent: i32) -> Option<i64> {
+    let power = 10i64.pow(exponent.unsigned_abs());
+    if exponent >= 0 { Some(millionths * power) } else { (millionths % power == 0).then(|| millionths / power) }
+}
+
 fn after(machine: &NumberMachine, text: &str) -> Option<NumberState> {
     text.bytes().try_fold(machine.start(), |state, byte| machine.step(&state, byte))
 }
@@ -180,7 +186,53 @@ proptest! {
     }
 
     #[test]
-    fn sets_and_what_is_not_in_them(drawn in drawn(), other in drawn(), numbers in prop::collection::vec(number(), 20)) {
+    fn exponents_write_numbers_of_the_set(drawn in drawn(), mantissas in prop::collection::vec(number(), 2)) {
+        let set = drawn.set();
+        let any = NumberSpelling::default().fraction(true).exponent(true);
+        let Some(machine) = NumberMachine::new(&set, any).unwrap() else { return Ok(()) };
+        if set.is_all() {
+            return Ok(());
+        }
+        let plain = NumberMachine::new(&set, NumberSpelling::default().fraction(true)).unwrap().unwrap();
+        for mantissa in mantissas {
+            let text = thousandths(mantissa);
+            let (short, whole) = (text.trim_end_matches('0').trim_end_matches('.'), mantissa.to_string());
+            for (digits, scale) in [(text.as_str(), 1000), (short, 1000), (whole.as_str(), 1_000_000)] {
+                for exponent in -4..=4i32 {
+                    // Those that are no more than millionths.
+                    let Some(value) = scaled(mantissa * scale, exponent) else { continue };
+                    let is_in = drawn.has(value) && mantissa != 0;
+                    let begun = after(&machine, digits).is_some();
+                    for sign in ["e", "E+", "e0", "e-"] {
+                        if (sign == "e-") != (exponent < 0) {
+                            continue;
+                        }
+                        let number = format!("{digits}{sign}{}", exponent.abs());
+                        let ended = after(&machine, &number).is_some_and(|state| machine.is_end(&state));
+                        prop_assert!(is_in || mantissa == 0 || !ended, "{}", number);
+                        // What begins no number without an exponent may have been refused before.
+                        prop_assert!(!is_in || ended || !begun, "{}", number);
+                        for end in 1..=number.len() {
+                            let begin = &number[..end];
+                            let Some(state) = after(&machine, begin).filter(|_| begin != "-") else { continue };
+                            let goes_on = if begin.contains(['e', 'E']) {
+                                can_end(&machine, state)
+                            } else {
+                                let ways = if begin.ends_with('.') { b"0" } else { b"e" };
+                                after(&plain, begin).is_some() || machine.step(&state, ways[0]).is_some()
+                            };
+                            prop_assert!(goes_on, "a dead end: {}", begin);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sets_and_what_is_not_in_them(
+        drawn in drawn(), other in drawn(), numbers in prop::collection::vec(number(), 20),
+    ) {
         let (set, with) = (drawn.set(), other.set());
         let not = set.complement();
         let both = set.clone().and(&with).unwrap();
@@ -263,6 +315,13 @@ fn any_number_is_written_as_in_json() {
     assert!(["-0", "1.", "1e"].iter().all(|text| after(&machine, text).is_none()) && after(&machine, "-12").is_some());
     let machine = NumberMachine::new(&whole, NumberSpelling::default().fraction(true)).unwrap().unwrap();
     assert!(after(&machine, "-12.000").is_some_and(|state| machine.is_end(&state)) && after(&machine, "1.5").is_none());
+    let machine = NumberMachine::new(&whole, free).unwrap().unwrap();
+    for text in ["1e2", "1.5e1", "100e-2", "1.0", "-3E+001", "0", "0e5", "1e999"] {
+        assert!(after(&machine, text).is_some_and(|state| machine.is_end(&state)), "{text}");
+    }
+    for text in ["1.5", "1.5e0", "1e-1", "15e-1", "-0e1"] {
+        assert!(!after(&machine, text).is_some_and(|state| machine.is_end(&state)), "{text}");
+    }
 }
 
 #[test]

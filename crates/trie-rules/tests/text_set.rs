@@ -68,9 +68,11 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop_oneof![
             4 => prop::collection::vec(inner.clone(), 1..4).prop_map(Drawn::Sequence),
             2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Drawn::Either),
-            2 => (inner.clone(), 0..3usize, prop::option::of(0..3usize), any::<bool>())
-                .prop_map(|(inner, min, more, lazy)| Drawn::Repeat(inner.into(), min, more.map(|more| min + more), lazy)),
-            2 => (any::<bool>(), any::<bool>(), inner).prop_map(|(ahead, not, inner)| Drawn::Look(ahead, not, inner.into())),
+            2 => (inner.clone(), 0..3usize, prop::option::of(0..3usize), any::<bool>()).prop_map(
+                |(inner, min, more, lazy)| Drawn::Repeat(inner.into(), min, more.map(|more| min + more), lazy)
+            ),
+            2 => (any::<bool>(), any::<bool>(), inner)
+                .prop_map(|(ahead, not, inner)| Drawn::Look(ahead, not, inner.into())),
         ]
     })
 }
@@ -479,7 +481,7 @@ fn formats_are_held_and_so_is_what_is_none() {
     let mut draw = 1u64;
     for _ in 0..500 {
         let (mut state, mut text) = (patterns.start(), Vec::new());
-        while !patterns.is_end(state) || draw % 5 > 0 {
+        while !patterns.is_end(state) || !draw.is_multiple_of(5) {
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let ways: Vec<_> = (0..128).filter_map(|byte| Some((byte, patterns.step(state, byte)?))).collect();
             let Some(&(byte, next)) = ways.get((draw >> 33) as usize % ways.len().max(1)) else { break };

@@ -53,6 +53,15 @@ impl Decimal {
         Ok(Self { negative: text.starts_with('-'), digits: all[first..=last].into(), point })
     }
 
+    /// So many tens to a power.
+    pub(super) fn scaled(negative: bool, mantissa: u64, exponent: i64) -> Self {
+        let written = mantissa.to_string();
+        let digits = written.trim_end_matches('0');
+        let point = if digits.is_empty() { 0 } else { written.len() as i64 + exponent };
+        let digits: Box<[u8]> = digits.bytes().map(|byte| byte - b'0').collect();
+        Self { negative: negative && !digits.is_empty(), digits, point }
+    }
+
     /// Whether it is below zero.
     pub fn is_negative(&self) -> bool {
         self.negative
@@ -61,6 +70,11 @@ impl Decimal {
     /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
+    }
+
+    /// How many digits stand before the point, below 0 where zeros stand behind it; 0 in zero.
+    pub(super) fn point(&self) -> i64 {
+        self.point
     }
 
     /// Without its sign.
@@ -169,7 +183,12 @@ impl Step {
 
     /// Whether another is one of its multiples.
     pub(super) fn divides(self, other: Self) -> bool {
-        other.rest % self.rest == 0 && other.twos >= self.twos && other.fives >= self.fives
+        other.rest.is_multiple_of(self.rest) && other.twos >= self.twos && other.fives >= self.fives
+    }
+
+    /// How many 2 and 5 are in it.
+    pub(super) fn powers(self) -> [i64; 2] {
+        [self.twos, self.fives]
     }
 
     /// How many digits its multiples have behind the point.

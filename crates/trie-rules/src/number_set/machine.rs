@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct NumberSpelling {
     /// Whether a point may come, and zeros at the end behind it; whole numbers alone are written if not.
     pub fraction: bool,
-    /// Whether exponents of up to three digits may come, and `-0`, where every number is in the set: where some are not,
-    /// numbers are written without.
+    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are
+    /// not, they come behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
     pub exponent: bool,
 }
 
@@ -34,8 +34,8 @@ impl NumberSpelling {
     }
 }
 
-/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can still
-/// be completed; digits may come for ever where nothing ends them. A clone is one reference count.
+/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can
+/// still be completed; digits may come for ever where nothing ends them. A clone is one reference count.
 ///
 /// ```
 /// use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling};
@@ -57,6 +57,10 @@ struct Bounded {
     all: bool,
     /// Numbers that begin with a digit, and those that begin with a minus.
     sides: [Side; 2],
+    /// The set, where exponents may come, but not all numbers.
+    set: Option<NumberSet>,
+    /// The powers of ten between which digits times a power may be in the set or not.
+    powers: (i64, i64),
     /// Digits before the point that tell something of the bounds; more are greater than all.
     most_whole: u32,
     /// Digits behind it that tell something.
@@ -69,6 +73,9 @@ struct Side {
     points: Vec<Point>,
     /// Whether numbers before each point are in the set, and behind the last: if multiples say so too.
     gaps: Vec<bool>,
+    /// How many digits before the point the numbers have, the least and the most; below 0 where zeros stand behind it.
+    least: i64,
+    most: i64,
 }
 
 struct Point {
@@ -103,6 +110,9 @@ pub struct NumberState {
     order: u128,
     /// All digits, those behind the point as far as units go, modulo.
     rest: u64,
+    /// Where an exponent may follow, all digits, or [`LONG`]; and how many stand behind the point.
+    mantissa: u64,
+    shift: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,6 +138,10 @@ const MOST_POINTS: usize = 64;
 const MOST_DIGITS: usize = 10_000;
 /// Digits of an exponent: more are no number that anybody could write without.
 const MOST_EXPONENT_DIGITS: u32 = 3;
+/// A number with so many digits that no exponent may follow.
+const LONG: u64 = u64::MAX;
+/// The greatest number before an exponent.
+const MOST_MANTISSA: u64 = 100_000_000_000_000_000;
 
 impl fmt::Debug for NumberMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,7 +172,9 @@ impl NumberMachine {
         let most_whole = points().map(|point| point.whole.len()).max().unwrap_or_default() as u32;
         let most_fraction = points().map(|point| point.fraction.len()).max().unwrap_or_default() as u32;
         let most_fraction = most_fraction.max(multiples.digits);
-        let mut bounded = Bounded { spelling, all, sides, most_whole, most_fraction, multiples };
+        let set = (spelling.exponent && !all).then_some(set);
+        let powers = set.as_ref().map_or((0, 0), powers);
+        let mut bounded = Bounded { spelling, all, sides, set, powers, most_whole, most_fraction, multiples };
         bounded.multiples.count_powers(most_whole + most_fraction + 2);
         let machine = Self(Arc::new(bounded));
         let start = machine.start();
@@ -168,7 +184,7 @@ impl NumberMachine {
 
     /// Before the first byte.
     pub fn start(&self) -> NumberState {
-        NumberState { part: Part::Start, negative: false, digits: 0, order: 0, rest: 0 }
+        NumberState { part: Part::Start, negative: false, digits: 0, order: 0, rest: 0, mantissa: 0, shift: 0 }
     }
 
     /// After one byte more; `None` if no number goes on so.
@@ -207,9 +223,15 @@ impl Bounded {
             (Part::Whole | Part::Fraction, b'e' | b'E') if self.all => {
                 Some(NumberState { part: Part::E, digits: 0, ..*state })
             }
-            (Part::E, b'+' | b'-') => to(Part::Sign),
+            (Part::Whole | Part::Fraction | Part::Beyond, b'e' | b'E') if self.has_exponent(state) => {
+                // Bounds are told by the set from here on: of the exponent, `rest` is the size and `order` the sign.
+                Some(NumberState { part: Part::E, digits: 0, order: 0, rest: 0, ..*state })
+            }
+            (Part::E, b'+') => to(Part::Sign),
+            (Part::E, b'-') => Some(NumberState { part: Part::Sign, order: u128::from(!self.all), ..*state }),
             (Part::E | Part::Sign | Part::Exponent, b'0'..=b'9') if state.digits < MOST_EXPONENT_DIGITS => {
-                Some(NumberState { part: Part::Exponent, digits: state.digits + 1, ..*state })
+                let rest = if self.all { state.rest } else { state.rest * 10 + u64::from(byte - b'0') };
+                Some(NumberState { part: Part::Exponent, digits: state.digits + 1, rest, ..*state })
             }
             _ => None,
         }
@@ -228,7 +250,52 @@ impl Bounded {
             with(order, number, next)
         });
         let digits = (state.digits + 1).min(self.most_whole + 1);
-        NumberState { part: Part::Whole, digits, order, rest: self.multiples.read(state.rest, digit), ..*state }
+        let (mantissa, shift) = self.longer(state, digit, 0);
+        let rest = self.multiples.read(state.rest, digit);
+        NumberState { part: Part::Whole, digits, order, rest, mantissa, shift, ..*state }
+    }
+
+    /// The digits before an exponent with one more, so many of which stand behind the point.
+    fn longer(&self, state: &NumberState, digit: u8, behind: u8) -> (u64, u8) {
+        if self.set.is_none() || state.mantissa >= MOST_MANTISSA || state.shift > 100 {
+            return (if self.set.is_none() { 0 } else { LONG }, 0);
+        }
+        (state.mantissa * 10 + u64::from(digit), state.shift + behind)
+    }
+
+    /// Whether one of the exponents that may still follow, or the one that was read, makes a number of the set.
+    fn has_exponent(&self, state: &NumberState) -> bool {
+        // Behind a point one digit more must come.
+        let is_long = state.mantissa == LONG || (state.part == Part::Point && state.mantissa >= MOST_MANTISSA);
+        if is_long || (state.negative && state.mantissa == 0) {
+            return false;
+        }
+        let Some(set) = &self.set else { return false };
+        let most = 10i64.pow(MOST_EXPONENT_DIGITS) - 1;
+        let shift = i64::from(state.shift);
+        let side = self.side(state);
+        let digits = state.mantissa.checked_ilog10().map_or(0, i64::from) + 1;
+        let is_in = |power: i64| {
+            (state.mantissa == 0 || (side.least..=side.most).contains(&(digits + power)))
+                && set.contains(&Decimal::scaled(state.negative, state.mantissa, power))
+        };
+        // Far powers are like those at the ends of what tells powers apart.
+        let near = |exponent: i64| (exponent - shift).clamp(self.powers.0, self.powers.1);
+        let one_of = |low: i64, high: i64| {
+            let (low, high) = if state.order == 0 { (low, high) } else { (-high, -low) };
+            (near(low)..=near(high)).any(is_in)
+        };
+        match state.part {
+            Part::Exponent => {
+                let exponent = state.rest as i64;
+                (0..=MOST_EXPONENT_DIGITS - state.digits).any(|more| {
+                    let tens = 10i64.pow(more);
+                    one_of(exponent * tens, (exponent + 1) * tens - 1)
+                })
+            }
+            Part::Sign => one_of(0, most),
+            _ => (near(-most)..=near(most)).any(is_in),
+        }
     }
 
     fn fraction_digit(&self, state: &NumberState, digit: u8) -> Option<NumberState> {
@@ -244,13 +311,14 @@ impl Bounded {
             with(order, number, next)
         });
         let digits = (state.digits + 1).min(self.most_fraction + 1);
-        let mut next = NumberState { part: Part::Fraction, digits, order, ..*state };
+        let (mantissa, shift) = self.longer(state, digit, 1);
+        let mut next = NumberState { part: Part::Fraction, digits, order, mantissa, shift, ..*state };
         if state.digits < self.multiples.digits {
             next.rest = self.multiples.read(state.rest, digit);
-        } else if self.multiples.step.is_some() && digit != 0 {
+        } else if self.multiples.step.is_some() && digit != 0 && self.set.is_none() {
             // All multiples have zeros there.
             return None;
-        } else if state.part == Part::Beyond || (!self.multiples.not.is_empty() && digit != 0) {
+        } else if state.part == Part::Beyond || (self.multiples.has_some() && digit != 0) {
             (next.part, next.rest) = (Part::Beyond, 0);
         }
         Some(next)
@@ -258,13 +326,19 @@ impl Bounded {
 
     /// Whether digits may follow with which a number of the set is written.
     fn completes(&self, state: &NumberState) -> bool {
+        self.completes_plainly(state) || (state.part != Part::Start && self.has_exponent(state))
+    }
+
+    /// Whether it is so without an exponent, unless one was begun.
+    fn completes_plainly(&self, state: &NumberState) -> bool {
         match state.part {
             Part::Start => true,
             Part::Minus => {
                 (0..=9).any(|digit| self.read(state, b'0' + digit).is_some_and(|next| self.completes(&next)))
             }
-            Part::E | Part::Sign | Part::Exponent => true,
+            Part::E | Part::Sign | Part::Exponent => self.all,
             _ if self.all => true,
+            Part::Beyond if self.multiples.step.is_some() => false,
             // A zero, with nothing before the point.
             Part::Whole if state.digits == 0 => self.reaches(state, 0, 0),
             Part::Whole => {
@@ -326,13 +400,17 @@ impl Bounded {
         (0..=open).filter(|&at| side.gaps[below + at]).any(|at| {
             let low = at.checked_sub(1).map(|before| digits_of(&points[before]));
             let high = points.get(at).map(&digits_of);
-            self.multiples.has_between(step, begin, low, high, count)
+            self.multiples.has_between(step, begin, low, high.as_ref(), count)
         })
     }
 
     fn ends(&self, state: &NumberState) -> bool {
         let read = match state.part {
-            Part::Exponent => return true,
+            Part::Exponent => {
+                // The digits that were read, and no more.
+                return self.all || self.has_exponent(&NumberState { digits: MOST_EXPONENT_DIGITS, ..*state });
+            }
+            Part::Beyond if self.multiples.step.is_some() => return false,
             Part::Start | Part::Minus | Part::Point | Part::E | Part::Sign => return false,
             Part::Whole => 0,
             Part::Fraction | Part::Beyond => state.digits as usize,
@@ -354,6 +432,16 @@ impl Bounded {
                 self.multiples.has(self.multiples.shifted(state.rest, left))
             })
     }
+}
+
+/// The powers of ten beyond which up to 17 digits times the power are in a set or not, whatever the power.
+fn powers(set: &NumberSet) -> (i64, i64) {
+    /// 2 and 5 that 17 digits may have in them, and as many digits.
+    const FACTORS: i64 = 60;
+    let bounds = set.low.iter().chain(&set.high).map(|(bound, _)| bound).chain(&set.except).map(Decimal::point);
+    let steps = set.step.iter().chain(&set.not).flat_map(|step| step.powers());
+    let ends = bounds.chain(steps).fold((0, 0), |(low, high), power| (power.min(low), power.max(high)));
+    (ends.0 - FACTORS, ends.1 + FACTORS)
 }
 
 fn with(order: u128, at: usize, value: u128) -> u128 {
@@ -396,7 +484,11 @@ impl Side {
             let is_in = set.contains(bound) && !(negative && bound.is_zero());
             Ok(Point { whole, fraction, is_in })
         };
-        Ok(Self { points: bounds.iter().map(point).collect::<Result<_, _>>()?, gaps })
+        let points: Vec<Point> = bounds.iter().map(point).collect::<Result<_, _>>()?;
+        let first = bounds.first().filter(|first| !gaps[0] && !first.is_zero());
+        let end = bounds.last().filter(|_| !gaps[points.len()]);
+        let (least, most) = (first.map_or(i64::MIN, |one| one.point()), end.map_or(i64::MAX, |one| one.point()));
+        Ok(Self { points, gaps, least, most })
     }
 }
 
@@ -445,8 +537,13 @@ impl Multiples {
         ((u128::from(rest) * u128::from(self.powers[zeros])) % u128::from(self.modulus)) as u64
     }
 
+    /// Whether it tells any number from others.
+    fn has_some(&self) -> bool {
+        self.step.is_some() || !self.not.is_empty()
+    }
+
     fn has(&self, rest: u64) -> bool {
-        self.step.is_none_or(|step| rest % step == 0) && self.not.iter().all(|not| rest % not != 0)
+        self.step.is_none_or(|step| rest.is_multiple_of(step)) && self.not.iter().all(|not| !rest.is_multiple_of(*not))
     }
 
     /// Whether there is one in units behind `begin`, between what has so many digits; whether more follow in these, of
@@ -456,7 +553,7 @@ impl Multiples {
         step: u64,
         begin: u64,
         low: Option<(Vec<u8>, bool)>,
-        high: Option<(Vec<u8>, bool)>,
+        high: Option<&(Vec<u8>, bool)>,
         count: usize,
     ) -> bool {
         // The first unit, and the one behind the last, both as digits.
@@ -465,7 +562,7 @@ impl Multiples {
         let modulus = u128::from(self.modulus);
         let rest = low.iter().fold(0, |rest, &digit| self.read(rest, digit));
         let rest = (u128::from(begin) + u128::from(rest) + first) % modulus;
-        let end = match &high {
+        let end = match high {
             None => difference(&[&[1], &vec![0; count][..]].concat(), &[&[0], &low[..]].concat()),
             Some((digits, more)) => difference(digits, &low).saturating_add(u128::from(*more)),
         };
@@ -479,7 +576,7 @@ impl Multiples {
         // Few in a row are multiples of one of a few others.
         while behind < units {
             let at = ((rest + behind) % modulus) as u64;
-            if self.not.iter().all(|not| at % not != 0) {
+            if self.not.iter().all(|not| !at.is_multiple_of(*not)) {
                 return true;
             }
             behind += step;

@@ -2,6 +2,7 @@
 
 use super::char_set::{CharSet, LAST};
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Classes of characters, every character in one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,10 +28,7 @@ impl Alphabet {
 
     /// Of ranges that begin with characters, each with a key: equal keys are one class. Classes are numbered in the
     /// order of their first characters.
-    pub(super) fn by_keys<K: Eq + std::hash::Hash>(begins: impl IntoIterator<Item = (u32, K)>) -> (Self, Vec<K>)
-    where
-        K: Clone,
-    {
+    pub(super) fn by_keys<K: Clone + Eq + Hash>(begins: impl IntoIterator<Item = (u32, K)>) -> (Self, Vec<K>) {
         let (mut known, mut keys) = (HashMap::new(), Vec::new());
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for (begin, key) in begins {
@@ -200,12 +198,12 @@ impl Utf8 {
 impl Builder<'_> {
     /// The place before so many bytes, of which the first character is `begin`.
     fn place(&mut self, bytes: u32, begin: u32) -> u32 {
-        let last = begin + (1 << (6 * bytes)) - 1;
+        let final_char = begin + (1 << (6 * bytes)) - 1;
         // Overlong forms, surrogates and what is behind the last character are left out byte by byte.
         let least = [0, 0x80, 0x800, 0x1_0000][bytes as usize];
-        let is_whole = begin >= least && last <= LAST && (last < 0xD800 || begin > 0xDFFF);
-        let uniform = self.alphabet.uniform(begin, last).filter(|_| is_whole);
-        if let Some(&known) = uniform.and_then(|class| self.uniform.get(&(bytes, class))) {
+        let is_complete = begin >= least && final_char <= LAST && (final_char < 0xD800 || begin > 0xDFFF);
+        let class_of_all = self.alphabet.uniform(begin, final_char).filter(|_| is_complete);
+        if let Some(&known) = class_of_all.and_then(|class| self.uniform.get(&(bytes, class))) {
             return known;
         }
         let mut after = [After::No; 64];
@@ -219,19 +217,19 @@ impl Builder<'_> {
                 _ => After::Inside(self.place(bytes - 1, from)),
             };
         }
-        let place = self.numbered(after);
-        if let Some(class) = uniform {
+        let place = self.numbered(&after);
+        if let Some(class) = class_of_all {
             self.uniform.insert((bytes, class), place);
         }
         place
     }
 
-    fn numbered(&mut self, after: [After; 64]) -> u32 {
-        if let Some(&known) = self.known.get(&after) {
+    fn numbered(&mut self, after: &[After; 64]) -> u32 {
+        if let Some(&known) = self.known.get(after) {
             return known;
         }
         let mut below: Vec<u32> = Vec::new();
-        for after in after {
+        for &after in after {
             match after {
                 After::No => {}
                 After::Class(class) => below.push(class),
@@ -241,9 +239,9 @@ impl Builder<'_> {
         below.sort_unstable();
         below.dedup();
         let place = self.inside.len() as u32;
-        self.inside.push(after);
+        self.inside.push(*after);
         self.below.push(below);
-        self.known.insert(after, place);
+        self.known.insert(*after, place);
         place
     }
 }

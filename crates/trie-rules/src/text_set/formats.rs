@@ -326,7 +326,8 @@ fn uri_template() -> String {
 /// Patterns of ECMA-262 without what automata do not count: deep groups, counts and ranges in order.
 fn regex() -> String {
     let escape = format!(
-        "\\\\(?:[dDwWsSfnrtv^$\\\\.*+?()\\[\\]{{}}|/]|c[A-Za-z]|x{HEX}{{2}}|u(?:[0-9A-CEFa-cef]{HEX}{{3}}|[Dd][0-7]{HEX}{{2}}))"
+        "\\\\(?:[dDwWsSfnrtv^$\\\\.*+?()\\[\\]{{}}|/]|c[A-Za-z]|x{HEX}{{2}}\
+         |u(?:[0-9A-CEFa-cef]{HEX}{{3}}|[Dd][0-7]{HEX}{{2}}))"
     );
     let in_class = format!("(?:[^\\\\\\]^-]|{escape})");
     let class = format!("\\[\\^?(?:{in_class}|a-z|A-Z|0-9|a-f|A-F|0-7|1-9)*-?\\]");

@@ -20,6 +20,10 @@ const TRUE: Formula = 1;
 /// The variable that is true at the end of the text.
 const END: u32 = 0;
 
+/// Bytes of a node, and of a place, about.
+const NODE: usize = 96;
+const PLACE: usize = 200;
+
 /// Decision diagrams: each node is a variable, and what holds if it is false and if it is true.
 struct Formulas {
     nodes: Vec<(u32, Formula, Formula)>,
@@ -42,7 +46,6 @@ impl Formulas {
             return Ok(known);
         }
         spend(1)?;
-        const NODE: usize = 96;
         if NODE * (self.nodes.len() + self.made.len()) > self.limits.bytes {
             return Err(AutomatonError::TooLarge { limit: self.limits.bytes });
         }
@@ -173,7 +176,6 @@ pub(super) fn determinised(
                 })
             });
         }
-        const PLACE: usize = 200;
         if size_of::<u32>() * next.len() + PLACE * order.len() > limits.bytes {
             return Err(AutomatonError::TooLarge { limit: limits.bytes });
         }
@@ -372,18 +374,17 @@ impl Machine<'_> {
                 continue;
             }
             match &nfa.states[state as usize] {
-                State::Set { .. } | State::Accept | State::All => {}
                 State::Split(ways) => queue.extend(ways.iter().map(|&way| (way, either))),
                 &State::Look { body, negative, next } => {
                     let holds = self.holds(body, negative, here)?;
                     queue.push((next, self.formulas.and(holds, either)?));
                 }
                 &State::Start(next) if here.is_start => queue.push((next, either)),
-                State::Start(_) => {}
                 &State::End(next) => {
                     let end = self.end()?;
                     queue.push((next, self.formulas.and(end, either)?));
                 }
+                State::Set { .. } | State::Accept | State::All | State::Start(_) => {}
             }
         }
         let value = found[self.local[of.accept as usize] as usize];

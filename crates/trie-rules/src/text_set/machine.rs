@@ -79,7 +79,9 @@ impl TextMachine {
             let mut row: Vec<u32> = raw.row(state).iter().copied().filter(|&to| to != DEAD).collect();
             row.sort_unstable();
             row.dedup();
-            row.into_iter().for_each(|to| into[to as usize].push(state));
+            for to in row {
+                into[to as usize].push(state);
+            }
         }
         let ends = (0..states as u32).filter(|&state| raw.ends[state as usize]);
         let fewest = distances(&into, ends.map(|state| (state, 0)));
@@ -248,7 +250,9 @@ fn longest(characters: &Characters, into: &[Vec<u32>]) -> Vec<u32> {
     let mut most = vec![u32::MAX; states];
     let mut queue: Vec<u32> = (0..states as u32).filter(|&state| left[state as usize] == 0).collect();
     // Nothing follows: it ends there.
-    queue.iter().for_each(|&state| most[state as usize] = 0);
+    for &state in &queue {
+        most[state as usize] = 0;
+    }
     let mut longest = vec![0u32; states];
     while let Some(state) = queue.pop() {
         for &before in &into[state as usize] {

@@ -108,10 +108,10 @@ impl TextSet {
     /// As there.
     pub fn pattern_with(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
         const SHOWN: usize = 200;
-        let named = || pattern.chars().take(SHOWN).collect::<String>();
-        let automaton = |problem| RegexError::Automaton { pattern: named(), problem };
         // A character of a pattern takes so much memory.
         const BYTE: usize = 100;
+        let named = || pattern.chars().take(SHOWN).collect::<String>();
+        let automaton = |problem| RegexError::Automaton { pattern: named(), problem };
         if pattern.len() > limits.bytes / BYTE {
             return Err(automaton(AutomatonError::TooLarge { limit: limits.bytes }));
         }
@@ -173,6 +173,7 @@ impl TextSet {
     }
 
     /// The texts that are not in it.
+    #[must_use]
     pub fn complement(&self) -> Self {
         if self.is_empty() {
             return Self::all();
@@ -219,6 +220,7 @@ impl TextSet {
         goes: impl Fn(u32, u32) -> bool,
         ends_with: impl Fn(bool, bool) -> bool,
     ) -> Result<Self, AutomatonError> {
+        const PAIR: usize = 40;
         let limits = AutomatonLimits::default();
         let (alphabet, classes) = self.0.alphabet.with(&other.0.alphabet);
         let mut known = HashMap::from([((0u32, 0u32), 0u32)]);
@@ -242,7 +244,6 @@ impl TextSet {
                     DEAD
                 });
             }
-            const PAIR: usize = 40;
             if size_of::<u32>() * next.len() + PAIR * order.len() > limits.bytes {
                 return Err(AutomatonError::TooLarge { limit: limits.bytes });
             }

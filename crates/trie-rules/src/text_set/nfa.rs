@@ -220,18 +220,17 @@ impl Builder {
             Node::Look { ahead, negative, node } => {
                 self.nfa.is_plain = false;
                 let key: *const Node = &raw const **node;
-                let body = match self.known_bodies.get(&key) {
-                    Some(&known) => known,
-                    None => {
-                        let outer = std::mem::take(&mut self.states);
-                        let accept = self.push(State::Accept)?;
-                        let entry = self.build(node, accept)?;
-                        let states = std::mem::replace(&mut self.states, outer);
-                        let number = self.nfa.bodies.len() as u32;
-                        self.nfa.bodies.push(Body { is_ahead: *ahead, entry, accept, states });
-                        self.known_bodies.insert(key, number);
-                        number
-                    }
+                let body = if let Some(&known) = self.known_bodies.get(&key) {
+                    known
+                } else {
+                    let outer = std::mem::take(&mut self.states);
+                    let accept = self.push(State::Accept)?;
+                    let entry = self.build(node, accept)?;
+                    let states = std::mem::replace(&mut self.states, outer);
+                    let number = self.nfa.bodies.len() as u32;
+                    self.nfa.bodies.push(Body { is_ahead: *ahead, entry, accept, states });
+                    self.known_bodies.insert(key, number);
+                    number
                 };
                 self.push(State::Look { body, negative: *negative, next })
             }

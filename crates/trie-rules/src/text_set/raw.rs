@@ -119,7 +119,9 @@ pub(super) fn determinised(
             match nfa.states[state as usize] {
                 State::Set { set, next } => {
                     let classes = &classes[set as usize];
-                    classes.iter().for_each(|&class| after[class as usize].push(next));
+                    for &class in classes {
+                        after[class as usize].push(next);
+                    }
                 }
                 State::Accept => is_end = true,
                 State::All => (is_end, all) = (true, true),

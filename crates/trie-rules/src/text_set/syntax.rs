@@ -78,10 +78,10 @@ enum Member {
 
 pub(super) fn parse(pattern: &str) -> Result<Node, Problem> {
     let mut parser = Parser { chars: pattern.chars().collect(), at: 0, flags: Flags::default(), depth: 0 };
-    parser.flags_in_front()?;
+    parser.flags_in_front();
     let node = parser.either()?;
     if parser.at < parser.chars.len() {
-        return Err(parser.problem(parser.at, "a ) that closes nothing: write \\) for the character"));
+        return Err(problem_at(parser.at, "a ) that closes nothing: write \\) for the character"));
     }
     Ok(node)
 }
@@ -92,11 +92,11 @@ impl Node {
     }
 }
 
-impl Parser {
-    fn problem(&self, position: usize, problem: impl Into<String>) -> Problem {
-        Problem { position, problem: problem.into() }
-    }
+fn problem_at(position: usize, problem: impl Into<String>) -> Problem {
+    Problem { position, problem: problem.into() }
+}
 
+impl Parser {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -108,25 +108,24 @@ impl Parser {
     }
 
     /// `(?i)`, as other languages write the flag of a whole pattern.
-    fn flags_in_front(&mut self) -> Result<(), Problem> {
+    fn flags_in_front(&mut self) {
         if !self.takes("(?") {
-            return Ok(());
+            return;
         }
         let letters: String = self.chars[self.at..].iter().take_while(|char| "ims".contains(**char)).collect();
         let end = self.at + letters.len();
         if letters.is_empty() || self.chars.get(end) != Some(&')') {
             self.at -= 2;
-            return Ok(());
+            return;
         }
         self.at = end + 1;
         self.flags = self.flags.with(&letters, true);
-        Ok(())
     }
 
     fn either(&mut self) -> Result<Node, Problem> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
-            return Err(self.problem(self.at, format!("more than {MOST_DEPTH} groups in each other")));
+            return Err(problem_at(self.at, format!("more than {MOST_DEPTH} groups in each other")));
         }
         let mut all = vec![self.sequence()?];
         while self.takes("|") {
@@ -173,14 +172,16 @@ impl Parser {
             '[' => Node::Set(self.class(begin)?),
             '\\' => self.escape(begin)?,
             '*' | '+' | '?' => {
-                return Err(
-                    self.problem(begin, format!("nothing to repeat before {next}: write \\{next} for the character"))
-                );
+                return Err(problem_at(
+                    begin,
+                    format!("nothing to repeat before {next}: write \\{next} for the character"),
+                ));
             }
             '{' if self.peek().is_some_and(|char| char.is_ascii_digit() || char == ',') => {
-                return Err(
-                    self.problem(begin, "invalid quantifier: expected {n}, {n,} or {n,m} behind what is repeated")
-                );
+                return Err(problem_at(
+                    begin,
+                    "invalid quantifier: expected {n}, {n,} or {n,m} behind what is repeated",
+                ));
             }
             char => Node::Set(self.cased(CharSet::one(u32::from(char)))),
         })
@@ -214,7 +215,7 @@ impl Parser {
                 };
                 if name.is_empty() || !name.chars().enumerate().all(is_name) || name.len() == self.chars.len() - self.at
                 {
-                    return Err(self.problem(begin, "invalid name of a group: expected (?<name>…)"));
+                    return Err(problem_at(begin, "invalid name of a group: expected (?<name>…)"));
                 }
                 self.at += name.chars().count() + 1;
             } else if !self.takes(":") {
@@ -224,7 +225,7 @@ impl Parser {
         let node = self.either()?;
         self.flags = flags;
         if !self.takes(")") {
-            return Err(self.problem(begin, "a group that nothing closes: write \\( for the character"));
+            return Err(problem_at(begin, "a group that nothing closes: write \\( for the character"));
         }
         Ok(match look {
             Some((ahead, negative)) => Node::look(ahead, negative, node),
@@ -244,7 +245,7 @@ impl Parser {
                 _ => break,
             }
         }
-        Err(self.problem(
+        Err(problem_at(
             begin,
             "unknown kind of group: expected one of (…), (?:…), (?<name>…), (?=…), (?!…), (?<=…), (?<!…), (?i:…)",
         ))
@@ -268,10 +269,10 @@ impl Parser {
         // Which match comes first does not matter.
         self.takes("?");
         if matches!(self.peek(), Some('*' | '+' | '?')) {
-            return Err(self.problem(self.at, "a quantifier behind a quantifier: put the first into a group"));
+            return Err(problem_at(self.at, "a quantifier behind a quantifier: put the first into a group"));
         }
         if max.is_some_and(|max| max < min) {
-            return Err(self.problem(begin, "invalid quantifier: expected the smaller count first"));
+            return Err(problem_at(begin, "invalid quantifier: expected the smaller count first"));
         }
         Ok(match node {
             // What looks around is the same each time.
@@ -304,7 +305,7 @@ impl Parser {
         }
         self.at = begin;
         if is_quantifier {
-            return Err(self.problem(begin, "invalid quantifier: expected {n}, {n,} or {n,m}"));
+            return Err(problem_at(begin, "invalid quantifier: expected {n}, {n,} or {n,m}"));
         }
         Ok(None)
     }
@@ -312,7 +313,7 @@ impl Parser {
     /// What stands behind a backslash.
     fn escape(&mut self, begin: usize) -> Result<Node, Problem> {
         let Some(next) = self.peek() else {
-            return Err(self.problem(begin, "a \\ at the end: write \\\\ for the character"));
+            return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
         };
         match next {
             'b' | 'B' => {
@@ -324,7 +325,7 @@ impl Parser {
                 let is_edge = next == 'b';
                 Ok(Node::Either(vec![pair(true, !is_edge), pair(false, is_edge)]))
             }
-            '1'..='9' | 'k' => Err(self.problem(
+            '1'..='9' | 'k' => Err(problem_at(
                 begin,
                 "a back reference is not supported: what it repeats cannot be counted by an automaton",
             )),
@@ -338,7 +339,7 @@ impl Parser {
     /// What stands behind a backslash, in a class or not.
     fn member_escape(&mut self, begin: usize) -> Result<Member, Problem> {
         let Some(next) = self.peek() else {
-            return Err(self.problem(begin, "a \\ at the end: write \\\\ for the character"));
+            return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
         };
         self.at += 1;
         let char = match next {
@@ -364,12 +365,12 @@ impl Parser {
                     self.at += 1;
                     u32::from(letter) % 32
                 }
-                _ => return Err(self.problem(begin, "invalid escape: expected a letter behind \\c")),
+                _ => return Err(problem_at(begin, "invalid escape: expected a letter behind \\c")),
             },
-            'x' => self.hex(2).ok_or_else(|| self.problem(begin, "invalid escape: expected \\xHH"))?,
+            'x' => self.hex(2).ok_or_else(|| problem_at(begin, "invalid escape: expected \\xHH"))?,
             'u' => self.unicode(begin)?,
             other if !other.is_alphanumeric() => u32::from(other),
-            other => return Err(self.problem(begin, format!("unknown escape \\{other}: ECMA-262 has none"))),
+            other => return Err(problem_at(begin, format!("unknown escape \\{other}: ECMA-262 has none"))),
         };
         Ok(Member::Char(char))
     }
@@ -396,10 +397,10 @@ impl Parser {
             let found = found.ok().filter(|&char| char <= LAST);
             return found
                 .filter(|_| self.takes("}"))
-                .ok_or_else(|| self.problem(begin, "invalid escape: expected \\u{H…} with a code point up to 10FFFF"));
+                .ok_or_else(|| problem_at(begin, "invalid escape: expected \\u{H…} with a code point up to 10FFFF"));
         }
         let Some(high) = self.hex(4) else {
-            return Err(self.problem(begin, "invalid escape: expected \\uHHHH or \\u{H…}"));
+            return Err(problem_at(begin, "invalid escape: expected \\uHHHH or \\u{H…}"));
         };
         let behind = self.at;
         if (0xD800..0xDC00).contains(&high) && self.takes("\\u") {
@@ -414,12 +415,12 @@ impl Parser {
     fn property(&mut self, begin: usize) -> Result<CharSet, Problem> {
         let text: String = self.chars[self.at..].iter().take_while(|char| **char != '}').collect();
         if !text.starts_with('{') || self.chars.len() == self.at + text.chars().count() {
-            return Err(self.problem(begin, "invalid escape: expected \\p{…} with the name of a property"));
+            return Err(problem_at(begin, "invalid escape: expected \\p{…} with the name of a property"));
         }
         let name = &text[1..];
         self.at += text.chars().count() + 1;
         CharSet::property(name).ok_or_else(|| {
-            self.problem(begin, format!("unknown property of characters {name:?}: expected one of Unicode"))
+            problem_at(begin, format!("unknown property of characters {name:?}: expected one of Unicode"))
         })
     }
 
@@ -439,7 +440,7 @@ impl Parser {
             match (low, high) {
                 (Member::Char(low), Member::Char(high)) if low <= high => ranges.push((low, high)),
                 (Member::Char(_), Member::Char(_)) => {
-                    return Err(self.problem(from, "a range whose first character is behind its last"));
+                    return Err(problem_at(from, "a range whose first character is behind its last"));
                 }
                 // No range: the hyphen is a character.
                 (low, high) => {
@@ -457,7 +458,7 @@ impl Parser {
     fn member(&mut self, begin: usize) -> Result<Option<Member>, Problem> {
         let at = self.at;
         let Some(next) = self.peek() else {
-            return Err(self.problem(begin, "a class that nothing closes: write \\[ for the character"));
+            return Err(problem_at(begin, "a class that nothing closes: write \\[ for the character"));
         };
         self.at += 1;
         Ok(match next {
