@@ -31,7 +31,7 @@ LEFT["llama-sampler"] = [*LEFT["trie-text"], "trie-text", "chat-template", "llam
 LEFT["tokentrie"] = [*LEFT["llama-sampler"], "chat-format", "llama-sampler"]
 LEFT["tokentrie-c"] = [*LEFT["tokentrie"], "tokentrie"]
 # Rules are said as specs, and chats as requests: what makes them is tokentrie's business.
-LEFT["tokentrie-py"] = ["trie-core", "trie-text", "llama-sampler", "tokentrie"]
+LEFT["tokentrie-py"] = ["trie-core", "trie-formats", "trie-text", "llama-callbacks", "llama-sampler", "tokentrie"]
 LEFT["tokentrie-wasm"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-benches"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
 LEFT["tokentrie-c-header"] = LEFT["test-budget"] = []

@@ -25,6 +25,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "set": (8, "a trie makes its builder, and what is built, weighed, read or verified is a trie"),
     },
     "trie-rules": {
+        "number_set": (3, "a set of numbers and the machine over their text are one thing of several files' length"),
         "grammar": (5, "the tokens of a grammar are found on its own tables"),
         "regular": (8, "a value is made of values, and a format is read by what it writes"),
         "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import pickle
 import re
 import subprocess
@@ -22,7 +23,7 @@ def rows() -> list[list[str]]:
     """The cells of the table, without its head."""
     page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
     lines = page[page.index(HEADING) :].splitlines()[2:]
-    table = [line.strip("|").split(" | ") for line in lines[: next(n for n, line in enumerate(lines) if not line)]]
+    table = [line.strip("|").split(" | ") for line in itertools.takewhile(bool, lines)]
     return [[cell.strip() for cell in row] for row in table]
 
 

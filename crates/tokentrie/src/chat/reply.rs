@@ -187,8 +187,8 @@ impl ReadyChat {
     }
 
     /// Generates `n` replies, with seeds and in the order of
-    /// [`ReadyGeneration::run_each`](crate::call::ReadyGeneration::run_each). What `watch` hears of several says nothing
-    /// of which it is. Fewer where they were cancelled: then the last is what had come.
+    /// [`ReadyGeneration::run_each`](crate::call::ReadyGeneration::run_each). What `watch` hears of several
+    /// says nothing of which it is. Fewer where they were cancelled: then the last is what had come.
     ///
     /// # Errors
     /// As [`Runtime::generate`], of the first that fails.

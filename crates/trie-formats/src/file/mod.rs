@@ -37,7 +37,7 @@ pub trait TrieFile: Sized {
     /// [`FileError`] says what is wrong, and where.
     ///
     /// ```
-    /// use trie_core::{Trie, VocabularyId};
+    /// use trie_core::{TokenId, Trie, VocabularyId};
     /// use trie_formats::{FileOptions, TrieFile as _};
     /// let mut builder = Trie::builder();
     /// builder.push(Some("STOP"), &[TokenId::new(9).unwrap()]);

@@ -132,7 +132,8 @@ fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
         Whitespace::None => Blanks::None,
         Whitespace::Pattern(pattern) => {
             let invalid = |reason: String| SchemaError::Invalid { at: String::new(), reason };
-            let regex = Regex::new(pattern).map_err(|error| invalid(format!("invalid whitespace: {error}")))?;
+            let regex = Regex::new(pattern)
+                .map_err(|error| over().map_or_else(|| invalid(format!("invalid whitespace: {error}")), too_much))?;
             if !Documents::may_be_blanks(&regex) {
                 let reason = format!("invalid whitespace: expected blanks, tabs and line ends alone, got {pattern:?}");
                 return Err(invalid(reason));
