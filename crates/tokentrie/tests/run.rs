@@ -64,9 +64,9 @@ fn every_option_is_read_and_no_other() {
     assert!(all.len() > 12, "{all:?}");
     for option in all {
         let read = asked(&json!({option: other(option)})).unwrap();
-        assert!(read.options != Generate::default() || read.call != CallOptions::default(), "{}", option);
+        assert!(read.options != Generate::default() || read.call != CallOptions::default(), "{option}");
         let said = asked(&json!({option: [[]]})).unwrap_err();
-        assert!(said.starts_with(&format!("$.{}", option)), "{said}");
+        assert!(said.starts_with(&format!("$.{option}")), "{said}");
     }
     for option in names::<Choose>() {
         let json = json!({option: other(option)}).to_string();

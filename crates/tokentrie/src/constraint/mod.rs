@@ -294,7 +294,7 @@ impl Spec {
 
     /// Reads the JSON form that a host writes of its own objects: `{"object": n}` is the object of that number, the
     /// text of a JSON Schema may stand for the schema, and what only shows when a rule is made is left to
-    /// [`Compiled::made`](super::Compiled::made).
+    /// [`Compiled::made`].
     ///
     /// # Errors
     /// As [`Spec::from_json`], and a number that no object has.

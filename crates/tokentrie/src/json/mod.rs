@@ -12,6 +12,8 @@ pub(crate) mod reader;
 mod text;
 pub(crate) mod with;
 
-pub(crate) use reader::{Parts, expected, inner, read, refused, refused_at, shown};
+#[cfg(feature = "llama")]
+pub(crate) use reader::Parts;
+pub(crate) use reader::{expected, inner, read, refused, refused_at, shown};
 pub(crate) use text::parse;
 pub use text::{MOST_BYTES, MOST_DEPTH};

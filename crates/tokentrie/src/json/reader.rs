@@ -279,11 +279,13 @@ const OBJECT: &str = "object";
 const SCHEMA: &str = "json_schema";
 
 /// An object that is read as several types, each of which knows some of its fields.
+#[cfg(feature = "llama")]
 pub(crate) struct Parts<'v> {
     object: &'v Map<String, Value>,
     known: RefCell<Vec<&'static str>>,
 }
 
+#[cfg(feature = "llama")]
 impl<'v> Parts<'v> {
     /// Takes the object of a request.
     ///
@@ -304,7 +306,6 @@ impl<'v> Parts<'v> {
     }
 
     /// Returns the names of the fields that a type knows.
-    #[cfg(feature = "llama")]
     pub(crate) fn names<T: serde::de::DeserializeOwned>() -> Vec<&'static str> {
         let nothing = Map::new();
         let parts = Parts { object: &nothing, known: RefCell::default() };
@@ -325,6 +326,7 @@ impl<'v> Parts<'v> {
     }
 }
 
+#[cfg(feature = "llama")]
 impl<'v> Deserializer<'v> for &Parts<'v> {
     type Error = ReadError;
 
