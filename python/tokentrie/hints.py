@@ -140,6 +140,10 @@ def _generator() -> Any:
     class Generator(base):  # type: ignore[misc]
         def generate_inner(self, schema: Any) -> Any:
             made = super().generate_inner(schema)
+            # A URL is a class around the schema that says what it may be.
+            inner = schema.get("schema")
+            if isinstance(inner, dict) and inner.get("type") in ("url", "multi-host-url"):
+                schema = inner
             fill = FILLS.get(schema.get("type"))
             if fill is not None and "$ref" not in made:
                 fill(made, schema)

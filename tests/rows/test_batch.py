@@ -327,7 +327,7 @@ class TestRefusals:
                 score="best",  # type: ignore[arg-type]
             )
         with pytest.warns(tokentrie.errors.TokenTrieWarning, match="top_k"):
-            tokentrie.Batch(trie, rows=1, vocab=VOCABULARY, top_k=3)
+            tokentrie.Batch(trie, rows=1, vocab=VOCABULARY, mode="greedy", top_k=3)
 
     def test_scores_and_groups(self) -> None:
         batch = tokentrie.Batch(items([1]), rows=2, vocab=VOCABULARY)

@@ -51,7 +51,7 @@ def works(server: Server) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("pattern", ["(", "[z-a]", "a{2,1}", "(?<=a)b", r"\p{Nope}", "(?P<a>b)(?P<a>c)"])
+@pytest.mark.parametrize("pattern", ["(", "[z-a]", "a{2,1}", r"(a)\1", r"\p{Nope}", "(?P<a>b)(?P<a>c)"])
 def test_llama_cpp_19051_a_bad_pattern_is_no_200_without_the_constraint(
     server: Server, pattern: str, stream: bool
 ) -> None:
@@ -76,11 +76,7 @@ def test_llama_cpp_17352_large_counts_take_no_memory(server: Server, field: str)
     }[field]
     began = time.perf_counter()
     reply = server.ask("POST", COMPLETION, {"prompt": "a", "max_tokens": 5, **said})
-    if field == "json_schema":
-        # It is counted as it is read, and held.
-        assert re.fullmatch('"a+', reply.json()["choices"][0]["text"])
-    else:
-        refused(reply, began)
+    refused(reply, began)
     kept = Path(f"/proc/{server.process.pid}/status").read_text("ascii")
     assert int(kept.partition("VmHWM:")[2].split()[0]) < 1_500_000, "kB"
     works(server)

@@ -174,7 +174,7 @@ def test_the_budget_of_a_choice() -> None:
         model.choose("Next: ", values, max_rows=0)
     with pytest.raises(tokentrie.errors.OptionError, match="made of tokens already"):
         model.choose("Next: ", Trie.from_strings(model.vocab, values), tokenization="all")
-    with pytest.raises(tokentrie.errors.OptionError, match='"some"'):
+    with pytest.raises(tokentrie.errors.OptionError, match="'some'"):
         model.choose("Next: ", values, tokenization="some")
     own = model.choose("Next: ", values)
     for top in (None, 1):

@@ -419,7 +419,7 @@ impl Engine {
 
     /// The place of the keyword whose alternatives are most.
     fn multiplying(&self, node: NodeId) -> (Arc<str>, &'static str) {
-        let mut best = (0, Arc::clone(&self.nodes[node as usize].at), "anyOf");
+        let mut best = (0, Arc::clone(&self.nodes[node as usize].at), "the schema");
         let mut open = vec![(node, &self.nodes[node as usize].formula)];
         let mut seen = vec![node];
         while let Some((node, formula)) = open.pop() {
