@@ -142,14 +142,13 @@ def assert_calls(calls: Any, tools: list[Any] = TOOLS) -> None:
 
 
 def test_calls_of_tools(real: Model) -> None:
-    real.clear()  # greedy text depends on how the prompt was batched
     message = real.chat(QUESTION, TOOLS, "required", tools_in="system", receipt=True)
     assert message.finish == "tool_calls"
     assert_calls(message.tool_calls)
-    real.clear()
-    events = list(real.chat(QUESTION, TOOLS, "required", tools_in="system", stream=True))
-    streamed = "".join(event.text for event in events if event.kind == "arguments")
-    assert streamed == "".join(call.arguments for call in message.tool_calls)
+    with real.chat(QUESTION, TOOLS, "required", tools_in="system", stream=True) as stream:
+        streamed = "".join(event.text for event in stream if event.kind == "arguments")
+        assert_calls(stream.result.tool_calls)
+    assert streamed == "".join(call.arguments for call in stream.result.tool_calls)
     verify_chat_receipt(
         message.receipt, real.chat_format, QUESTION, TOOLS, "required", tools_in="system", vocab=real.vocab
     )
@@ -160,10 +159,7 @@ def test_calls_of_tools(real: Model) -> None:
 
     done = run_tools(real, QUESTION, [refund], tools_in="system", max_tokens=60, max_rounds=2)
     assert 1 <= done.rounds <= 2
-    said = [
-        call for message in done.messages if message["role"] == "assistant" for call in message.get("tool_calls", [])
-    ]
-    assert all(call["function"]["name"] == "refund" for call in said)
+    assert all(call.name == "refund" for message in done.messages for call in getattr(message, "tool_calls", []))
 
 
 def test_streams_slots_and_receipts_say_the_same(real: Model, real_path: Path) -> None:
