@@ -1,5 +1,7 @@
 //! Formats of strings, as regular expressions of whole texts.
 
+use crate::text_set::formats::{ipv4, ipv6};
+
 /// What becomes of a format.
 pub(super) enum Known {
     /// Its texts are those of a pattern.
@@ -20,7 +22,6 @@ pub(super) fn known(format: &str) -> Known {
 
 const ALNUM: &str = "[A-Za-z0-9]";
 const HEX: &str = "[0-9A-Fa-f]";
-const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 const TIME: &str =
     r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
 /// Years in which a 29th of February is.
@@ -87,34 +88,6 @@ fn host() -> String {
     let middle = format!("(?:{one}{any}|-{one})");
     let label = format!("{one}(?:{one}|{any}{one}|{any}(?:{any}{one}|{middle}{any}{{0,58}}{one}))?");
     format!(r"{label}(?:\.{label})*")
-}
-
-fn ipv4() -> String {
-    format!(r"(?:{BYTE}\.){{3}}{BYTE}")
-}
-
-fn ipv6() -> String {
-    let ipv4 = ipv4();
-    let part = format!("{HEX}{{1,4}}");
-    let parts = |count: usize| match count {
-        0 => String::new(),
-        1 => part.clone(),
-        count => format!("(?:{part}:){{{}}}{part}", count - 1),
-    };
-    let mut either = vec![parts(8), format!("(?:{part}:){{6}}{ipv4}")];
-    for before in 0..=7 {
-        let left = parts(before);
-        if before < 7 {
-            let more = 6 - before;
-            either.push(format!("{left}::(?:{part}(?::{part}){{0,{more}}})?"));
-        } else {
-            either.push(format!("{left}::"));
-        }
-        if before <= 5 {
-            either.push(format!("{left}::(?:{part}:){{0,{}}}{ipv4}", 5 - before));
-        }
-    }
-    either.join("|")
 }
 
 /// URIs, and IRIs, which have more characters.

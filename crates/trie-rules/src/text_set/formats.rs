@@ -258,11 +258,11 @@ fn email(beyond: &str, hosts: Host) -> String {
     format!("(?:{word}(?:\\.{word})*|{quoted})@(?:{}|{address})", host(hosts))
 }
 
-fn ipv4() -> String {
+pub(crate) fn ipv4() -> String {
     format!("(?:{BYTE}\\.){{3}}{BYTE}")
 }
 
-fn ipv6() -> String {
+pub(crate) fn ipv6() -> String {
     let ipv4 = ipv4();
     let part = format!("{HEX}{{1,4}}");
     let parts = |count: usize| match count {

@@ -2,7 +2,7 @@
 
 mod alphabet;
 mod char_set;
-mod formats;
+pub(crate) mod formats;
 mod looking;
 mod machine;
 mod nfa;

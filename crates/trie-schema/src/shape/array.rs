@@ -14,8 +14,6 @@ use trie_core::work::spend;
 pub(crate) const MOST_UNIQUE: usize = 4096;
 /// Items that must come and differ, for which it is found out whether there are enough values.
 const MOST_MATCHED: usize = 256;
-/// Sets of values that counts tell apart at most.
-const MOST_CELLS: usize = 512;
 
 /// An array.
 #[derive(Debug)]
@@ -321,12 +319,8 @@ impl Engine {
                 }
             }
             cells = next;
-            if cells.len() > MOST_CELLS {
-                search.refuse(Refused::TooLarge {
-                    at: "".into(),
-                    keyword: "contains",
-                    why: format!("more than {MOST_CELLS} sets of values are told apart at once"),
-                });
+            if cells.len() > super::MOST_CELLS {
+                search.refuse(Refused::cells("contains"));
                 return Vec::new();
             }
         }

@@ -42,6 +42,17 @@ pub(crate) enum Refused {
     Over(Over),
 }
 
+/// Sets of values that counts and clauses tell apart at most.
+const MOST_CELLS: usize = 512;
+
+impl Refused {
+    /// Returns the refusal of more than [`MOST_CELLS`] sets of values, whose place is not known.
+    fn cells(keyword: &'static str) -> Self {
+        let why = format!("more than {MOST_CELLS} sets of values are told apart at once");
+        Self::TooLarge { at: "".into(), keyword, why }
+    }
+}
+
 impl From<Over> for Refused {
     fn from(over: Over) -> Self {
         Self::Over(over)

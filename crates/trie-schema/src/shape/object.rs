@@ -14,8 +14,6 @@ use trie_rules::{TextMachine, TextSet};
 
 /// Sets of names that patterns tell apart at most.
 const MOST_CLASSES: usize = 256;
-/// Sets of values that clauses tell apart at most.
-const MOST_CELLS: usize = 512;
 /// Turns of one search for ways to complete an object at most.
 const MOST_TURNS: usize = 100_000;
 
@@ -510,12 +508,8 @@ impl Engine {
                 }
             }
             cells = next;
-            if cells.len() > MOST_CELLS {
-                search.refuse(Refused::TooLarge {
-                    at: "".into(),
-                    keyword: "anyOf",
-                    why: format!("more than {MOST_CELLS} sets of values are told apart at once"),
-                });
+            if cells.len() > super::MOST_CELLS {
+                search.refuse(Refused::cells("anyOf"));
                 return Vec::new();
             }
         }
