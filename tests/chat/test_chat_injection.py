@@ -267,8 +267,9 @@ def attack(random: random.Random, case: Case) -> tuple[dict[str, Any], dict[str,
         if mine in KEYS:
             return None  # As a key it would take the place of the one that is there.
         put(hostile, mine)
-        # Blanks stay: they are stripped, and decide whether there is a line.
-        put(harmless, "".join(one if one.isspace() else "q" for one in mine))
+        # Blanks stay: they are stripped, and decide whether there is a line. Each field has a letter of its own: two
+        # keys of one object stay two.
+        put(harmless, "".join(one if one.isspace() else "qw"[number] for one in mine))
     form = random.randrange(4)
     for said in (hostile, harmless):
         function = said["messages"][4]["tool_calls"][0]["function"]
