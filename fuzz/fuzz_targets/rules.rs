@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trie_rules::{AutomatonLimits, Gbnf, Grammar, Regex, Rule, check_rule, texts};
+use trie_core::work::Limits;
+use trie_rules::{AutomatonLimits, ContextFree, Grammar, Regex, Rule, check_rule, texts};
 
 fuzz_target!(|text: &str| {
     if let Ok(regex) = Regex::with_limits(text, AutomatonLimits::bytes(1 << 16)) {
@@ -15,8 +16,10 @@ fuzz_target!(|text: &str| {
     if let Ok(grammar) = Grammar::new(text) {
         check_rule(&grammar, 300).expect("no dead ends");
     }
-    if let Ok(grammar) = Gbnf::new(text) {
-        check_rule(&grammar, 300).expect("no dead ends");
+    for read in [ContextFree::gbnf(text, Limits::default()), ContextFree::lark(text, Limits::default(), None)] {
+        if let Ok(grammar) = read {
+            check_rule(&grammar, 300).expect("no dead ends");
+        }
     }
 });
 

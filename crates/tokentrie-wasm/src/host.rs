@@ -14,9 +14,6 @@ unsafe extern "C" {
     /// Milliseconds since 1970 as the local time shows them.
     #[cfg(feature = "chat")]
     safe fn local_time() -> f64;
-    /// Fills so many bytes at random.
-    #[cfg(feature = "schema")]
-    fn random(to: *mut u8, length: usize);
     /// Has a tokenizer of the host make tokens of a text: how many there are, or -1 where it failed.
     fn tokenize(tokenizer: i32, text: *const u8, length: usize) -> i32;
     /// Writes these tokens.
@@ -31,15 +28,6 @@ pub(crate) fn tokenized(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
     // SAFETY: the host writes as many tokens as it has said.
     unsafe { take_tokens(tokens.as_mut_ptr()) };
     Some(tokens)
-}
-
-/// Where the crate getrandom takes its bytes from in WebAssembly.
-#[cfg(feature = "schema")]
-#[unsafe(no_mangle)]
-unsafe extern "Rust" fn __getrandom_v03_custom(to: *mut u8, length: usize) -> Result<(), getrandom::Error> {
-    // SAFETY: the caller gives memory of so many bytes, and the host fills no more.
-    unsafe { random(to, length) };
-    Ok(())
 }
 
 /// What stays of the memory for calls, in words.

@@ -27,7 +27,7 @@
 mod any_rule;
 mod automaton;
 mod check;
-mod gbnf;
+mod context_free;
 mod grammar;
 mod number_set;
 mod placed;
@@ -45,7 +45,7 @@ pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
 pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use check::{Broken, Checked, check_rule};
-pub use gbnf::{Gbnf, GbnfState};
+pub use context_free::{ContextFree, ContextFreeState, EmbeddedRule, SchemaReader};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use number_set::{Decimal, NumberError, NumberMachine, NumberSet, NumberSpelling, NumberState};
 pub use placed::{Placed, PlacedState, fit_behind};

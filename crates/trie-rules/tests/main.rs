@@ -1,9 +1,10 @@
 //! Rules. One binary, because each is linked anew.
 
 mod common;
+mod context_free;
 mod forced;
 mod formats;
-mod gbnf;
+
 mod grammar;
 mod grammar_cases;
 mod number_set;

@@ -1,5 +1,4 @@
-//! JSON Schema as a rule over bytes, decided here, and Lark grammars by
-//! [llguidance](https://github.com/guidance-ai/llguidance).
+//! JSON Schema as a rule over bytes.
 //!
 //! A [`JsonSchema`] is a [`Rule`](trie_rules::Rule) like any other: its states are small values, equal for documents
 //! that may go on in the same way. What begins can be completed. Any tokenisation of a legal text is legal.
@@ -26,27 +25,12 @@
 #![forbid(unsafe_code)]
 
 mod compile;
-mod compiled;
-mod error;
 mod formula;
-mod guard;
-mod guided;
 mod json;
-mod known;
-mod lark;
 mod machine;
-mod path;
-mod pool;
-mod reader;
-mod rule;
 mod schema;
 mod shape;
-mod vocab;
 
-pub use error::GuidedError;
-pub use guided::{Guided, GuidedLimits, GuidedState};
-pub use lark::{Lark, LarkError};
 pub use machine::Place;
-pub use rule::GuidedRule;
 pub use schema::{Formats, JsonSchema, Order, SchemaError, SchemaOptions, Whitespace};
 pub use trie_rules::schema::Unheld;

@@ -33,7 +33,7 @@ function byteVocab(): Vocab {
 
 /** What ends the output. */
 const END = 256;
-const NEEDS_SCHEMA = /json_schema|"lark"/;
+const NEEDS_SCHEMA = /json_schema/;
 const NEEDS_WASM = /"wasm"/;
 
 describe("specs.json", () => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The modules of WebAssembly that tests and the package take, in hosts/web/wasm: `tokentrie-core.wasm` with sets and
-# regular languages, `tokentrie.wasm` with grammars, forms and chats, `tokentrie-schema.wasm` with JSON Schema and Lark
+# regular languages, `tokentrie.wasm` with grammars, forms and chats, `tokentrie-schema.wasm` with JSON Schema
 # too. What wasm-opt would win is lost, compressed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."

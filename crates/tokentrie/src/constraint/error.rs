@@ -190,9 +190,8 @@ pub enum SpecProblem {
     #[error("wasm: {0}")]
     Wasm(#[from] trie_rules::WasmError),
     /// A grammar in Lark.
-    #[cfg(feature = "schema")]
     #[error("Lark: {0}")]
-    Lark(#[from] trie_schema::LarkError),
+    Lark(#[source] trie_rules::GrammarError),
     /// A JSON Schema.
     #[cfg(feature = "schema")]
     #[error("{error}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
@@ -280,7 +279,6 @@ impl SpecProblem {
             | Self::NoData { .. } => ErrorKind::Spec,
             #[cfg(feature = "wasm")]
             Self::Wasm(error) => error.kind(),
-            #[cfg(feature = "schema")]
             Self::Lark(error) => error.kind(),
             #[cfg(feature = "schema")]
             Self::Schema { error, .. } => error.kind(),

@@ -66,12 +66,10 @@ pub const VERSION: u64 = 1;
 pub const GRAMMAR_EXAMPLES: [(&str, Example); 4] =
     [("json", Example::Json), ("arithmetic", Example::Arithmetic), ("c", Example::C), ("sql", Example::Sql)];
 
-/// Returns whether a problem is that of a rule of a library below: JSON Schema, Lark, WebAssembly.
+/// Returns whether a problem is that of a rule of a crate below: JSON Schema, WebAssembly.
 pub fn is_of_rule(problem: &Problem) -> bool {
     #[cfg(feature = "schema")]
-    if problem.downcast_ref::<trie_schema::GuidedError>().is_some()
-        || problem.downcast_ref::<trie_schema::SchemaError>().is_some()
-    {
+    if problem.downcast_ref::<trie_schema::SchemaError>().is_some() {
         return true;
     }
     #[cfg(feature = "wasm")]

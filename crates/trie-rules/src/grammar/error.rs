@@ -45,9 +45,12 @@ pub enum GrammarProblem {
     /// There is no rule to begin with.
     #[error("there is no rule: write name : \"text\" | other ;")]
     NoRule,
-    /// There is no rule `root`, with which a grammar in GBNF begins.
-    #[error("there is no rule root: all texts follow root ::= ...")]
-    NoRoot,
+    /// The rule is missing that all texts follow: `root` in GBNF, `start` in Lark.
+    #[error("there is no rule {root}, which all texts follow: add it")]
+    NoRoot {
+        /// Its name.
+        root: &'static str,
+    },
     /// A name that nothing defines.
     #[error("no rule or terminal is named {name}")]
     UnknownName {
@@ -73,12 +76,6 @@ pub enum GrammarProblem {
     /// A rule that no finite text follows.
     #[error("{name} never ends: each of its alternatives needs itself again")]
     Endless {
-        /// The rule.
-        name: String,
-    },
-    /// A rule that may come again before any character.
-    #[error("{name} begins with itself: for {name} ::= {name} \",\" item | item write {name} ::= item (\",\" item)*")]
-    LeftRecursive {
         /// The rule.
         name: String,
     },

@@ -42,12 +42,72 @@ fn expression(rules: usize) -> impl Strategy<Value = Expression> {
     })
 }
 
+fn lark_name(rule: usize) -> String {
+    if rule == 0 { "start".to_owned() } else { format!("rule_{rule}") }
+}
+
 impl Expression {
     pub const ALPHABET: [char; 9] = ['a', 'b', 'c', '"', ']', '\\', '\n', 'é', '🦀'];
 
     pub fn text(rules: &[Self]) -> String {
         let rule = |(rule, name): (&Self, &str)| name.to_owned() + " ::= " + &rule.shown() + "\n";
         rules.iter().zip(NAMES).rev().map(rule).collect()
+    }
+
+    /// The same rules in Lark, classes as regular expressions.
+    pub fn lark(rules: &[Self]) -> String {
+        let rule = |(number, rule): (usize, &Self)| format!("{}: {}\n", lark_name(number), rule.shown_in_lark());
+        rules.iter().enumerate().rev().map(rule).collect()
+    }
+
+    fn shown_in_lark(&self) -> String {
+        let inside = |inner: &Self| match inner {
+            Self::Sequence(_) | Self::Either(_) | Self::Repeat(..) => {
+                format!("( // group\n {})", inner.shown_in_lark())
+            }
+            _ => inner.shown_in_lark(),
+        };
+        match self {
+            Self::Text(text) => format!("{text:?}").replace("\\u{1f980}", "🦀"),
+            Self::Class(not, ranges) => {
+                let one = |&(first, last): &(char, char)| format!("\\x{{{:x}}}-\\x{{{:x}}}", first as u32, last as u32);
+                format!("/[{}{}]/", if *not { "^" } else { "" }, ranges.iter().map(one).collect::<String>())
+            }
+            Self::Rule(rule) => lark_name(*rule),
+            Self::Sequence(inner) if inner.is_empty() => "\"\"".to_owned(),
+            Self::Sequence(inner) => inner.iter().map(inside).collect::<Vec<_>>().join(" "),
+            Self::Either(inner) => inner.iter().map(inside).collect::<Vec<_>>().join("\n  | "),
+            Self::Repeat(inner, least, most) => {
+                let times = match (least, most) {
+                    (0, None) => "*".to_owned(),
+                    (least, None) => format!("{{{least},}}"),
+                    (least, Some(most)) => format!("~{least}..{most}"),
+                };
+                format!("{}{times}", inside(inner))
+            }
+        }
+    }
+
+    /// The rules with `c` and `bb` as often as one likes before the first terminal and behind each.
+    pub fn with_blanks(rules: &[Self]) -> Vec<Self> {
+        let blank = |text: &str| Self::Text(text.to_owned());
+        let blanks = || Self::Repeat(Self::Either(vec![blank("c"), blank("bb")]).into(), 0, None);
+        fn spaced(from: &Expression, blanks: &dyn Fn() -> Expression) -> Expression {
+            let all = |inner: &[Expression]| inner.iter().map(|inner| spaced(inner, blanks)).collect();
+            match from {
+                Expression::Text(_) | Expression::Class(..) => Expression::Sequence(vec![from.clone(), blanks()]),
+                Expression::Rule(_) => from.clone(),
+                Expression::Sequence(inner) if inner.is_empty() => Expression::Sequence(vec![blanks()]),
+                Expression::Sequence(inner) => Expression::Sequence(all(inner)),
+                Expression::Either(inner) => Expression::Either(all(inner)),
+                Expression::Repeat(inner, least, most) => {
+                    Expression::Repeat(spaced(inner, blanks).into(), *least, *most)
+                }
+            }
+        }
+        let mut all: Vec<Self> = rules.iter().map(|rule| spaced(rule, &blanks)).collect();
+        all[0] = Self::Sequence(vec![blanks(), all[0].clone()]);
+        all
     }
 
     fn shown(&self) -> String {
@@ -117,52 +177,6 @@ impl Expression {
             at += 1;
         }
         reached
-    }
-
-    fn may_be_empty(&self, empty: &[bool]) -> bool {
-        match self {
-            Self::Text(text) => text.is_empty(),
-            Self::Class(..) => false,
-            Self::Rule(rule) => empty[*rule],
-            Self::Sequence(inner) => inner.iter().all(|inner| inner.may_be_empty(empty)),
-            Self::Either(inner) => inner.iter().any(|inner| inner.may_be_empty(empty)),
-            Self::Repeat(inner, least, _) => *least == 0 || inner.may_be_empty(empty),
-        }
-    }
-
-    fn begins_with(&self, empty: &[bool], found: &mut BTreeSet<usize>) {
-        match self {
-            Self::Rule(rule) => _ = found.insert(*rule),
-            Self::Either(inner) => inner.iter().for_each(|inner| inner.begins_with(empty, found)),
-            Self::Sequence(inner) => {
-                for inner in inner {
-                    inner.begins_with(empty, found);
-                    if !inner.may_be_empty(empty) {
-                        return;
-                    }
-                }
-            }
-            Self::Repeat(inner, _, most) if *most != Some(0) => inner.begins_with(empty, found),
-            _ => {}
-        }
-    }
-
-    /// Whether a rule that the root needs may come again before any character.
-    pub fn left_recursive(rules: &[Self]) -> bool {
-        let mut empty = vec![false; rules.len()];
-        for _ in rules {
-            empty = rules.iter().map(|rule| rule.may_be_empty(&empty)).collect();
-        }
-        let mut begins: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); rules.len()];
-        rules.iter().zip(&mut begins).for_each(|(rule, begins)| rule.begins_with(&empty, begins));
-        for _ in rules {
-            let before = begins.clone();
-            for begins in &mut begins {
-                let more: Vec<usize> = begins.iter().flat_map(|&rule| before[rule].clone()).collect();
-                begins.extend(more);
-            }
-        }
-        Self::reached(rules).into_iter().any(|rule| begins[rule].contains(&rule))
     }
 }
 

@@ -308,11 +308,6 @@ export class WasmLibrary implements ForeignLibrary {
         const now = new Date();
         return now.getTime() - now.getTimezoneOffset() * 60_000;
       },
-      random: (to: number, length: number) => {
-        const { bytes } = this.#views.now();
-        crypto.getRandomValues(bytes.subarray(to >>> 0, (to >>> 0) + (length >>> 0)));
-        return undefined;
-      },
       tokenize: (tokenizer: number, text: number, length: number) =>
         this.#tokenize(tokenizer, text >>> 0, length >>> 0),
       take_tokens: (to: number) => {

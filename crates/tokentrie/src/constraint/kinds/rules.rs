@@ -6,7 +6,10 @@ use crate::constraint::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, value
 use crate::json::MOST_DEPTH;
 use crate::json::place::Place;
 use std::sync::Arc;
-use trie_rules::{AnyRule, AutomatonLimits, Gbnf, Grammar, GrammarOptions, Regex, Regular, StringOptions, Value};
+use trie_core::work::Limits;
+use trie_rules::{
+    AnyRule, AutomatonLimits, ContextFree, Grammar, GrammarError, GrammarOptions, Regex, Regular, StringOptions, Value,
+};
 
 /// Blanks as people write them. Of any number a model may write more and more, and never go on.
 pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
@@ -39,7 +42,7 @@ impl Spec {
         deeper: usize,
     ) -> Result<Option<MadeRule>> {
         Ok(Some(match self {
-            Self::Grammar { .. } | Self::Gbnf { .. } if !cfg!(feature = "grammar") => {
+            Self::Grammar { .. } | Self::Gbnf { .. } | Self::Lark { .. } if !cfg!(feature = "grammar") => {
                 return Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "grammar", feature: "grammar" }));
             }
             Self::Grammar { text, lenient, limits } => {
@@ -56,9 +59,15 @@ impl Spec {
                 };
                 MadeRule::new(grammar, facts)
             }
-            Self::Lark { text, limits } => lark(&place.field("lark"), text, *limits, host)?.into(),
+            Self::Lark { text, limits } => {
+                let refused = |error: GrammarError| SpecProblem::Lark(error);
+                let made = || lark(text, limits.limits(), host).map_err(refused);
+                let grammar = limits.within(&place.field("lark"), made)?;
+                let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
+                MadeRule::new(grammar, facts)
+            }
             Self::Gbnf { text, limits } => {
-                let made = || Gbnf::with_limits(text, limits.limits());
+                let made = || ContextFree::gbnf(text, limits.limits());
                 let grammar = limits.within(&place.field("gbnf"), made)?;
                 let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
                 MadeRule::new(grammar, facts)
@@ -252,13 +261,22 @@ fn wasm(place: &Place<'_>, _module: &[u8], _limits: LimitsSpec) -> Result<Arc<dy
     Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "wasm", feature: "wasm" }))
 }
 
+/// Reads a grammar in Lark, whose `%json` is decided as a document is.
 #[cfg(feature = "schema")]
-fn lark(place: &Place<'_>, text: &str, limits: LimitsSpec, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
-    let lark = limits.within(place, || trie_schema::Lark::new(text))?;
-    for warning in lark.warnings() {
-        host.warn(&format!("Lark: {warning}"));
-    }
-    Ok(Arc::new(trie_schema::GuidedRule::from(&lark)))
+fn lark(text: &str, limits: Limits, host: &dyn Host) -> std::result::Result<ContextFree, GrammarError> {
+    let schemas = |schema: &str| {
+        let mut options = trie_schema::SchemaOptions::default();
+        options.whitespace = trie_schema::Whitespace::Pattern(FEW_BLANKS.to_owned());
+        let schema = trie_schema::JsonSchema::new(schema, options).map_err(|error| error.to_string())?;
+        schema.warnings().iter().for_each(|warning| host.warn(&format!("schema: {warning}")));
+        Ok(trie_rules::EmbeddedRule::new(schema))
+    };
+    ContextFree::lark(text, limits, Some(&schemas))
+}
+
+#[cfg(not(feature = "schema"))]
+fn lark(text: &str, limits: Limits, _host: &dyn Host) -> std::result::Result<ContextFree, GrammarError> {
+    ContextFree::lark(text, limits, None)
 }
 
 #[cfg(feature = "schema")]
@@ -284,11 +302,6 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
     }
     let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
     Ok(MadeRule::new(schema, RuleFacts { unheld, ..RuleFacts::default() }))
-}
-
-#[cfg(not(feature = "schema"))]
-fn lark(place: &Place<'_>, _text: &str, _limits: LimitsSpec, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
-    Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "lark", feature: "schema" }))
 }
 
 #[cfg(not(feature = "schema"))]

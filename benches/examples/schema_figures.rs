@@ -1,7 +1,7 @@
 //! What schemas cost over a vocabulary of `TOKENTRIE_VOCAB_DIR`: to compile, for a mask that nobody asked for before,
 //! for one that was asked for, and to accept a token; beside llguidance asked without this crate, in the same run.
 
-#[path = "../../trie-rules/tests/common/vocab.rs"]
+#[path = "../../crates/trie-rules/tests/common/vocab.rs"]
 #[allow(unreachable_pub)]
 mod vocab;
 

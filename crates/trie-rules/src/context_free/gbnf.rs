@@ -1,115 +1,32 @@
-//! The text of a grammar in GBNF, as llama.cpp reads it: rules, and the parts that they are made of.
+//! GBNF, the notation of llama.cpp.
 
-use crate::grammar::{GrammarError, GrammarProblem, Place};
+use super::parts::{Groups, Part, RuleSet, times};
+use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
-use std::collections::HashMap;
-use std::ops::Range;
-use trie_core::work::{Over, spend};
-
-/// How often a part may be repeated by one number.
-const MOST_TIMES: u32 = 100_000;
-
-/// A grammar as it was written.
-#[derive(Debug, Default)]
-pub(super) struct Written<'t> {
-    text: &'t str,
-    pub(super) rules: Vec<WrittenRule<'t>>,
-    /// Of all rules, each behind the parts that it is made of.
-    pub(super) parts: Vec<Part>,
-}
-
-#[derive(Debug)]
-pub(super) struct WrittenRule<'t> {
-    pub(super) name: &'t str,
-    /// Where it is defined, else where it is used first: in bytes.
-    at: usize,
-    /// Its parts, the last of which is all of it; none before it is defined.
-    pub(super) parts: Range<usize>,
-}
-
-#[derive(Debug)]
-pub(super) enum Part {
-    Text(String),
-    Class(ClassUnicode),
-    /// A rule.
-    Rule(usize),
-    Sequence(Vec<usize>),
-    Either(Vec<usize>),
-    Repeat {
-        part: usize,
-        least: u32,
-        most: Option<u32>,
-    },
-}
-
-/// A group that is not closed yet, or all of a rule.
-#[derive(Default)]
-struct Open {
-    at: usize,
-    done: Vec<usize>,
-    sequence: Vec<usize>,
-}
+use trie_core::work::spend;
 
 fn in_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '-'
 }
 
 struct Reader<'t> {
-    written: Written<'t>,
-    known: HashMap<&'t str, usize>,
+    rules: RuleSet<'t>,
     at: usize,
 }
 
-/// Whether there is room to read a text.
-pub(super) fn measured(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
-    if text.len() <= most {
-        return Ok(());
+/// Reads a grammar whose texts follow the rule `root`.
+pub(super) fn read(text: &str) -> Result<RuleSet<'_>, GrammarError> {
+    let mut reader = Reader { rules: RuleSet::new(text), at: 0 };
+    reader.space(true);
+    while reader.peek().is_some() {
+        reader.rule()?;
     }
-    Err(GrammarProblem::TooMuch { over: Over::Bytes(limit) }.at(Place { line: 1, column: 1 }))
-}
-
-impl<'t> Written<'t> {
-    pub(super) fn parse(text: &'t str) -> Result<Self, GrammarError> {
-        let written = Written { text, ..Written::default() };
-        let mut reader = Reader { written, known: HashMap::new(), at: 0 };
-        reader.space(true);
-        while reader.peek().is_some() {
-            reader.rule()?;
-        }
-        let written = reader.written;
-        if !reader.known.contains_key("root") {
-            return Err(written.wrong(text.len(), GrammarProblem::NoRoot));
-        }
-        match written.rules.iter().find(|rule| rule.parts.is_empty()) {
-            Some(rule) => Err(written.wrong(rule.at, GrammarProblem::UnknownName { name: rule.name.to_owned() })),
-            None => Ok(written),
-        }
-    }
-
-    /// The rule that all texts follow.
-    pub(super) fn root(&self) -> usize {
-        self.rules.iter().position(|rule| rule.name == "root").unwrap_or_default()
-    }
-
-    /// What is wrong with a rule.
-    pub(super) fn wrong_with(&self, rule: usize, problem: GrammarProblem) -> GrammarError {
-        self.wrong(self.rules[rule].at, problem)
-    }
-
-    fn wrong(&self, at: usize, problem: GrammarProblem) -> GrammarError {
-        problem.at(self.place(at))
-    }
-
-    fn place(&self, at: usize) -> Place {
-        let before = &self.text[..at];
-        let line = before.rfind('\n').map_or(0, |end| end + 1);
-        Place { line: before.matches('\n').count() + 1, column: before[line..].chars().count() + 1 }
-    }
+    reader.rules.rooted("root")
 }
 
 impl<'t> Reader<'t> {
     fn peek(&self) -> Option<char> {
-        self.written.text[self.at..].chars().next()
+        self.rules.text[self.at..].chars().next()
     }
 
     fn next(&mut self) -> Option<char> {
@@ -119,20 +36,20 @@ impl<'t> Reader<'t> {
     }
 
     fn takes(&mut self, text: &str) -> bool {
-        let found = self.written.text[self.at..].starts_with(text);
+        let found = self.rules.text[self.at..].starts_with(text);
         self.at += if found { text.len() } else { 0 };
         found
     }
 
     fn while_is(&mut self, is: impl Fn(char) -> bool) -> &'t str {
-        let rest = &self.written.text[self.at..];
+        let rest = &self.rules.text[self.at..];
         let taken = &rest[..rest.find(|character| !is(character)).unwrap_or(rest.len())];
         self.at += taken.len();
         taken
     }
 
     fn wrong<T>(&self, at: usize, problem: impl Into<String>) -> Result<T, GrammarError> {
-        Err(self.written.wrong(at, GrammarProblem::Syntax { problem: problem.into() }))
+        Err(self.rules.wrong(at, GrammarProblem::Syntax { problem: problem.into() }))
     }
 
     /// Blanks and comments, and ends of lines where those mean nothing.
@@ -147,19 +64,6 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn push(&mut self, part: Part) -> usize {
-        self.written.parts.push(part);
-        self.written.parts.len() - 1
-    }
-
-    /// The number of a rule, which may be defined later.
-    fn named(&mut self, name: &'t str, at: usize) -> usize {
-        *self.known.entry(name).or_insert_with(|| {
-            self.written.rules.push(WrittenRule { name, at, parts: 0..0 });
-            self.written.rules.len() - 1
-        })
-    }
-
     fn rule(&mut self) -> Result<(), GrammarError> {
         let at = self.at;
         let name = self.while_is(in_name);
@@ -172,16 +76,10 @@ impl<'t> Reader<'t> {
         if !self.takes("::=") {
             return self.wrong(self.at, format!("::= must follow {name}"));
         }
-        let rule = self.named(name, at);
-        if !self.written.rules[rule].parts.is_empty() {
-            let first = self.written.place(self.written.rules[rule].at);
-            return Err(self.written.wrong(at, GrammarProblem::DefinedTwice { name: name.to_owned(), first }));
-        }
+        let (rule, first) = self.rules.begin(name, at)?;
         self.space(true);
-        let first = self.written.parts.len();
         self.body()?;
-        let defined = &mut self.written.rules[rule];
-        (defined.at, defined.parts) = (at, first..self.written.parts.len());
+        self.rules.end(rule, at, first);
         match self.peek() {
             None | Some('\n' | '\r') => self.space(true),
             Some(')') => return self.wrong(self.at, "there is no ( for this )"),
@@ -191,16 +89,15 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// What stands behind `::=`. Groups inside groups are kept in a list: there may be as many as the text is long.
+    /// Reads all that stands behind `::=`.
     fn body(&mut self) -> Result<(), GrammarError> {
-        let mut open = vec![Open::default()];
+        let mut groups = Groups::new();
         loop {
             let at = self.at;
             if let Err(over) = spend(1) {
-                return Err(self.written.wrong(at, GrammarProblem::TooMuch { over }));
+                return Err(self.rules.wrong(at, GrammarProblem::TooMuch { over }));
             }
-            let nested = open.len() > 1;
-            let Some(group) = open.last_mut() else { return Ok(()) };
+            let nested = groups.is_nested();
             let part = match self.peek() {
                 Some('"') => self.literal()?,
                 Some('[') => self.class()?,
@@ -211,23 +108,22 @@ impl<'t> Reader<'t> {
                 Some('<' | '!') => {
                     let what =
                         "a token, such as <name> or <[7]>: it is about tokens, and a constraint is a set of texts";
-                    return Err(self.written.wrong(at, GrammarProblem::Unsupported { what: what.to_owned() }));
+                    return Err(self.rules.wrong(at, GrammarProblem::Unsupported { what: what.to_owned() }));
                 }
                 Some('(') => {
                     self.at += 1;
-                    open.push(Open { at, ..Open::default() });
+                    groups.open(at, false);
                     self.space(true);
                     continue;
                 }
                 Some('|') => {
                     self.at += 1;
-                    let sequence = std::mem::take(&mut group.sequence);
-                    group.done.push(self.sequence(sequence));
+                    groups.alternative(&mut self.rules);
                     self.space(true);
                     continue;
                 }
                 Some('*' | '+' | '?' | '{') => {
-                    let Some(part) = group.sequence.pop() else {
+                    let Some(part) = groups.take_last() else {
                         return self.wrong(at, "there is nothing before it that could be repeated");
                     };
                     let (least, most) = self.times(nested)?;
@@ -235,48 +131,27 @@ impl<'t> Reader<'t> {
                 }
                 Some(next) if in_name(next) => {
                     let name = self.while_is(in_name);
-                    Part::Rule(self.named(name, at))
+                    Part::Rule(self.rules.named(name, at))
                 }
                 Some(')') if nested => {
                     self.at += 1;
-                    Self::close(self, &mut open);
-                    self.space(open.len() > 1);
+                    groups.close(&mut self.rules);
+                    self.space(groups.is_nested());
                     continue;
                 }
                 next if nested => {
-                    let from = self.written.place(group.at);
+                    let from = self.rules.place(groups.innermost().0);
                     let found = next.map_or("the text ends".to_owned(), |next| format!("here comes {next:?}"));
                     return self.wrong(at, format!("{found}, and the ( of {from} is not closed"));
                 }
                 _ => {
-                    Self::close(self, &mut open);
+                    groups.close(&mut self.rules);
                     return Ok(());
                 }
             };
-            group.sequence.push(self.push(part));
+            let part = self.rules.push(part);
+            groups.part(part);
             self.space(nested);
-        }
-    }
-
-    fn sequence(&mut self, parts: Vec<usize>) -> usize {
-        match parts[..] {
-            [one] => one,
-            _ => self.push(Part::Sequence(parts)),
-        }
-    }
-
-    /// Closes the innermost group: it is a part of the one around it.
-    fn close(&mut self, open: &mut Vec<Open>) {
-        let Some(mut group) = open.pop() else { return };
-        let last = self.sequence(group.sequence);
-        let whole = if group.done.is_empty() && open.last().is_some() {
-            last
-        } else {
-            group.done.push(last);
-            self.push(Part::Either(group.done))
-        };
-        if let Some(around) = open.last_mut() {
-            around.sequence.push(whole);
         }
     }
 
@@ -298,7 +173,7 @@ impl<'t> Reader<'t> {
         while !self.takes("]") {
             let at = self.at;
             let first = self.character(from)?;
-            let rest = &self.written.text[self.at..];
+            let rest = &self.rules.text[self.at..];
             let last = if rest.starts_with('-') && !rest.starts_with("-]") {
                 self.at += 1;
                 self.character(from)?
@@ -327,7 +202,7 @@ impl<'t> Reader<'t> {
     fn character(&mut self, from: usize) -> Result<char, GrammarError> {
         let at = self.at;
         let unclosed = |reader: &Self| {
-            let closing = if reader.written.text[from..].starts_with('[') { ']' } else { '"' };
+            let closing = if reader.rules.text[from..].starts_with('[') { ']' } else { '"' };
             reader.wrong(from, format!("the closing {closing} is missing"))
         };
         let digits = match self.next() {
@@ -348,7 +223,7 @@ impl<'t> Reader<'t> {
             },
             Some(other) => return Ok(other),
         };
-        let hex = self.written.text.get(self.at..self.at + digits);
+        let hex = self.rules.text.get(self.at..self.at + digits);
         let Some(hex) = hex.filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
             return self.wrong(at, format!("{digits} digits of 0-9, a-f, A-F must follow"));
         };
@@ -391,8 +266,6 @@ impl<'t> Reader<'t> {
         if digits.is_empty() {
             return self.wrong(at, "a number of times must come here: {2}, {2,} or {2,5}");
         }
-        let fits = digits.parse().ok().filter(|&number: &u32| number <= MOST_TIMES);
-        let times = || digits.chars().take(20).collect();
-        fits.ok_or_else(|| self.written.wrong(at, GrammarProblem::TooOften { times: times(), limit: MOST_TIMES }))
+        times(digits).map_err(|problem| self.rules.wrong(at, problem))
     }
 }

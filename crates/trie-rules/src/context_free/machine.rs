@@ -5,6 +5,7 @@
 //! again are followed once. A call behind which its caller has nothing left to read returns to whoever called that:
 //! lists by recursion at their end need no stack.
 
+use super::embedded::ByteMachine;
 use crate::automaton::Table;
 use crate::automaton::dense::Alphabet;
 use crate::rule::{Rule, Walker};
@@ -15,21 +16,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
-use trie_core::work::spend;
+use trie_core::Problem;
+use trie_core::work::{over, spend};
 
 /// With what a call begins: no text in UTF-8 has it. Two bytes follow, the digits of the number of what is called:
 /// they are less.
 pub(super) const CALL: u8 = 0xff;
 pub(super) const DIGITS: usize = 200;
 
-/// An automaton that may call others.
+/// An automaton that may call others, or a machine over bytes that calls nothing.
 pub(super) struct Body {
-    table: Table,
+    code: Code,
     /// For each state where its calls begin in the next: what is called, and the state behind it.
     first_call: Vec<u32>,
     calls: Vec<(u32, u32)>,
     /// Whether a state reads bytes.
     reads: Vec<bool>,
+}
+
+enum Code {
+    Table(Box<Table>),
+    Machine(Arc<dyn ByteMachine>),
 }
 
 pub(super) struct Machine {
@@ -70,7 +77,7 @@ struct Standing {
 }
 
 impl Body {
-    pub(super) fn of(table: Table) -> Self {
+    pub(super) fn new(table: Table) -> Self {
         let (mut first_call, mut calls, mut reads) = (vec![0], Vec::new(), Vec::new());
         for state in 0..table.ends.len() as u32 {
             if let Some(high) = table.step(state, CALL) {
@@ -83,22 +90,65 @@ impl Body {
             first_call.push(calls.len() as u32);
             reads.push((0..CALL).any(|byte| table.step(state, byte).is_some()));
         }
-        Self { table, first_call, calls, reads }
+        Self { code: Code::Table(Box::new(table)), first_call, calls, reads }
+    }
+
+    pub(super) fn of_machine(machine: Arc<dyn ByteMachine>) -> Self {
+        Self { code: Code::Machine(machine), first_call: Vec::new(), calls: Vec::new(), reads: Vec::new() }
+    }
+
+    pub(super) fn table(&self) -> Option<&Table> {
+        if let Code::Table(table) = &self.code { Some(table) } else { None }
     }
 
     pub(super) fn start(&self) -> u32 {
-        self.table.start
+        match &self.code {
+            Code::Table(table) => table.start,
+            Code::Machine(machine) => machine.start(),
+        }
     }
 
-    /// What a state calls, and the states behind that.
+    fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        match &self.code {
+            Code::Table(table) => table.step(state, byte),
+            Code::Machine(machine) => machine.step(state, byte),
+        }
+    }
+
+    fn is_end(&self, state: u32) -> bool {
+        match &self.code {
+            Code::Table(table) => table.is_end(state),
+            Code::Machine(machine) => machine.is_end(state),
+        }
+    }
+
+    /// Returns the calls of a state: what it calls, and the states behind that.
     pub(super) fn calls(&self, state: u32) -> &[(u32, u32)] {
-        let state = state as usize;
-        &self.calls[self.first_call[state] as usize..self.first_call[state + 1] as usize]
+        let Some(&[first, end]) = self.first_call.get(state as usize..).and_then(|rest| rest.first_chunk()) else {
+            return &[];
+        };
+        &self.calls[first as usize..end as usize]
+    }
+
+    /// Returns the numbers of all that any state calls.
+    pub(super) fn all_calls(&self) -> impl Iterator<Item = u32> {
+        self.calls.iter().map(|&(called, _)| called)
+    }
+
+    /// Gives new numbers to what is called.
+    pub(super) fn renumbered(mut self, number: impl Fn(u32) -> u32) -> Self {
+        self.calls.iter_mut().for_each(|(called, _)| *called = number(*called));
+        self
+    }
+
+    /// Whether a byte may come in a state. A machine is not asked.
+    fn reads(&self, state: u32) -> bool {
+        self.reads.get(state as usize).is_none_or(|&reads| reads)
     }
 
     /// Whether nothing can come behind a state.
     fn is_last(&self, state: u32) -> bool {
-        !self.reads[state as usize] && self.calls(state).is_empty()
+        !self.reads(state) && self.calls(state).is_empty()
     }
 }
 
@@ -167,10 +217,7 @@ impl Machine {
         order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
         let mut sorted: Vec<(u32, Body)> = number.iter().copied().zip(bodies).collect();
         sorted.sort_by_key(|(number, _)| *number);
-        let renumbered = |(_, mut body): (u32, Body)| {
-            body.calls.iter_mut().for_each(|(called, _)| *called = number[*called as usize]);
-            body
-        };
+        let renumbered = |(_, body): (u32, Body)| body.renumbered(|called| number[called as usize]);
         Self { root: number[root], bodies: sorted.into_iter().map(renumbered).collect() }
     }
 
@@ -178,7 +225,7 @@ impl Machine {
     pub(super) fn alone(self) -> Result<Table, Self> {
         let mut bodies = self.bodies;
         match bodies.pop() {
-            Some(body) if bodies.is_empty() && body.calls.is_empty() => Ok(body.table),
+            Some(Body { code: Code::Table(table), calls, .. }) if bodies.is_empty() && calls.is_empty() => Ok(*table),
             last => {
                 bodies.extend(last);
                 Err(Self { bodies, root: self.root })
@@ -190,14 +237,15 @@ impl Machine {
         self.bodies.iter().map(|body| body.reads.len()).sum()
     }
 
-    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.bodies.iter().map(|body| &body.table)
+    /// Returns the automata by the numbers of their bodies: `None` for a machine over bytes.
+    fn tables(&self) -> impl Iterator<Item = Option<&Table>> {
+        self.bodies.iter().map(Body::table)
     }
 
-    /// In which automata a text stands, and where.
-    pub(super) fn in_tables(&self, places: &Places) -> impl Iterator<Item = (usize, &Table, u32)> {
-        let of = |place: &Place| (place.body as usize, &self.bodies[place.body as usize].table, place.state);
-        places.0.places.iter().map(of)
+    /// Returns the automata in which a text stands, and where.
+    fn in_tables(&self, places: &Places) -> impl Iterator<Item = (usize, &Table, u32)> {
+        let of = |place: &Place| Some((place.body as usize, self.bodies[place.body as usize].table()?, place.state));
+        places.0.places.iter().filter_map(of)
     }
 }
 
@@ -206,7 +254,7 @@ impl Rule for Machine {
 
     fn start(&self) -> Places {
         let root = &self.bodies[self.root as usize];
-        let mut behind = Behind { end: root.table.is_end(root.start()), ..Behind::default() };
+        let mut behind = Behind { end: root.is_end(root.start()), ..Behind::default() };
         behind.calls.insert(self.root, (true, Vec::new()));
         self.settled(behind)
     }
@@ -217,7 +265,7 @@ impl Rule for Machine {
         }
         let mut behind = Behind::default();
         for place in &from.0.places {
-            let Some(state) = self.bodies[place.body as usize].table.step(place.state, byte) else { continue };
+            let Some(state) = self.bodies[place.body as usize].step(place.state, byte) else { continue };
             behind.left.push(Place { state, ..place.clone() });
         }
         if behind.left.is_empty() || spend(from.0.places.len()).is_err() {
@@ -229,16 +277,30 @@ impl Rule for Machine {
     fn is_end(&self, at: &Places) -> bool {
         at.0.end
     }
+
+    fn failure(&self) -> Option<Problem> {
+        self.machines().find_map(ByteMachine::failure).or_else(|| over().map(Problem::new))
+    }
+
+    fn failing(&self) -> bool {
+        over().is_some() || self.machines().any(ByteMachine::failing)
+    }
 }
 
 impl Machine {
+    fn machines(&self) -> impl Iterator<Item = &dyn ByteMachine> {
+        self.bodies
+            .iter()
+            .filter_map(|body| if let Code::Machine(machine) = &body.code { Some(&**machine) } else { None })
+    }
+
     /// With all that needs no byte: returns, then calls.
     fn settled(&self, mut behind: Behind) -> Places {
         while let Some(place) = behind.left.pop() {
             if !insert(&mut behind.places, place.clone()) {
                 continue;
             }
-            if self.bodies[place.body as usize].table.is_end(place.state) {
+            if self.bodies[place.body as usize].is_end(place.state) {
                 behind.end |= place.callers.0.end;
                 behind.left.extend(place.callers.0.places.iter().cloned());
             }
@@ -252,7 +314,7 @@ impl Machine {
             self.call(&mut behind.calls, &place);
             insert(&mut behind.places, place);
         }
-        behind.places.retain(|place| self.bodies[place.body as usize].reads[place.state as usize]);
+        behind.places.retain(|place| self.bodies[place.body as usize].reads(place.state));
         Places(Arc::new(Standing { end: behind.end, places: behind.places.into() }))
     }
 
@@ -305,15 +367,15 @@ impl fmt::Debug for Places {
 #[derive(Debug)]
 pub(super) struct MachineWalk {
     machine: Arc<Machine>,
-    /// Of each automaton.
-    alphabets: Vec<Alphabet>,
+    /// Of each body that is an automaton.
+    alphabets: Vec<Option<Alphabet>>,
     tokens: Arc<TokenBytes>,
     lazy: LazyWalk<Machine>,
 }
 
 impl MachineWalk {
     pub(super) fn new(machine: Arc<Machine>, tokens: Arc<TokenBytes>) -> Self {
-        let alphabets = machine.tables().map(|table| Alphabet::new(&table.classes)).collect();
+        let alphabets = machine.tables().map(|table| table.map(|table| Alphabet::new(&table.classes))).collect();
         let lazy = LazyWalk::new(Arc::clone(&machine), Arc::clone(&tokens));
         Self { machine, alphabets, tokens, lazy }
     }
@@ -323,7 +385,8 @@ impl MachineWalk {
         let of = |(body, table, state): (usize, &Table, u32)| {
             let dense = table.dense();
             let after = if blank { dense.step(state, b' ') } else { Some(state) };
-            after.map_or(0, |after| dense.whole(&self.alphabets[body], after, false, |_| true).kinds)
+            let alphabet = self.alphabets[body].as_ref();
+            after.zip(alphabet).map_or(0, |(after, alphabet)| dense.whole(alphabet, after, false, |_| true).kinds)
         };
         let kinds = self.machine.in_tables(places).map(of).max_by_key(|kinds| kinds.count_ones());
         self.tokens.slices().best(blank, kinds.unwrap_or(0))
@@ -345,7 +408,7 @@ impl Walker<Places> for MachineWalk {
     }
 
     fn nbytes(&self) -> usize {
-        self.lazy.nbytes() + self.alphabets.iter().map(Alphabet::nbytes).sum::<usize>()
+        self.lazy.nbytes() + self.alphabets.iter().flatten().map(Alphabet::nbytes).sum::<usize>()
     }
 
     fn limit(&self, bytes: usize) {

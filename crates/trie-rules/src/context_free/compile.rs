@@ -1,16 +1,19 @@
-//! From the text of a grammar to automata that call each other.
+//! From the rules of a grammar to automata that call each other.
 //!
-//! What a rule allows becomes one regular expression, in which a rule that comes again inside itself is called: a call
-//! is written as three bytes that no text in UTF-8 has. A rule that does not is written out where it is used. So the
-//! automata of regular expressions do the rest, and most grammars are one automaton, or a few.
+//! A rule becomes one regular expression, in which a rule that comes again inside itself is called: a call is written
+//! as three bytes that no text in UTF-8 has. A rule that does not is written out where it is used. So the automata of
+//! regular expressions do the rest, and most grammars are one automaton, or a few.
 
+use super::embedded::EmbeddedRule;
+use super::left::without_left_recursion;
 use super::machine::{Body, CALL, DIGITS, Machine};
-use super::order::{Can, Knot, find, knots};
-use super::text::{Part, Written};
+use super::order::{Can, Component, find, rule_components};
+use super::parts::{Part, RuleSet};
 use crate::automaton::{AutomatonError, AutomatonLimits, Several, Table};
 use crate::grammar::{GrammarError, GrammarProblem};
-use regex_syntax::hir::{Class, Hir, Repetition};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use trie_core::work::{Limits, Over, hold, spend};
 
 /// Beyond this a rule is called, and not written out where it is used: bytes and states, about.
@@ -33,19 +36,25 @@ struct Piece {
     depth: u32,
 }
 
+/// A body that is called, before it is an automaton.
+enum Callee {
+    Pattern(Hir),
+    Embedded(EmbeddedRule),
+}
+
 struct Compiler<'w, 't> {
-    written: &'w Written<'t>,
+    written: &'w RuleSet<'t>,
     can: Vec<Can>,
     /// Rules that are written out.
     pieces: Vec<Option<Piece>>,
     /// The numbers of rules that are called.
     numbers: Vec<Option<usize>>,
-    /// What is called, and the rule that it is of.
-    called: Vec<(Hir, usize)>,
+    /// Bodies, and the rules that they are of.
+    called: Vec<(Callee, usize)>,
 }
 
-pub(super) fn compile(written: &Written<'_>, limits: Limits) -> Result<Machine, GrammarError> {
-    let (root, rules) = (written.root(), written.rules.len());
+pub(super) fn compile(written: &RuleSet<'_>, limits: Limits) -> Result<Machine, GrammarError> {
+    let (root, rules) = (written.root, written.rules.len());
     let too_much = |over| written.wrong_with(root, GrammarProblem::TooMuch { over });
     let mut compiler = Compiler {
         written,
@@ -54,16 +63,15 @@ pub(super) fn compile(written: &Written<'_>, limits: Limits) -> Result<Machine, 
         numbers: vec![None; rules],
         called: Vec::new(),
     };
-    for knot in knots(written).map_err(too_much)? {
-        find(written, &knot, &mut compiler.can).map_err(too_much)?;
-        if let Some(&endless) = knot.rules.iter().find(|&&rule| !compiler.can[rule].end) {
-            let name = written.rules[endless].name.to_owned();
-            return Err(written.wrong_with(endless, GrammarProblem::Endless { name }));
+    for component in rule_components(written).map_err(too_much)? {
+        find(written, &component, &mut compiler.can).map_err(too_much)?;
+        if let Some(&endless) = component.nodes.iter().find(|&&rule| !compiler.can[rule].end) {
+            return Err(written.wrong_with(endless, endless_problem(written, endless)));
         }
-        compiler.knot(&knot).map_err(too_much)?;
+        compiler.component(&component).map_err(too_much)?;
     }
     let root_number = match (compiler.numbers[root], compiler.pieces[root].take()) {
-        (None, Some(piece)) => compiler.call(piece.hir, root),
+        (None, Some(piece)) => compiler.call(Callee::Pattern(piece.hir), root),
         (number, _) => number.unwrap_or_default(),
     };
     let limit = DIGITS * DIGITS;
@@ -71,27 +79,53 @@ pub(super) fn compile(written: &Written<'_>, limits: Limits) -> Result<Machine, 
         let problem = GrammarProblem::TooLarge { what: "rules that come again inside themselves", limit };
         return Err(written.wrong_with(root, problem));
     }
-    let mut bodies = Vec::new();
-    let mut left = limits.bytes / PART;
-    for (hir, rule) in &compiler.called {
-        let made = automaton(hir, AutomatonLimits::bytes(left)).map_err(|problem| match problem {
+    let too_large = |rule: usize, error: AutomatonError| {
+        let problem = match error {
             AutomatonError::TooMuch { over } => GrammarProblem::TooMuch { over },
             AutomatonError::TooLarge { .. } => GrammarProblem::TooMuch { over: Over::Bytes(limits.bytes) },
             // No part of a rule looks around.
-            AutomatonError::Nothing | AutomatonError::Unsupported { .. } => {
-                GrammarProblem::Endless { name: written.rules[*rule].name.to_owned() }
+            AutomatonError::Nothing | AutomatonError::Unsupported { .. } => endless_problem(written, rule),
+        };
+        written.wrong_with(rule, problem)
+    };
+    let mut bodies = Vec::new();
+    let mut left = limits.bytes / PART;
+    for (callee, rule) in &compiler.called {
+        let table = match callee {
+            Callee::Pattern(hir) => {
+                automaton(hir, AutomatonLimits::bytes(left)).map_err(|error| too_large(*rule, error))?
             }
-        });
-        let table = made.map_err(|problem| written.wrong_with(*rule, problem))?;
+            Callee::Embedded(rule) => {
+                bodies.push(Body::of_machine(Arc::clone(rule.machine())));
+                continue;
+            }
+        };
         left = left.saturating_sub(size_of_val(&*table.next));
-        bodies.push(Body::of(table));
+        bodies.push(Body::new(table));
     }
-    let order = callers_first(&bodies).map_err(|number| {
-        let rule = compiler.called[number].1;
-        let name = written.rules[rule].name.to_owned();
-        written.wrong_with(rule, GrammarProblem::LeftRecursive { name })
-    })?;
+    without_left_recursion(&mut bodies, AutomatonLimits::bytes(left))
+        .map_err(|(number, error)| too_large(compiler.called[number].1, error))?;
+    let (bodies, root_number) = reached(bodies, root_number);
+    let order = callers_first(&bodies);
     Ok(Machine::new(bodies, &order, root_number))
+}
+
+/// Returns the bodies that the root needs, and its number among them.
+fn reached(bodies: Vec<Body>, root: usize) -> (Vec<Body>, usize) {
+    let (mut number, mut queue) = (vec![None; bodies.len()], vec![root]);
+    while let Some(body) = queue.pop() {
+        if number[body].replace(0).is_none() {
+            queue.extend(bodies[body].all_calls().map(|called| called as usize));
+        }
+    }
+    number.iter_mut().flatten().zip(0u32..).for_each(|(number, next)| *number = next);
+    let kept = bodies.into_iter().zip(&number).filter(|(_, number)| number.is_some());
+    let kept = kept.map(|(body, _)| body.renumbered(|called| number[called as usize].unwrap_or_default()));
+    (kept.collect(), number[root].unwrap_or_default() as usize)
+}
+
+fn endless_problem(written: &RuleSet<'_>, rule: usize) -> GrammarProblem {
+    GrammarProblem::Endless { name: written.rules[rule].name.clone() }
 }
 
 fn automaton(hir: &Hir, limits: AutomatonLimits) -> Result<Table, AutomatonError> {
@@ -99,26 +133,26 @@ fn automaton(hir: &Hir, limits: AutomatonLimits) -> Result<Table, AutomatonError
 }
 
 impl Compiler<'_, '_> {
-    fn knot(&mut self, knot: &Knot) -> Result<(), Over> {
-        if !knot.recursive {
-            for &rule in &knot.rules {
+    fn component(&mut self, component: &Component) -> Result<(), Over> {
+        if !component.is_cyclic {
+            for &rule in &component.nodes {
                 self.pieces[rule] = Some(self.rule(rule)?);
             }
             return Ok(());
         }
-        for &rule in &knot.rules {
-            self.numbers[rule] = Some(self.call(Hir::empty(), rule));
+        for &rule in &component.nodes {
+            self.numbers[rule] = Some(self.call(Callee::Pattern(Hir::empty()), rule));
         }
-        for &rule in &knot.rules {
+        for &rule in &component.nodes {
             let Some(number) = self.numbers[rule] else { continue };
-            self.called[number].0 = self.rule(rule)?.hir;
+            self.called[number].0 = Callee::Pattern(self.rule(rule)?.hir);
         }
         Ok(())
     }
 
-    /// The number of something of a rule that is called.
-    fn call(&mut self, hir: Hir, rule: usize) -> usize {
-        self.called.push((hir, rule));
+    /// Returns the number of a body that is called.
+    fn call(&mut self, callee: Callee, rule: usize) -> usize {
+        self.called.push((callee, rule));
         self.called.len() - 1
     }
 
@@ -136,6 +170,13 @@ impl Compiler<'_, '_> {
                 Part::Class(class) => {
                     let size = 4 * class.ranges().len() as u64;
                     Piece { hir: Hir::class(Class::Unicode(class.clone())), size, depth: 1 }
+                }
+                Part::Pattern(hir) => {
+                    let (size, depth) = measure(hir);
+                    Piece { hir: hir.clone(), size, depth }
+                }
+                Part::Embedded(embedded) => {
+                    call(self.call(Callee::Embedded(embedded.clone()), rule), embedded.allows_empty())
                 }
                 Part::Rule(rule) => self.used(*rule)?,
                 Part::Sequence(inner) => joined(inner.iter().filter_map(take), Hir::concat),
@@ -163,7 +204,7 @@ impl Compiler<'_, '_> {
             }
             (None, Some(piece)) => {
                 let hir = piece.hir.clone();
-                let number = self.call(hir, rule);
+                let number = self.call(Callee::Pattern(hir), rule);
                 *self.numbers[rule].insert(number)
             }
             (number, _) => number.unwrap_or_default(),
@@ -176,7 +217,7 @@ impl Compiler<'_, '_> {
             return piece;
         }
         let may_be_empty = piece.hir.properties().minimum_len() == Some(0);
-        call(self.call(piece.hir, rule), may_be_empty)
+        call(self.call(Callee::Pattern(piece.hir), rule), may_be_empty)
     }
 }
 
@@ -201,11 +242,30 @@ fn call(number: usize, may_be_empty: bool) -> Piece {
     Piece { hir: if may_be_empty { optional() } else { hir }, size: 3, depth: 2 }
 }
 
-/// An order in which what is called before any byte comes behind what calls it.
-///
-/// # Errors
-/// One that comes again before any byte.
-fn callers_first(bodies: &[Body]) -> Result<Vec<usize>, usize> {
+/// Returns the bytes and states of an expression, about, and how deep it is.
+fn measure(hir: &Hir) -> (u64, u32) {
+    let joined = |inner: &[Hir]| {
+        let (sizes, depths): (Vec<u64>, Vec<u32>) = inner.iter().map(measure).unzip();
+        let size = sizes.into_iter().fold(1u64, u64::saturating_add);
+        (size, 1 + depths.into_iter().max().unwrap_or_default())
+    };
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => (0, 1),
+        HirKind::Literal(literal) => (literal.0.len() as u64, 1),
+        HirKind::Class(Class::Unicode(class)) => (4 * class.ranges().len() as u64, 1),
+        HirKind::Class(Class::Bytes(class)) => (class.ranges().len() as u64, 1),
+        HirKind::Repetition(repetition) => {
+            let (size, depth) = measure(&repetition.sub);
+            let times = u64::from(repetition.max.unwrap_or(repetition.min)).max(1);
+            (size.saturating_mul(times), depth + 1)
+        }
+        HirKind::Capture(capture) => measure(&capture.sub),
+        HirKind::Concat(inner) | HirKind::Alternation(inner) => joined(inner),
+    }
+}
+
+/// Returns an order in which bodies that are called before any byte come behind those that call them.
+fn callers_first(bodies: &[Body]) -> Vec<usize> {
     let begins_with = |body: usize| bodies[body].calls(bodies[body].start()).iter().map(|&(called, _)| called as usize);
     let mut callers = vec![0; bodies.len()];
     (0..bodies.len()).flat_map(begins_with).for_each(|called| callers[called] += 1);
@@ -220,14 +280,5 @@ fn callers_first(bodies: &[Body]) -> Result<Vec<usize>, usize> {
             }
         }
     }
-    // Of those that are left each is called by one of them, so going back ends in a circle.
-    let Some(mut body) = callers.iter().position(|&callers| callers > 0) else { return Ok(order) };
-    let mut caller = vec![0; bodies.len()];
-    for other in (0..bodies.len()).filter(|&other| callers[other] > 0) {
-        begins_with(other).for_each(|called| caller[called] = other);
-    }
-    for _ in 0..bodies.len() {
-        body = caller[body];
-    }
-    Err(body)
+    order
 }

@@ -1,0 +1,147 @@
+//! Rules that begin with themselves: `sum : product | sum "+" product`.
+//!
+//! A machine that calls must read a byte before it calls the same again. So rules that may call each other before any
+//! byte are put together into one automaton, by their left corners: it begins where any of them reads a byte, and where
+//! one of them ends it goes on behind each call of that one with which a rule begins. `sum` becomes
+//! `product ("+" product)*`. The language stays the same.
+
+use super::machine::{Body, CALL, DIGITS};
+use super::order::components;
+use crate::automaton::table::Classes;
+use crate::automaton::{AutomatonError, AutomatonLimits, Table};
+use std::collections::{HashMap, HashSet};
+use trie_core::work::{Over, spend};
+
+/// Where an automaton of the component stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum At {
+    /// Before the first byte of this body: what it calls here is read as its left corner.
+    Start { body: u32 },
+    /// Behind the byte that begins a call at the start.
+    Call { body: u32, state: u32 },
+    /// Behind the first digit of that call.
+    Digit { body: u32, state: u32, digit: u8 },
+    /// Anywhere behind.
+    In { body: u32, state: u32 },
+}
+
+/// Replaces bodies that may come again before any byte.
+///
+/// # Errors
+/// The body whose automaton is too large, and the limit.
+pub(super) fn without_left_recursion(
+    bodies: &mut [Body],
+    limits: AutomatonLimits,
+) -> Result<(), (usize, AutomatonError)> {
+    let begins_with = |body: usize| -> Result<Vec<usize>, Over> {
+        let calls = bodies[body].calls(bodies[body].start());
+        spend(1 + calls.len())?;
+        Ok(calls.iter().map(|&(called, _)| called as usize).collect())
+    };
+    let found = components(bodies.len(), 0..bodies.len(), begins_with).map_err(|over| (0, over.into()))?;
+    let mut left = limits.bytes;
+    for component in found.into_iter().filter(|component| component.is_cyclic) {
+        let corners = Corners::new(bodies, &component.nodes);
+        let mut made = Vec::new();
+        for &body in &component.nodes {
+            let table = corners.table(body, AutomatonLimits::bytes(left)).map_err(|error| (body, error))?;
+            left = left.saturating_sub(size_of_val(&*table.next));
+            made.push((body, Body::new(table)));
+        }
+        for (body, new) in made {
+            bodies[body] = new;
+        }
+    }
+    Ok(())
+}
+
+/// The automata of one component.
+struct Corners<'b> {
+    tables: HashMap<u32, &'b Table>,
+    members: HashSet<u32>,
+    /// Behind which states the text goes on where a member ends.
+    behind: HashMap<u32, Vec<At>>,
+    classes: Classes,
+}
+
+impl<'b> Corners<'b> {
+    fn new(bodies: &'b [Body], nodes: &[usize]) -> Self {
+        let members: HashSet<u32> = nodes.iter().map(|&body| body as u32).collect();
+        let tables: HashMap<u32, &Table> =
+            nodes.iter().filter_map(|&body| Some((body as u32, bodies[body].table()?))).collect();
+        let mut behind: HashMap<u32, Vec<At>> = HashMap::new();
+        for &body in nodes {
+            for &(called, state) in bodies[body].calls(bodies[body].start()) {
+                if members.contains(&called) {
+                    behind.entry(called).or_default().push(At::In { body: body as u32, state });
+                }
+            }
+        }
+        // What calls a member is told apart from other calls.
+        let digits: HashSet<usize> = nodes.iter().flat_map(|&body| [body / DIGITS, body % DIGITS]).collect();
+        let classes = Classes::by(|byte| {
+            let of = |body: &usize| tables[&(*body as u32)].classes[usize::from(byte)];
+            let alone = byte == CALL || digits.contains(&usize::from(byte));
+            (alone.then_some(byte), nodes.iter().map(of).collect::<Vec<u8>>())
+        });
+        Self { tables, members, behind, classes }
+    }
+
+    fn table(&self, body: usize, limits: AutomatonLimits) -> Result<Table, AutomatonError> {
+        let own = body as u32;
+        let start: Vec<At> = {
+            let mut all: Vec<At> = self.members.iter().map(|&body| At::Start { body }).collect();
+            all.sort_unstable();
+            all
+        };
+        let is_empty = self.tables[&own].is_end(self.tables[&own].start);
+        let ends = |set: &Vec<At>| {
+            let ended =
+                |at: &At| matches!(at, At::In { body, state } if *body == own && self.tables[body].is_end(*state));
+            u32::from(set.iter().any(ended) || (is_empty && matches!(set[..], [At::Start { .. }, ..])))
+        };
+        let weigh = |set: &Vec<At>| size_of_val(&**set);
+        let table = Table::explore(&self.classes, start, limits, weigh, |set, byte| self.step(set, byte), ends)?;
+        Ok(table.without_dead_ends()?.minimal())
+    }
+
+    fn step(&self, set: &[At], byte: u8) -> Option<Vec<At>> {
+        let mut next: Vec<At> = set.iter().filter_map(|&at| self.after(at, byte)).collect();
+        if spend(set.len()).is_err() {
+            return None;
+        }
+        let mut seen: HashSet<At> = next.iter().copied().collect();
+        let mut at = 0;
+        while let Some(&one) = next.get(at) {
+            at += 1;
+            let At::In { body, state } = one else { continue };
+            if !self.tables[&body].is_end(state) {
+                continue;
+            }
+            let behind = self.behind.get(&body).into_iter().flatten();
+            next.extend(behind.copied().filter(|&more| seen.insert(more)));
+        }
+        next.sort_unstable();
+        next.dedup();
+        (!next.is_empty()).then_some(next)
+    }
+
+    fn after(&self, at: At, byte: u8) -> Option<At> {
+        Some(match at {
+            At::Start { body } => {
+                let table = self.tables[&body];
+                let state = table.step(table.start, byte)?;
+                if byte == CALL { At::Call { body, state } } else { At::In { body, state } }
+            }
+            At::Call { body, state } => At::Digit { body, state: self.tables[&body].step(state, byte)?, digit: byte },
+            At::Digit { body, state, digit } => {
+                let called = DIGITS * usize::from(digit) + usize::from(byte);
+                if self.members.contains(&(called as u32)) {
+                    return None;
+                }
+                At::In { body, state: self.tables[&body].step(state, byte)? }
+            }
+            At::In { body, state } => At::In { body, state: self.tables[&body].step(state, byte)? },
+        })
+    }
+}
