@@ -762,9 +762,9 @@ class Gbnf(_Data, Rule[str]):
 
     All texts follow the rule `root`. Syntax: grammars/README.md of github.com/ggml-org/llama.cpp. What is allowed is
     what llama.cpp allows: texts are read by characters, without terminals, and a grammar may be ambiguous. Rules that
-    nothing uses are passed over. Refused are tokens, `<think>` or `<[7]>`; rules that begin with themselves or never
-    end; two rules of one name; an empty class, `[]`; a part that is repeated more than 100,000 times by one number.
-    Names of control tokens are no text, though llama.cpp takes them for some.
+    nothing uses are passed over. Rules may begin with themselves, which llama.cpp refuses. Refused are tokens,
+    `<think>` or `<[7]>`; rules that never end; two rules of one name; an empty class, `[]`; a part that is repeated
+    more than 100,000 times by one number. Names of control tokens are no text, though llama.cpp takes them for some.
 
     What is allowed is exact: every allowed text can be completed.
 
@@ -796,23 +796,25 @@ class Gbnf(_Data, Rule[str]):
 
 @dataclass(frozen=True, repr=False)
 class Lark(_Data, Rule[str]):
-    r"""A grammar in Lark as a rule, of the variant that the library llguidance reads.
+    r"""A grammar in Lark as a rule: the notation of the Python library of that name, of llguidance and of custom tools.
 
-    It begins with the rule `start`. Rules are in small letters, terminals in capitals; `%ignore` names what may stand
-    between terminals, `%import common.INT` and `%json {...}` bring others. Terminals are regular expressions, also with
-    & (and) and ~ (not), and take the longest match: where they run into each other, a text may be begun that nothing
-    completes, which ends with a RuleError. Syntax: docs/syntax.md of github.com/guidance-ai/llguidance. What counts
-    tokens or names them is refused.
+    It begins with the rule `start`. Rules are in small letters, terminals in capitals: strings (`"a"`, `"a"i`), regular
+    expressions (`/a+/i`), ranges (`"a".."z"`), groups, `[optional]`, `?`, `*`, `+`, `~2..5`. `%ignore` names what may
+    stand between terminals, `%import common.INT` brings the terminals that come with Lark, `%json {...}` a JSON Schema,
+    `%regex {"substring_words": "..."}` all that can be copied from a text, word by word. Aliases and priorities are
+    passed over.
 
-    Unlike a Grammar it may be ambiguous, and need not be LR(1). In a form its text stands between tokens: end the text
-    before it where a token may end.
+    A grammar may be ambiguous, and its rules may begin with themselves. A text is legal if it can be split into
+    terminals in some way, as with Lark's `lexer="dynamic_complete"`, so what is begun can be completed. Refused by
+    name: tokens (`<|name|>`, `max_tokens=`), `stop=`, `lazy`, templates, imports of files, `^`, `$` and `\b`.
 
     Args:
         text: the grammar.
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: the text is no grammar (with line and column), is too large, or allows nothing. Also a ValueError.
+        RuleError: the text is no grammar, or has what is refused; it says line, column and what is wrong. Or it takes
+            more than its limits. Also a ValueError.
 
     Example:
         >>> call = tokentrie.rules.Lark('start: NAME "(" [NUMBER ("," NUMBER)*] ")"\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/')

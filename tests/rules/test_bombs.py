@@ -238,9 +238,8 @@ def test_limits_are_said() -> None:
     for made in (lambda limits: Lark('start: "a"', limits=limits), lambda limits: JsonSchema({}, limits=limits)):
         with pytest.raises(RuleError, match=r"too large"):
             made(Limits(seconds=0))
-    with pytest.raises(RuleError, match=r"20000 rules and terminals; at most 10000 are taken"):
-        Lark("\n".join(f'r{i}: "a"' for i in range(19999)) + "\nstart: r0")
-    with pytest.raises(RuleError, match=r"more than .* bytes that they may"):
+    assert Lark("\n".join(f'r{i}: "a"' for i in range(19999)) + "\nstart: r0").matches("a")
+    with pytest.raises(RuleError, match=r"takes more than 1000 bytes"):
         Lark('start: "' + "a" * 100 + '"', limits=Limits(bytes=1000))
     with pytest.raises(RuleError, match=r"1025 parts: at most 1024"):
         tokentrie.rules.Concatenation(*["a"] * 1025)

@@ -127,7 +127,7 @@ def test_a_payload_and_a_file_are_sets(server: Server, name: str, model: tokentr
         ("regex", "[ab]{2}", ["aa", "ab", "ba", "bb"]),
         ("regex", "[ab]*", None),
         ("grammar", 'list : "a" | list "a" ;', None),
-        ("lark", 'start: "a" | "b"', None),
+        ("lark", 'start: "a" | "b"', ["a", "b"]),
         ("json_schema", {"type": "object", "properties": {"set": {"enum": ["x"]}, "limits": {}}}, None),
     ],
 )

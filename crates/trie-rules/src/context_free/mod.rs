@@ -11,7 +11,7 @@ mod parts;
 mod substrings;
 
 use crate::automaton::{Automaton, AutomatonLimits, AutomatonWalk};
-use crate::grammar::GrammarError;
+use crate::grammar::{GrammarError, GrammarProblem};
 use crate::rule::{Rule, Walker};
 use crate::tokens::token_bytes::TokenBytes;
 pub use embedded::EmbeddedRule;
@@ -21,7 +21,7 @@ use parts::{RuleSet, measured};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::Problem;
-use trie_core::work::{Limits, Work};
+use trie_core::work::{Limits, Work, look};
 
 /// A context-free grammar as a rule, in GBNF ([`ContextFree::gbnf`]) or in Lark ([`ContextFree::lark`]).
 ///
@@ -132,7 +132,11 @@ impl ContextFree {
         const BYTES_OF_A_BYTE: usize = 64;
         Work::bounded(limits, || {
             measured(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
-            let machine = compile::compile(&read(text)?, limits)?;
+            let rules = read(text)?;
+            let machine = compile::compile(&rules, limits)?;
+            if let Err(over) = look(0, 0) {
+                return Err(rules.wrong_with(rules.root, GrammarProblem::TooMuch { over }));
+            }
             Ok(Self(match machine.alone() {
                 Ok(table) => Way::Finite(Automaton::of_exact(table)),
                 Err(machine) => Way::Recursive(Arc::new(machine)),
