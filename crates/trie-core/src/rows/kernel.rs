@@ -11,14 +11,14 @@ use crate::set::ids::TokenId;
 /// A token with the reason it was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pick {
-    /// The token.
+    /// Id of the chosen token.
     pub token: TokenId,
     /// Its logit, or −inf where every candidate was −inf or NaN.
     pub logit: f32,
 }
 
 impl Pick {
-    /// Whether there was no finite logit to choose by: the lowest id was taken.
+    /// Returns whether there was no finite logit to choose by: the lowest id was taken.
     pub fn starved(&self) -> bool {
         !is_usable(self.logit)
     }

@@ -1,5 +1,5 @@
-//! What may come next, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and
-//! [`Batch`](crate::Batch) do with their rows what stands here and nothing else.
+//! Allowed tokens, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and [`Batch`](crate::Batch) do
+//! with their rows what stands here and nothing else.
 //!
 //! Each answers `None`, and writes nothing, where nothing may come.
 

@@ -29,7 +29,7 @@ impl PartialOrd for Open {
     }
 }
 
-/// What is still to be read.
+/// Positions still to be read.
 #[derive(Debug)]
 pub(super) struct Frontier {
     pub(super) open: BinaryHeap<Open>,
@@ -42,7 +42,7 @@ struct Step {
     /// The one before it.
     before: u32,
     token: TokenId,
-    /// Where it leads.
+    /// Position that the step leads to.
     at: At,
 }
 
@@ -55,7 +55,7 @@ impl Frontier {
         Self { open: BinaryHeap::new(), steps: vec![none] }
     }
 
-    /// Where a step leads.
+    /// Returns the position that a step leads to.
     pub(super) fn at(&self, step: u32) -> At {
         self.steps[step as usize].at
     }
@@ -101,7 +101,7 @@ impl Frontier {
         (tree, open_of)
     }
 
-    /// What was not read, and `others` that cannot be.
+    /// Returns the positions that were not read, and `others` that cannot be.
     pub(super) fn left(&self, others: &[Open]) -> Vec<Left> {
         let left = |open: &Open| Left { at: self.at(open.step).position().cursor(), logprob: open.logprob };
         self.open.iter().chain(others).map(left).collect()

@@ -101,7 +101,7 @@ mod tests {
     use crate::set::storage::packed::Packed;
     use crate::set::trie::{LeafTable, Store, Trie};
 
-    /// What only happens where a file changes after it was verified.
+    /// Unreachable unless a file changes after it was verified.
     #[test]
     fn a_position_without_a_way_on_is_an_error() {
         let id = |id| TokenId::new(id).unwrap();

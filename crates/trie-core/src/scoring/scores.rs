@@ -1,4 +1,4 @@
-//! What is known of a set's values while it is scored.
+//! Bounds on the probabilities of a set's values while it is scored.
 
 use super::choice::{Choice, ChooseStats};
 use super::error::{DeadEnd, ScoringError};
@@ -151,7 +151,8 @@ impl Scores {
         (0..).zip(&self.logprobs).map(bound).collect()
     }
 
-    /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
+    /// Returns whether the best `top` values, or all, are known as well as they can be while these positions were not
+    /// read.
     pub(super) fn is_settled(&self, open: &[Left]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
@@ -160,7 +161,7 @@ impl Scores {
         left <= found + NOTHING.ln() || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
     }
 
-    /// Whether no other value can be more probable than the first `top`.
+    /// Returns whether no other value can be more probable than the first `top`.
     fn ranks(&self, top: usize, highest: &[f64]) -> bool {
         let ranking = self.ranking();
         let Some(lowest) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
@@ -179,7 +180,8 @@ impl Scores {
         ranking.into_iter().map(LeafId::new).collect()
     }
 
-    /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
+    /// Builds the result while these positions were not read; with bounds of the values that were not scored, on
+    /// request.
     pub(super) fn into_choice(mut self, most: usize, open: &[Left], bounds: bool, stats: ChooseStats) -> Choice {
         let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
         if bounds {

@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// A prompt, and what may come after it.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The tokens before.
+    /// Tokens before the values.
     pub prompt: &'a [TokenId],
-    /// What has the values.
+    /// Constraint that lists the values.
     pub constraint: &'a AnyConstraint,
 }
 
@@ -112,7 +112,7 @@ impl Scoring {
         found.into_iter().map(with_threads).collect()
     }
 
-    /// What was spent since the last choice.
+    /// Returns the cost since the last choice.
     fn spent(&mut self) -> ChooseStats {
         let seconds = std::mem::replace(&mut self.started, Instant::now()).elapsed().as_secs_f64();
         ChooseStats { seconds, ..std::mem::take(&mut self.stats) }
@@ -173,7 +173,7 @@ impl Job for Scoring {
     }
 }
 
-/// Whether the best values are searched for, instead of scoring all.
+/// Returns whether to search for the best values instead of scoring all of them.
 fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
     let trie = values.trie();
     let most = options.max_rows.unwrap_or(ChooseOptions::MAX_ROWS).min(ChooseOptions::MAX_ROWS);

@@ -33,7 +33,7 @@ pub(super) struct Search {
     /// Positions that are read together: now, and at most.
     width: usize,
     most: usize,
-    /// How many positions of a depth are gone on from; `None` reads on until nothing can be better.
+    /// Maximum number of positions expanded per depth; `None` reads on until no better value is possible.
     beam: Option<usize>,
     room: usize,
     scores: Scores,
@@ -42,10 +42,10 @@ pub(super) struct Search {
     passed_over: Vec<Open>,
     /// Until its rows were read.
     canonical: Option<Canonical>,
-    /// What is read now: the positions, and which of them each node is.
+    /// Positions being read, and the node of each.
     tree: TokenTree,
     open_of: Vec<Option<Open>>,
-    /// Whether nothing was read yet.
+    /// True until the first row was read.
     is_new: bool,
 }
 

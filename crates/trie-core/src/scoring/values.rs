@@ -90,7 +90,7 @@ impl Values {
     }
 }
 
-/// Whether a value's probability depends on what follows this position.
+/// Returns whether a value's probability depends on the tokens after this position.
 pub(super) fn needs_row(at: &At) -> bool {
     at.status() == Status::Active
 }

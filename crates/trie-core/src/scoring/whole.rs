@@ -24,13 +24,13 @@ struct Wanted {
 /// The scoring of every value after each of some prompts. None may be empty.
 #[derive(Debug)]
 pub(super) struct Whole {
-    /// What all prompts begin with.
+    /// Common prefix of all prompts.
     held: Vec<TokenId>,
     tree: TokenTree,
     nodes: Vec<Option<Wanted>>,
     /// The node behind a node and a token.
     below: HashMap<(usize, TokenId), usize>,
-    /// Of each prompt.
+    /// Scores of each prompt.
     scores: Vec<Scores>,
 }
 
@@ -47,7 +47,7 @@ impl Whole {
         whole
     }
 
-    /// What is left of a prompt, and the values after it.
+    /// Adds the tail of a prompt, and the values after it.
     fn add(&mut self, prompt: usize, tail: &[TokenId], values: &Arc<Values>) {
         for (depth, &token) in tail.iter().enumerate() {
             let last = depth + 1 == tail.len();
@@ -84,7 +84,7 @@ impl Whole {
     }
 }
 
-/// How many tokens all prompts begin with; the last token of each stays out, because its row is wanted.
+/// Returns the length of the common prefix of all prompts; the last token of each stays out, because its row is wanted.
 fn common_prefix(prompts: &[&[TokenId]]) -> usize {
     let Some((first, others)) = prompts.split_first() else { return 0 };
     let mut common = first.len();

@@ -37,7 +37,7 @@ pub(crate) struct At {
 }
 
 impl Default for ByteTrie {
-    /// Without tokens.
+    /// Returns a trie without tokens.
     fn default() -> Self {
         Self { bytes: vec![0], first_child: vec![1, 1], first_token: vec![0], tokens: Vec::new() }
     }
@@ -115,12 +115,12 @@ impl ByteTrie {
         Self { bytes, first_child, first_token, tokens }
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
+    /// Returns whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -130,7 +130,7 @@ impl ByteTrie {
         self.bytes.len()
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn nbytes(&self) -> usize {
         self.bytes.len() + size_of::<u32>() * (self.first_child.len() + self.first_token.len() + self.tokens.len())
     }

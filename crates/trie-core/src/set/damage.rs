@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct Damage {
     /// The part, and the place in it.
     pub part: String,
-    /// What is wrong there.
+    /// Description of the defect.
     pub reason: String,
 }
 

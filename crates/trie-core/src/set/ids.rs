@@ -143,7 +143,7 @@ impl LeafId {
         Self(index)
     }
 
-    /// The number.
+    /// Returns the raw number.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0

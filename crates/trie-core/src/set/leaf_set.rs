@@ -3,7 +3,7 @@
 use crate::set::ids::LeafId;
 use std::ops::{Not, Range};
 
-/// Which of the leaves of a trie: immutable, and as small as what it names.
+/// Subset of the leaves of a trie: immutable, and as small as its contents.
 ///
 /// A few leaves, or all but a few, take four bytes each; otherwise there is a bit for every leaf.
 ///
@@ -44,7 +44,7 @@ pub enum LeafSetError {
     NoSuchLeaf {
         /// Its place among those given.
         entry: usize,
-        /// Its number.
+        /// The leaf outside the set.
         leaf: u32,
         /// Leaves that there are.
         len: usize,
@@ -52,7 +52,7 @@ pub enum LeafSetError {
     /// Sets for tries of different sizes.
     #[error("leaves of a trie of {one} leaves with leaves of one of {other}: both must be of one trie")]
     Sizes {
-        /// Leaves of one.
+        /// Number of leaves in the first set.
         one: usize,
         /// Leaves of the other.
         other: usize,
@@ -95,7 +95,7 @@ impl LeafSet {
         Ok(Self { len: len as u32, form: Form::Few(few.into()) }.settled())
     }
 
-    /// Those whose flag is set.
+    /// Collects the leaves with a set flag.
     pub fn from_flags(flags: &[bool]) -> Self {
         let word = |flags: &[bool]| flags.iter().rev().fold(0u64, |word, &flag| word << 1 | u64::from(flag));
         let words = flags.chunks(64).map(word).collect();
@@ -125,17 +125,17 @@ impl LeafSet {
         self.len as usize
     }
 
-    /// How many are in it.
+    /// Returns the number of leaves.
     pub fn count(&self) -> usize {
         self.count_in(0..self.len)
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// Whether this leaf is one of them. `O(log n)` in the number of leaves that are written down.
+    /// Returns whether this leaf is a member. `O(log n)` in the number of leaves that are written down.
     pub fn contains(&self, leaf: LeafId) -> bool {
         match &self.form {
             _ if leaf.get() >= self.len => false,
@@ -147,7 +147,7 @@ impl LeafSet {
         }
     }
 
-    /// How many of a range are in it. `O(log n)`; of bits `O(1)`.
+    /// Counts the members in a range. `O(log n)`; of bits `O(1)`.
     pub fn count_in(&self, range: Range<u32>) -> usize {
         let range = range.start.min(self.len)..range.end.min(self.len);
         if range.start >= range.end {
@@ -233,7 +233,7 @@ impl LeafSet {
     }
 }
 
-/// Those of ascending numbers that lie in a range.
+/// Returns the part of an ascending slice that lies in a range.
 pub(crate) fn within(ascending: &[u32], range: Range<u32>) -> &[u32] {
     let begin = ascending.partition_point(|&number| number < range.start);
     let rest = &ascending[begin..];

@@ -1,4 +1,4 @@
-//! What a piece of work may cost, and who may end it: asked by every loop whose length a stranger's input decides.
+//! Budgets of work and its cancellation: checked by every loop whose length depends on untrusted input.
 //!
 //! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
 //! between needs to know. Work inside other work keeps to the limits of both.
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What one piece of work may cost.
+/// Limits of one piece of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -45,16 +45,16 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// None at all.
+    /// No limits at all.
     pub const NONE: Self = Self { bytes: usize::MAX, steps: u64::MAX, seconds: f64::INFINITY };
 
-    /// So many bytes.
+    /// Sets the limit on bytes.
     #[must_use]
     pub const fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// So many steps.
+    /// Sets the limit on steps.
     #[must_use]
     pub const fn steps(self, steps: u64) -> Self {
         Self { steps, ..self }
@@ -95,7 +95,7 @@ impl Over {
     }
 }
 
-/// What is left of some [`Limits`]. A clone shares it, also with other threads.
+/// Remaining budget under some [`Limits`]. A clone shares it, also with other threads.
 #[derive(Clone)]
 pub struct Work(Arc<Shared>);
 
@@ -104,14 +104,14 @@ struct Shared {
     /// The processor time that it may take, and what it has taken, in nanoseconds.
     time: Option<Duration>,
     taken: AtomicU64,
-    /// Whether this work, or that which it was begun in, has a limit of time.
+    /// True if this work, or the work that contains it, has a time limit.
     is_timed: bool,
-    /// Whether the thread that waits for it takes its time, so that it takes none of those that it was begun in.
+    /// True if the waiting thread measures the time, so that it is not charged to the enclosing work again.
     is_watched: bool,
     steps: AtomicU64,
     bytes: AtomicUsize,
     stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// Whether the host may be asked, too.
+    /// True if the host may be asked, too.
     asks: bool,
     /// The one that it was begun in.
     outer: Option<Work>,
@@ -140,7 +140,7 @@ thread_local! {
     static QUIET: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What the host asks on every thread.
+/// Cancellation check of the host, called on every thread.
 static HOST: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// Lets a host end work that [asks](Work::asking), such as by Ctrl-C: `asked` says whether it wants that, and goes on
@@ -175,7 +175,7 @@ impl Work {
         Self(Arc::new(Shared { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
     }
 
-    /// That of this thread.
+    /// Returns the budget active on this thread.
     pub fn current() -> Option<Self> {
         CURRENT.with_borrow(Clone::clone)
     }
@@ -198,7 +198,7 @@ impl Work {
         work()
     }
 
-    /// What is left of that of this thread, for threads that work for it: they end where it says so, and ask no host.
+    /// Returns a budget for helper threads of this thread's work: they stop with it, and ask no host.
     #[cfg(not(target_family = "wasm"))]
     fn of_helpers() -> (Self, Arc<AtomicBool>) {
         let left = Arc::new(AtomicBool::new(false));
@@ -226,7 +226,7 @@ impl Work {
         }
     }
 
-    /// How much one may hold with it.
+    /// Returns the limits on work that still fit in it.
     pub fn limits(&self) -> Limits {
         self.0.limits
     }
@@ -309,7 +309,7 @@ pub fn hold(bytes: usize) -> Result<(), Over> {
     look(1, bytes)
 }
 
-/// Whether the budget of this thread is spent: for loops that cannot say so themselves.
+/// Returns the limit that this thread's budget exceeds, if any: for loops that cannot report it themselves.
 #[inline]
 pub fn over() -> Option<Over> {
     if LEFT.get() > 0 { None } else { look(0, 0).err() }

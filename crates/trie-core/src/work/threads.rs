@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
 use std::time::Duration;
 
-/// How often whoever waits for other threads looks around.
+/// Polling interval of a thread that waits for others.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a thread waits for more work, and how many may.
+/// Time that a thread stays idle before it ends, and number of idle threads.
 const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 const MOST_IDLE: usize = 4;
 /// Memory is used only as far as it is needed; its addresses count where a process may have few of them.
@@ -48,7 +48,7 @@ pub fn leave(thread: JoinHandle<()>) {
     }
 }
 
-/// What is locked for microseconds, or for ever where a process was forked meanwhile: then there is nothing.
+/// Locks a mutex that is held for microseconds, or for ever if a process was forked meanwhile: then returns `None`.
 fn locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     const TRIES: usize = 10_000;
     let lock = || match mutex.try_lock() {
@@ -98,7 +98,7 @@ fn elsewhere(mut job: Job) -> Result<(), Job> {
     }
 }
 
-/// What such a thread does: what it is given first, and then what comes soon.
+/// Loop of a worker thread: runs its first job, and then those that follow soon.
 fn work_on(give: &Sender<Job>, jobs: &Receiver<Job>) {
     let mut next = jobs.recv().ok();
     while let Some(job) = next {

@@ -39,18 +39,18 @@ pub struct PatchedTrie(Arc<Patched>);
 
 struct Patched {
     base: Trie,
-    /// What is left of it, if anything is.
+    /// Remaining leaves of the original trie, if any.
     left: Option<FilteredTrie>,
     gone: BTreeSet<u32>,
     added: Option<Trie>,
 }
 
-/// How much a change changed.
+/// Number of leaves that a change added and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Leaves that came.
+    /// Number of added leaves.
     pub added: usize,
-    /// Leaves that went.
+    /// Number of removed leaves.
     pub removed: usize,
     /// Leaves that were to go and were not there, or were to come and were there.
     pub unchanged: usize,
@@ -67,7 +67,7 @@ pub enum PatchError {
     HalfNamed {
         /// Its place among those that come.
         entry: usize,
-        /// Whether the leaves of the set have names.
+        /// True if the leaves of the set have names.
         set: bool,
     },
     /// A leaf without tokens.
@@ -131,23 +131,23 @@ impl PatchedTrie {
         &self.0.base
     }
 
-    /// Whether it is this very set, and not one that was changed.
+    /// Returns whether both are this very set, and not one derived from it by a change.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How many leaves there are, at least 1.
+    /// Returns the number of leaves, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "something is left")]
     pub fn len(&self) -> usize {
         self.0.left.as_ref().map_or(0, FilteredTrie::len) + self.0.added.as_ref().map_or(0, Trie::len)
     }
 
-    /// How many leaves have come or gone since the trie was made.
+    /// Returns the number of leaves added or removed since the trie was built.
     pub fn patches(&self) -> usize {
         self.0.gone.len() + self.0.added.as_ref().map_or(0, Trie::len)
     }
 
-    /// Whether there is a leaf of these tokens.
+    /// Returns whether these tokens are a leaf.
     pub fn contains(&self, tokens: &[TokenId]) -> bool {
         let here = self.0.base.find(tokens).is_some_and(|leaf| !self.0.gone.contains(&leaf.0));
         here || self.0.added.as_ref().is_some_and(|added| added.find(tokens).is_some())

@@ -12,12 +12,12 @@ pub struct TrieState {
     pub(super) first: u32,
     pub(super) count: u32,
     pub(super) ending: Ending,
-    /// Whether some of its children lead to no leaf that a filter allows.
+    /// True if some of its children lead to no leaf that a filter allows.
     pub(super) narrowed: bool,
 }
 
 impl TrieState {
-    /// The position.
+    /// Returns the position in the trie.
     #[inline]
     pub const fn cursor(self) -> Cursor {
         self.at

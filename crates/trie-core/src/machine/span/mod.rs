@@ -55,23 +55,23 @@ impl Span {
         &self.rules.constraints()[self.walked.state.constraint as usize].0
     }
 
-    /// Where it is, as a value.
+    /// Returns its position, as a value.
     pub fn state(&self) -> &SpanState<AnyState> {
         &self.walked.state
     }
 
-    /// Where it is in its life.
+    /// Returns the phase of its life.
     #[inline]
     pub fn status(&self) -> Status {
         self.walked.state.status
     }
 
-    /// Whether a value ends here and may also go on, with no end token to tell: the whole row competes.
+    /// Returns whether a value ends here and may also continue, with no end token to tell: the whole row competes.
     pub fn is_open(&self) -> bool {
         matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. })
     }
 
-    /// What may come next. Of a trie `O(1)`, allocation-free.
+    /// Returns the allowed tokens. Of a trie `O(1)`, allocation-free.
     #[inline]
     pub fn allowed<'a>(&'a self, scratch: &'a mut Scratch) -> Allowed<'a> {
         self.rules.allowed_in(&self.constraint, &self.walked.state, scratch)
@@ -106,17 +106,17 @@ impl Span {
         self.rules.stuck(&self.walked.state)
     }
 
-    /// What a token would be, if it may come.
+    /// Returns the role that a token would play, if it is allowed.
     pub fn role_of(&self, token: TokenId) -> Option<Role> {
         self.rules.step(&self.walked.state, token).map(|step| step.role)
     }
 
-    /// Whether a value ends here, whatever has to follow it.
+    /// Returns whether a value ends here, ignoring required end tokens.
     pub fn ending(&self) -> Ending {
         self.constraint.ending(&self.walked.state.at)
     }
 
-    /// Whether the span is over and nothing but the end of the output may follow.
+    /// Returns whether the span is over and nothing but the end of the output may follow.
     pub fn is_over(&self) -> bool {
         self.status() == Status::Complete && self.rules.after() == After::Stop
     }
@@ -132,7 +132,7 @@ impl Span {
         self.walked.leaves(&self.constraint)
     }
 
-    /// What was thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    /// Returns the thinking so far, behind a [`ThinkGate`](crate::ThinkGate).
     pub fn thought(&self) -> Thought {
         self.walked.thought(&self.constraint)
     }

@@ -9,7 +9,7 @@ use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scra
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, NotAllowed};
 
-/// Where a walk is and how it came there. A clone is independent and `O(1)`, or `O(walk)` where the constraint does not
+/// State of a walk, with its history. A clone is independent and `O(1)`, or `O(walk)` where the constraint does not
 /// remember how a state was reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Trail {
@@ -76,7 +76,7 @@ impl Trail {
         }
     }
 
-    /// Whether so many tokens can be taken back.
+    /// Checks that `n` tokens can be rolled back.
     pub(crate) fn can_roll_back(&self, n: usize) -> Result<(), SpanError> {
         let accepted = self.state.accepted();
         if n > accepted { Err(SpanError::RollbackTooFar { asked: n, accepted }) } else { Ok(()) }
@@ -125,7 +125,7 @@ impl Trail {
         if self.state.status == Status::Complete { self.value(constraint) } else { None }
     }
 
-    /// What was thought so far.
+    /// Returns the thinking so far.
     pub(crate) fn thought(&self, constraint: &AnyConstraint) -> Thought {
         constraint.thought(&self.state.at)
     }

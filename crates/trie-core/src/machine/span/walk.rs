@@ -15,10 +15,10 @@ use super::state::{SpanState, Status};
 use crate::machine::constraint::{Ending, Except, Problem, Role, Scratch, Special, Step, Tokens};
 use crate::set::ids::TokenId;
 
-/// What became of a token that a host reported and could not be refused.
+/// Outcome of a token that a host reported and that could not be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
-    /// It was legal.
+    /// The token was allowed.
     Accepted(Role),
     /// Illegal at the start, or where a damaged set allows nothing: ignored, the span stays as it is.
     Ignored,
@@ -43,7 +43,7 @@ impl<C: Special> SpanRules<C> {
         &self.constraints()[state.constraint as usize].1
     }
 
-    /// What may come next. A trie takes `O(1)` and no scratch.
+    /// Returns the allowed tokens. A trie takes `O(1)` and no scratch.
     #[inline]
     pub fn allowed<'a>(&'a self, state: &'a SpanState<C::State>, scratch: &'a mut Scratch) -> Allowed<'a> {
         self.allowed_in(self.constraint(state), state, scratch)
@@ -164,7 +164,7 @@ impl<C: Special> SpanRules<C> {
         Some(role)
     }
 
-    /// Whether this is an end token in text that anything may stand in, and nothing that the constraint looks for.
+    /// Returns whether this is an end token in free text, and nothing that the constraint looks for.
     #[cold]
     fn ends_free_text(&self, constraint: &C, state: &SpanState<C::State>, token: TokenId) -> bool {
         constraint.ending(&state.at) == Ending::Free
@@ -187,7 +187,7 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// What an illegal token does that cannot be refused.
+    /// Applies an illegal token that cannot be refused.
     pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observed {
         if state.status != Status::Active {
             state.tail += 1;

@@ -15,13 +15,13 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How a beam search ranks, and how many it keeps.
+/// Ranking and width of a beam search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BeamOptions {
     /// Hypotheses kept after each step, finished ones included; at least 1.
     pub width: usize,
-    /// What a token adds to a score.
+    /// Score that a token adds.
     pub mode: ScoreMode,
     /// Ranks by `score / length^penalty`; 0 ranks by the score. Finite.
     pub length_penalty: f64,
@@ -48,7 +48,7 @@ impl BeamOptions {
         Self { length_penalty, ..self }
     }
 
-    /// Drawn without replacement.
+    /// Ranks by keys drawn without replacement.
     #[must_use]
     pub fn drawn(self, seed: u32) -> Self {
         Self { seed: Some(seed), ..self }
@@ -102,22 +102,22 @@ pub struct BeamSearch {
     parents: Vec<usize>,
     finished: Vec<(Beam, Vec<TokenId>, Leaf)>,
     rng: Option<Mt>,
-    /// Whether several sequences may stand for one value: then the best of them does.
+    /// True if several sequences may stand for one value: then the best of them does.
     repeats: bool,
 }
 
-/// What is known of a hypothesis beside its tokens.
+/// State of a hypothesis beside its tokens.
 #[derive(Debug, Clone, Copy)]
 struct Beam {
-    /// What is reported.
+    /// Reported score of the hypothesis.
     score: f64,
     /// The log of the product of shares: the same where scores are shares. Draws go by it.
     share: f64,
-    /// What the beam is ordered by: the score, by length, or what was drawn.
+    /// Sort key of the beam: the score, normalised by length, or a drawn key.
     rank: f64,
 }
 
-/// Where a row may go: on by a token, or to its end.
+/// Continuation of a row: by a token, or to its end.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     parent: usize,
@@ -162,7 +162,7 @@ impl BeamSearch {
         &self.parents
     }
 
-    /// What was found, best first, or in the order in which it was drawn; complete once no row is live.
+    /// Returns the hypotheses, best first, or in the order in which they were drawn; complete once no row is live.
     pub fn into_hypotheses(mut self) -> Vec<Hypothesis> {
         self.finished.sort_by(|(one, ..), (other, ..)| by_rank(*one, *other));
         if self.repeats {
@@ -348,7 +348,8 @@ impl BeamSearch {
         Ok(())
     }
 
-    /// Where every live row has one way only, no row of logits can change anything, unless scores need it.
+    /// Skips forced tokens: a row of logits changes nothing while every live row has one continuation only, unless
+    /// scores need it.
     fn skip_forced(&mut self) -> Result<(), BatchError> {
         while self.options.mode == ScoreMode::Renormalised && !self.live.is_empty() {
             let mut scratch = Scratch::default();

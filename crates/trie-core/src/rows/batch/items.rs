@@ -9,18 +9,18 @@ use crate::set::leaf_set::LeafSet;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Which items a row may not write again.
+/// Scope of the items that a row may not write again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NoRepeat {
-    /// Those that it has written itself.
+    /// Items that the row itself has written.
     Row,
-    /// Those of all rows of its group. The first row of a group is held back by its own only: it writes what it would
+    /// Items of all rows of its group. The first row of a group is held back by its own only: it writes what it would
     /// write alone.
     Siblings,
 }
 
-/// What a row has written before its item.
+/// Tokens that a row has written before its current item.
 #[derive(Debug, Clone)]
 pub(super) struct Items {
     leaves: Vec<LeafId>,
@@ -131,7 +131,7 @@ impl Batch {
         if is_set { row.walked.leaf(constraint).map(|leaf| leaf.index) } else { None }
     }
 
-    /// What tells the set of a row from others.
+    /// Returns the identity of the set of a row.
     fn set_of(&self, row: usize) -> Option<usize> {
         let of = &self.rows[row];
         let constraint = self.rules_of(of).constraint(of.walked.state());

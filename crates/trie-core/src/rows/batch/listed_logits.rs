@@ -9,7 +9,7 @@ use crate::rows::row;
 use crate::set::ids::TokenId;
 
 impl Batch {
-    /// Whether anything may come in each row: such rows have no list that says all.
+    /// Returns whether each row is unconstrained: the list of such a row does not name all its tokens.
     pub fn unbound(&self) -> Vec<bool> {
         let mut scratch = Scratch::default();
         let mut unbound = |row: &Row| {

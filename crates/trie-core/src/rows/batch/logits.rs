@@ -11,7 +11,7 @@ use crate::set::ids::TokenId;
 use std::sync::Arc;
 
 impl Batch {
-    /// That these are rows of logits for this batch.
+    /// Checks that these are rows of logits for this batch.
     pub(super) fn check_logits(&self, count: usize, width: usize) -> Result<(), BatchError> {
         self.count("rows of logits", count)?;
         let n_vocab = self.n_vocab;

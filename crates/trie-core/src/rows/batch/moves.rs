@@ -1,4 +1,4 @@
-//! What moves rows: tokens, other parents, and going back. All rows or none.
+//! Moves of rows: tokens, new parents, and rollback. All rows or none.
 
 use super::{Batch, BatchError, Row};
 use crate::machine::span::SpanError;

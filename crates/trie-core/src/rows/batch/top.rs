@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A continuation of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Child {
-    /// The row.
+    /// Number of the parent row.
     pub parent: usize,
     /// The token that follows it.
     pub token: TokenId,
@@ -127,7 +127,7 @@ impl Batch {
 }
 
 impl Batch {
-    /// That these are scores of the rows.
+    /// Checks that these are scores of the rows.
     pub(super) fn check_scores(&self, scores: Option<&[f64]>) -> Result<(), BatchError> {
         let Some(scores) = scores else { return Ok(()) };
         self.count("scores", scores.len())?;
@@ -246,7 +246,7 @@ impl Best {
         self.children.truncate(self.k);
     }
 
-    /// What was kept, for the next group to begin again.
+    /// Takes the kept continuations and clears the heap for the next group.
     pub(super) fn take(&mut self) -> Vec<Child> {
         self.prune();
         self.bar = f64::NEG_INFINITY;

@@ -70,11 +70,11 @@ enum Shape<'a> {
 pub struct SortedLeaf<'a> {
     /// Tokens that it shares with the leaf before.
     pub shared: usize,
-    /// Its other tokens.
+    /// Tokens after the shared prefix.
     pub tokens: &'a [TokenId],
     /// The first row that gave it.
     pub row: u32,
-    /// Its name.
+    /// Name of the leaf.
     pub name: Option<&'a str>,
 }
 
@@ -95,7 +95,7 @@ pub enum BuildError {
     MixedNames {
         /// Leaves with a name.
         names: usize,
-        /// All leaves.
+        /// Number of all leaves.
         rows: usize,
     },
     /// The caller wanted it to stop.
@@ -104,11 +104,11 @@ pub enum BuildError {
     /// 32-bit offsets would not be enough.
     #[error("{what}: {count} is over the limit of {limit}")]
     TooLarge {
-        /// What there is too much of.
+        /// Name of the quantity that exceeds its limit.
         what: &'static str,
-        /// How much there is.
+        /// Number that was given.
         count: usize,
-        /// How much there may be.
+        /// Largest number that is allowed.
         limit: usize,
     },
 }
@@ -166,12 +166,12 @@ impl TrieBuilder {
         }
     }
 
-    /// Leaves so far.
+    /// Returns the number of leaves so far.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no leaf yet.
+    /// Returns whether there is no leaf yet.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -252,7 +252,7 @@ impl<'a> FlatSequences<'a> {
         fits.then_some(Self { shape: Shape::Ragged(Ragged { tokens, ends }), threads: None })
     }
 
-    /// As [`TrieBuilder::threads`].
+    /// Sets the number of threads, as [`TrieBuilder::threads`].
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);

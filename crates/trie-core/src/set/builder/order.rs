@@ -98,7 +98,7 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
     join(source, threads.each(shares, |(collector, buckets)| keys.collect_buckets(&scattered, buckets, collector)))
 }
 
-/// What some rows span, from everywhere.
+/// Estimates the range of tokens from rows sampled everywhere.
 fn sample<S: Source>(source: &S) -> Extent {
     const ROWS: usize = 1 << 10;
     // No order that the rows may have repeats with this.

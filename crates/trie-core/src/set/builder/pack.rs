@@ -31,7 +31,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Thre
     Ok(arrays.store(&levels, max_token, inner, input_rows, names))
 }
 
-/// Where the levels of the trie begin.
+/// Start of each level of the trie.
 struct Levels {
     /// The first node of each level, the root's included, and after the last level the number of nodes.
     nodes: Vec<u32>,
@@ -92,7 +92,7 @@ impl Levels {
     }
 }
 
-/// What is written from several threads, each item once.
+/// Output arrays that several threads fill, each item once.
 struct Arrays {
     tokens: Vec<AtomicU32>,
     first_child: Vec<AtomicU32>,

@@ -1,10 +1,10 @@
-//! Where the rows of a build lie.
+//! Row storage of a build.
 
 use crate::set::ids::TokenId;
 
 /// Rows by number. Whoever implements it gives the same rows every time.
 pub(super) trait Source: Copy + Send + Sync {
-    /// Rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
 
     /// Tokens of all rows.

@@ -6,7 +6,7 @@ use crate::set::ids::TokenId;
 use crate::set::storage::packed::Packed;
 use crate::set::trie::{LeafTable, Names, Store, Trie};
 
-/// No node.
+/// Marks a missing node.
 const NONE: u32 = u32::MAX;
 
 /// Nodes numbered so that edges lead upwards and the leaves at and below one are neighbours; edges are asked for later.
@@ -16,7 +16,7 @@ pub(super) struct Draft {
     pub(super) leaves_end: Vec<u32>,
     /// The token that must follow each node; without it, the only one that can.
     pub(super) forced: Option<Vec<Option<TokenId>>>,
-    /// Which node ends which leaf, ascending. Several may end one.
+    /// Pairs of a node and the leaf that it ends, ascending. Several may end one.
     pub(super) ends: Vec<(u32, u32)>,
     /// The canonical sequence of each leaf, and where it ends among them.
     pub(super) canonical: Vec<TokenId>,
@@ -29,7 +29,7 @@ pub(super) struct Draft {
 struct Edges {
     /// Token and target, the edges of one node together.
     all: Vec<(TokenId, u32)>,
-    /// Where those of each node end; nodes from the last to the first.
+    /// End of the edges of each node; nodes from the last to the first.
     ends: Vec<usize>,
 }
 

@@ -10,9 +10,9 @@ use std::cmp::Reverse;
 /// One leaf of [`Trie::with_partial_tokens`].
 #[derive(Debug, Clone, Copy)]
 pub struct NamedLeaf<'a> {
-    /// Its name.
+    /// Name of the leaf.
     pub name: &'a str,
-    /// Its tokens.
+    /// Tokens of the leaf.
     pub tokens: &'a [TokenId],
 }
 

@@ -74,7 +74,7 @@ impl<T: Pod> Array<T> {
 }
 
 impl<T> Array<T> {
-    /// Whether nobody else can change the items.
+    /// Returns whether nobody else can change the items.
     pub fn is_ours(&self) -> bool {
         self.memory.as_ref().is_none_or(|memory| !memory.shared)
     }

@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub struct Packed {
     words: Vec<u32>,
-    /// Bits of each.
+    /// Number of bits per item.
     bits: u32,
     len: usize,
 }
