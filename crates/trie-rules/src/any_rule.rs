@@ -37,17 +37,16 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
-    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. It says nothing where the
-    /// [work](trie_core::work) of this thread is over.
+    /// Returns whether a text is legal as a whole, or the length of its longest prefix that begins a legal one. It says
+    /// nothing where the [work](trie_core::work) of this thread is over.
     fn read(&self, text: &[u8]) -> Read;
 
-    /// What [`AnyRule::read`] and those below failed with on this thread, since that was last asked: see
-    /// [`Rule::failure`].
+    /// Takes the error of [`AnyRule::read`] and of the methods below on this thread: see [`Rule::failure`].
     fn failed(&self) -> Option<Problem> {
         None
     }
 
-    /// Whether it keeps the laws of rules: see [`check_rule`].
+    /// Checks that it keeps the laws of rules: see [`check_rule`].
     ///
     /// # Errors
     /// As there.
@@ -66,10 +65,10 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a rule says of a text.
+/// Match of a text against a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// It is legal.
+    /// The whole text is legal.
     Whole,
     /// It begins a legal text and is none.
     Begun,
@@ -99,10 +98,10 @@ pub trait Spelled: fmt::Debug + Send + Sync {
     /// With which characters its texts may begin; `None` for more than `limit`.
     fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
 
-    /// What is kept, and how often it was of use.
+    /// Returns the statistics of the mask cache.
     fn stats(&self) -> MaskStats;
 
-    /// How many copies of the rule it holds, if nobody else holds one of its constraints.
+    /// Returns the number of unused copies of the rule, if nobody else holds one of its constraints.
     fn unused(&self) -> Option<usize>;
 }
 
@@ -111,13 +110,13 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// [`Placed::behind`].
+    /// Calls [`Placed::behind`] for a type-erased state.
     fn behind(&self, at: &AnyState) -> Option<usize>;
 
-    /// [`Placed::may_end`].
+    /// Calls [`Placed::may_end`] for a type-erased state.
     fn may_end(&self, at: &AnyState) -> bool;
 
-    /// [`Placed::shortest_end`].
+    /// Calls [`Placed::shortest_end`] for a type-erased state.
     fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>>;
 }
 

@@ -20,20 +20,20 @@ pub enum TextsError {
     /// They are those of a rule that only says which tokens go on.
     #[error("the texts of {what} are not listed, however few there are: give them as a list")]
     Unlisted {
-        /// What it is.
+        /// Name of the unsupported rule.
         what: &'static str,
     },
     /// It takes more work than it may.
     #[error("the texts are not all found: {over}")]
     TooMuch {
-        /// What was spent.
+        /// Budget that was exceeded.
         #[from]
         over: Over,
     },
     /// So many states were looked at, and neither was found.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]
     Unsettled {
-        /// How many.
+        /// Number of states visited.
         states: usize,
         /// The most that were wanted.
         limit: usize,
@@ -55,7 +55,7 @@ impl From<TextsError> for NotListed {
 struct Reached<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,
-    /// Of those that were asked: byte and state after it, ascending by byte.
+    /// Known transitions: byte and target state, ascending by byte.
     steps: Vec<Vec<(u8, u32)>>,
     ends: Vec<bool>,
 }
@@ -118,7 +118,8 @@ impl<S: Clone + Eq + std::hash::Hash> Reached<S> {
         self.steps.push(steps);
     }
 
-    /// How many texts there are at least: those that end at what was asked, and one for each way to what was not.
+    /// Returns a lower bound on the number of texts: those that end at visited states, and one for each transition to
+    /// another.
     fn count(&self, limit: usize) -> Result<(), TextsError> {
         let states = self.order.len();
         let mut waits_for = vec![0u32; states];

@@ -45,13 +45,13 @@ impl Alphabet {
         Self { ascii, beyond: BEYOND_ASCII.iter().map(sequence).collect(), letters: OnceLock::new() }
     }
 
-    /// Bytes held, about.
+    /// Returns the approximate number of bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         let letters = self.letters.get().into_iter().flatten();
         letters.map(|sequence| sequence.iter().map(|classes| size_of::<Vec<u8>>() + classes.len()).sum::<usize>()).sum()
     }
 
-    /// Of letters beyond ASCII: many, so only where they are asked for.
+    /// Returns the sequences of letters beyond ASCII: many, so they are computed on first use.
     fn letters(&self, classes: &[u8; 256]) -> &Sequences {
         self.letters.get_or_init(|| {
             let range = |range: &Utf8Range| of(classes, range.start..=range.end);
@@ -90,7 +90,7 @@ pub(crate) struct Whole {
     pub(crate) chars: usize,
 }
 
-/// How characters of a kind go on from some states.
+/// Transitions of a kind of characters from some states.
 #[derive(PartialEq, Eq)]
 enum Goes {
     All,
@@ -172,7 +172,7 @@ impl Dense<'_> {
         Whole { kinds: 0, chars: 0 }
     }
 
-    /// Whether letters of several scripts go on: a quick look before a long one.
+    /// Returns whether letters of several scripts continue: a quick look before a long one.
     fn takes_some_letters(&self, from: u32) -> bool {
         ["é", "я", "中", "한"]
             .iter()

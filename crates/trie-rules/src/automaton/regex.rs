@@ -33,27 +33,27 @@ pub enum RegexError {
     /// It is no regular expression.
     #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
     Syntax {
-        /// The pattern.
+        /// Source of the pattern.
         pattern: String,
-        /// Where, in characters from 0.
+        /// Position of the error, in characters from 0.
         position: usize,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
     /// It makes no automaton.
     #[error("{}: {problem}", named(pattern))]
     Automaton {
-        /// The pattern.
+        /// Source of the pattern.
         pattern: String,
-        /// Why.
+        /// Reason for the refusal.
         problem: AutomatonError,
     },
 }
 
 trie_core::error_kind!(RegexError, Rule);
 
-/// Whether there is room for what parsing makes of patterns: more than a hundred bytes for each byte of them, and some
-/// thousand for a class of Unicode.
+/// Returns whether the memory budget suffices to parse the patterns: more than a hundred bytes for each byte of them,
+/// and some thousand for a class of Unicode.
 pub(crate) fn fits<'p>(
     patterns: impl IntoIterator<Item = &'p str>,
     limits: AutomatonLimits,
@@ -77,13 +77,13 @@ pub(crate) fn fits<'p>(
 /// Characters of a pattern that messages show.
 const SHOWN: usize = 80;
 
-/// Of long patterns the beginning.
+/// Returns the pattern for a message, shortened if it is long.
 fn named(pattern: &str) -> String {
     let some: String = pattern.chars().take(SHOWN).collect();
     if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
 }
 
-/// What is around a place, with a mark below it.
+/// Returns an excerpt around a position, with a mark below it.
 fn pointed_at(pattern: &str, position: usize) -> String {
     const AROUND: usize = 30;
     let skipped = position.saturating_sub(AROUND);
@@ -151,12 +151,12 @@ impl Regex {
         }
     }
 
-    /// The pattern.
+    /// Returns the source of the pattern.
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// The automaton.
+    /// Returns the compiled automaton.
     pub fn automaton(&self) -> &Automaton {
         &self.automaton
     }

@@ -22,7 +22,7 @@ const MOST_DEEP: u32 = 40;
 /// Bytes of memory for each byte or state of an expression, about.
 const BYTES: u64 = 32;
 
-/// Which part of all memory the automata may take, and that in which they are made as much.
+/// Fraction of the memory limit for the automata; their construction may take as much again.
 const PART: usize = 8;
 
 /// A part of a rule as an expression.
@@ -40,7 +40,7 @@ struct Compiler<'w, 't> {
     pieces: Vec<Option<Piece>>,
     /// The numbers of rules that are called.
     numbers: Vec<Option<usize>>,
-    /// What is called, and the rule that it is of.
+    /// Referenced rules, and the rule that each one is called for.
     called: Vec<(Hir, usize)>,
 }
 

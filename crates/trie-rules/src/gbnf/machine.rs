@@ -28,25 +28,25 @@ pub(super) struct Body {
     /// For each state where its calls begin in the next: what is called, and the state behind it.
     first_call: Vec<u32>,
     calls: Vec<(u32, u32)>,
-    /// Whether a state reads bytes.
+    /// For each state, true if it reads bytes.
     reads: Vec<bool>,
 }
 
 pub(super) struct Machine {
-    /// What is called before any byte has a higher number than its caller.
+    /// Bodies in call order: one that is called before any byte has a higher number than its caller.
     bodies: Vec<Body>,
     root: u32,
 }
 
-/// Who called: the places behind the call. Equal where its key is, and so are all that it was called from.
+/// Call sites: the return places of a call. Equal where its key is, and so are all that it was called from.
 #[derive(Clone)]
 struct Callers(Arc<Calling>);
 
 struct Calling {
     key: [u64; 2],
-    /// Whether the text may end behind the call.
+    /// True if the text may end behind the call.
     end: bool,
-    /// Ascending.
+    /// Return places, ascending.
     places: Box<[Place]>,
 }
 
@@ -58,8 +58,8 @@ struct Place {
     callers: Callers,
 }
 
-/// Where a text stands in a grammar. A clone is one reference count, comparing is linear in how many ways there are to
-/// read the text.
+/// State of a text in a grammar. A clone is one reference count, comparing is linear in how many ways there are to read
+/// the text.
 #[derive(Clone)]
 pub(super) struct Places(Arc<Standing>);
 
@@ -90,13 +90,13 @@ impl Body {
         self.table.start
     }
 
-    /// What a state calls, and the states behind that.
+    /// Returns the calls of a state, and the states behind them.
     pub(super) fn calls(&self, state: u32) -> &[(u32, u32)] {
         let state = state as usize;
         &self.calls[self.first_call[state] as usize..self.first_call[state + 1] as usize]
     }
 
-    /// Whether nothing can come behind a state.
+    /// Returns whether nothing can follow a state.
     fn is_last(&self, state: u32) -> bool {
         !self.reads[state as usize] && self.calls(state).is_empty()
     }
@@ -161,7 +161,7 @@ struct Behind {
 }
 
 impl Machine {
-    /// Of bodies in an order; numbers are those before.
+    /// Builds the machine from bodies in an order; numbers refer to the bodies before.
     pub(super) fn new(bodies: Vec<Body>, order: &[usize], root: usize) -> Self {
         let mut number = vec![0; bodies.len()];
         order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
@@ -305,7 +305,7 @@ impl fmt::Debug for Places {
 #[derive(Debug)]
 pub(super) struct MachineWalk {
     machine: Arc<Machine>,
-    /// Of each automaton.
+    /// Byte classes of each automaton.
     alphabets: Vec<Alphabet>,
     tokens: Arc<TokenBytes>,
     lazy: LazyWalk<Machine>,

@@ -52,7 +52,7 @@ enum Way {
     Recursive(Arc<Machine>),
 }
 
-/// Where in a text a grammar is. A clone is one reference count.
+/// State of a text in a grammar. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GbnfState(At);
 

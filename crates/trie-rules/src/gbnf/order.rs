@@ -6,16 +6,16 @@ use trie_core::work::{Over, spend};
 /// Rules that need each other, or one alone.
 pub(super) struct Knot {
     pub(super) rules: Vec<usize>,
-    /// Whether its rules come again inside themselves.
+    /// True if the rules are recursive.
     pub(super) recursive: bool,
 }
 
-/// What a rule, or a part, can be.
+/// Productivity and nullability of a rule, or of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Can {
-    /// Whether some text completes it.
+    /// True if the rule is productive: some text completes it.
     pub(super) end: bool,
-    /// Whether the empty text does.
+    /// True if the rule is nullable: the empty text completes it.
     pub(super) be_empty: bool,
 }
 
@@ -68,7 +68,8 @@ fn used(part: &Part) -> Option<usize> {
     if let Part::Rule(rule) = part { Some(*rule) } else { None }
 }
 
-/// What the rules of a knot can be, where that of all rules which they use besides is known.
+/// Computes productivity and nullability of the rules of a strongly connected component, given those of all rules
+/// outside it.
 pub(super) fn find(written: &Written<'_>, knot: &Knot, known: &mut [Can]) -> Result<(), Over> {
     let mut parts = Vec::new();
     loop {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use trie_core::work::{Over, spend};
 
-/// How often a part may be repeated by one number.
+/// Largest number of repetitions.
 const MOST_TIMES: u32 = 100_000;
 
 /// A grammar as it was written.
@@ -14,14 +14,14 @@ const MOST_TIMES: u32 = 100_000;
 pub(super) struct Written<'t> {
     text: &'t str,
     pub(super) rules: Vec<WrittenRule<'t>>,
-    /// Of all rules, each behind the parts that it is made of.
+    /// Parts of all rules, each behind its own parts.
     pub(super) parts: Vec<Part>,
 }
 
 #[derive(Debug)]
 pub(super) struct WrittenRule<'t> {
     pub(super) name: &'t str,
-    /// Where it is defined, else where it is used first: in bytes.
+    /// Offset of the definition, or else of the first use, in bytes.
     at: usize,
     /// Its parts, the last of which is all of it; none before it is defined.
     pub(super) parts: Range<usize>,
@@ -31,7 +31,7 @@ pub(super) struct WrittenRule<'t> {
 pub(super) enum Part {
     Text(String),
     Class(ClassUnicode),
-    /// A rule.
+    /// Number of a rule.
     Rule(usize),
     Sequence(Vec<usize>),
     Either(Vec<usize>),
@@ -60,7 +60,7 @@ struct Reader<'t> {
     at: usize,
 }
 
-/// Whether there is room to read a text.
+/// Checks that the budget suffices to read a text.
 pub(super) fn measured(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
     if text.len() <= most {
         return Ok(());
@@ -91,7 +91,7 @@ impl<'t> Written<'t> {
         self.rules.iter().position(|rule| rule.name == "root").unwrap_or_default()
     }
 
-    /// What is wrong with a rule.
+    /// Returns an error about a rule.
     pub(super) fn wrong_with(&self, rule: usize, problem: GrammarProblem) -> GrammarError {
         self.wrong(self.rules[rule].at, problem)
     }
@@ -191,7 +191,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// What stands behind `::=`. Groups inside groups are kept in a list: there may be as many as the text is long.
+    /// Parses the body behind `::=`. Groups inside groups are kept in a list: there may be as many as the text is long.
     fn body(&mut self) -> Result<(), GrammarError> {
         let mut open = vec![Open::default()];
         loop {
@@ -359,7 +359,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// How often: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`.
+    /// Parses a quantifier: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`.
     fn times(&mut self, lines: bool) -> Result<(u32, Option<u32>), GrammarError> {
         let from = self.at;
         match self.next() {

@@ -22,7 +22,7 @@ pub(super) struct Lexer {
     next: Vec<u32>,
     /// The terminal that each state reads, if the text of it ends there.
     reads: Vec<u32>,
-    /// What may still be read from each state, by number of `sets`.
+    /// Accepting ends reachable from each state, by number of `sets`.
     reach: Vec<u32>,
     sets: Made,
 }
@@ -121,7 +121,7 @@ impl Lexer {
         self.reads.len() as u32 - 1
     }
 
-    /// Where a text begins: after a line feed if there is a SKIP that takes it.
+    /// Returns the initial state: after a line feed if there is a SKIP that takes it.
     pub(super) fn begin(&self, skip: Option<u32>) -> u32 {
         let after = self.step(self.start(), b'\n').filter(|&after| skip.is_some() && self.reads(after) == skip);
         after.unwrap_or(self.start())
@@ -162,7 +162,7 @@ impl Lexer {
         self.reach.get(state as usize).copied().unwrap_or(NONE)
     }
 
-    /// Whether some of these ends can be reached: from states of this number.
+    /// Returns whether some of these ends are reachable from states with this number.
     #[inline]
     pub(super) fn meets(&self, reach: u32, ends: &Bits) -> bool {
         reach != NONE && self.sets.meets(reach, ends)

@@ -77,7 +77,7 @@ struct Compiled {
     warnings: Vec<GrammarError>,
 }
 
-/// Of what patterns are made.
+/// Alphabet of the patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextOf {
     /// Characters in UTF-8: `.` is one of them.
@@ -87,24 +87,24 @@ pub enum TextOf {
     Bytes,
 }
 
-/// How a grammar is read.
+/// Options for reading a grammar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct GrammarOptions {
-    /// Of what patterns are made.
+    /// Alphabet of the patterns.
     pub text_of: TextOf,
-    /// Whether conflicts, and what is never used, are decided as yacc does and become [`Grammar::warnings`]: shift
-    /// before reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the
-    /// parser takes one terminal on; that it can be completed is not promised.
+    /// Resolves conflicts as yacc does, and reports them and unused symbols as [`Grammar::warnings`]: shift before
+    /// reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the parser
+    /// takes one terminal on; that it can be completed is not promised.
     pub lenient: bool,
-    /// Whether the text begins as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*`
-    /// takes a first line, too.
+    /// Begins the text as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*` takes a
+    /// first line, too.
     pub after_newline: bool,
-    /// How large the automaton of the terminals may become.
+    /// Size limits of the automaton of the terminals.
     pub automaton: AutomatonLimits,
-    /// How many parts all rules together may have.
+    /// Maximum number of parts of all rules together.
     pub parts: usize,
-    /// What reading it may cost.
+    /// Budget for reading the grammar.
     pub limits: Limits,
 }
 
@@ -161,7 +161,7 @@ impl GrammarOptions {
     }
 }
 
-/// Where in a text a grammar is: the terminal that is being read, and the parser's stack. Stacks share what they have
+/// State of a text in a grammar: the terminal that is being read, and the parser's stack. Stacks share what they have
 /// in common; a clone is one reference count, comparing and hashing are as cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GrammarState {
@@ -170,7 +170,7 @@ pub struct GrammarState {
 }
 
 impl GrammarState {
-    /// How many states the parser's stack has. `O(depth)`.
+    /// Returns the number of states on the parser's stack. `O(depth)`.
     pub fn depth(&self) -> usize {
         std::iter::successors(Some(&self.stack), |stack| stack.below()).count()
     }
@@ -255,7 +255,7 @@ impl Grammar {
         Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
     }
 
-    /// What a lenient reading passed over.
+    /// Returns the problems that a lenient reading ignored.
     pub fn warnings(&self) -> &[GrammarError] {
         &self.0.warnings
     }
@@ -339,10 +339,10 @@ pub enum Example {
 }
 
 impl Example {
-    /// All of them.
+    /// All grammars of the library.
     pub const ALL: [Self; 4] = [Self::Json, Self::Arithmetic, Self::C, Self::Sql];
 
-    /// Its text.
+    /// Returns the source of the grammar.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Json => include_str!("examples/json.y"),

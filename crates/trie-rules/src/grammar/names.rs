@@ -19,7 +19,7 @@ pub(super) struct Terminal {
     /// As it is written: a name, or with quotes.
     pub(super) name: String,
     pub(super) place: Place,
-    /// One of these.
+    /// Alternatives of the pattern.
     pub(super) patterns: Vec<Pattern>,
 }
 
@@ -46,11 +46,12 @@ pub(super) struct Resolved {
     pub(super) start: u32,
     /// The terminal that may stand anywhere.
     pub(super) skip: Option<u32>,
-    /// What is of no use. Not an error for those who asked for warnings.
+    /// Unused symbols. Not an error for those who asked for warnings.
     pub(super) warnings: Vec<GrammarError>,
 }
 
-/// Which rules have an alternative that is made of such rules alone; `terminals`: and of terminals. `O(parts)`.
+/// Returns the rules that have an alternative that consists of such rules alone; `terminals`: and of terminals.
+/// `O(parts)`.
 pub(super) fn made_of(rules: &[RuleOf], terminals: bool) -> Vec<bool> {
     let mut made = vec![false; rules.len()];
     // Of each alternative its rule, and how many of its parts are left; of each rule the alternatives that wait for it.

@@ -1,4 +1,4 @@
-//! What the tables do with a stack: shifts after the reductions that come first, and what may come at all.
+//! Actions on a stack: shifts after pending reductions, and the terminals that are allowed at all.
 
 use super::bits::Bits;
 use super::joints::Joints;
@@ -50,7 +50,7 @@ impl Parser {
         Some(after)
     }
 
-    /// What may come; nothing where the work is over, and that is not kept.
+    /// Returns the allowed terminals; an empty set if the budget is used up, which is not cached.
     pub(super) fn live<'s>(&self, stack: &'s Stack) -> &'s Live {
         static NOTHING: LazyLock<Live> = LazyLock::new(|| Live { kinds: Bits::none(0), end: false });
         if let Some(known) = stack.live.get() {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::work::{Over, hold, spend};
 
-/// The empty set.
+/// Number of the empty set.
 pub(super) const EMPTY: u32 = 0;
 
-/// Which word, and its bits; ascending, none without bits.
+/// Non-zero words of a set, each with its index, ascending.
 type Words = Arc<[(u32, u64)]>;
 
 /// Sets that are made of each other.
@@ -111,7 +111,7 @@ impl Sets {
         }
     }
 
-    /// How many words a set takes.
+    /// Returns the number of words of a set.
     pub(super) fn len(&self, set: u32) -> usize {
         self.made.words(set).len()
     }
@@ -132,7 +132,7 @@ impl Made {
         &self.0[set as usize]
     }
 
-    /// Whether two of them have a member in common.
+    /// Returns whether two sets intersect.
     pub(super) fn meet(&self, one: u32, other: u32) -> bool {
         let (mut a, mut b) = (self.words(one).iter().peekable(), self.words(other).iter().peekable());
         while let (Some(&&(at, bits)), Some(&&(other, more))) = (a.peek(), b.peek()) {
@@ -149,7 +149,7 @@ impl Made {
         false
     }
 
-    /// Whether one has a member in common with others.
+    /// Returns whether a set intersects others.
     #[inline]
     pub(super) fn meets(&self, set: u32, others: &Bits) -> bool {
         self.words(set).iter().any(|&(at, bits)| bits & others.word(at as usize) != 0)
@@ -162,7 +162,7 @@ impl Made {
         at.is_ok_and(|at| words[at].1 >> (member % 64) & 1 == 1)
     }
 
-    /// Ascending.
+    /// Returns the members of a set, ascending.
     pub(super) fn members(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         self.words(set)
             .iter()

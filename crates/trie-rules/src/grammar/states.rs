@@ -17,29 +17,29 @@ pub(super) struct Production {
 /// An alternative, and how many of its parts stand before the text that is to come.
 pub(super) type Item = (u32, u32);
 
-/// What a state is told by: its items, ascending, each with the terminals that may follow what it reads.
+/// Key of a state: its items, ascending, each with its lookahead set.
 type Kernel = Vec<(Item, u32)>;
 
 pub(super) struct States {
     pub(super) kernels: Vec<Kernel>,
-    /// Ascending by part.
+    /// Transitions of each state, ascending by part.
     pub(super) edges: Vec<Vec<(Part, u32)>>,
     pub(super) sets: Sets,
 }
 
-/// What of a grammar the states are made of.
+/// Grammar data from which states are built.
 pub(super) struct Plan<'g> {
     pub(super) productions: &'g [Production],
     /// Numbers of the alternatives of each rule: the first one, and how many.
     alternatives: Vec<(u32, u32)>,
-    /// Of each alternative from each of its parts on: what it begins with, and whether it may be empty.
+    /// For each alternative, from each of its parts on: its first set, and whether it is nullable.
     pub(super) begins: Vec<Vec<(u32, bool)>>,
 }
 
 /// Rules that some rule begins with, with the terminals that may follow them there.
 type Closure = BTreeMap<u32, u32>;
 
-/// What the texts of each rule begin with; or, from the other side, end with.
+/// Computes the first sets of all rules; or, from the other side, their last sets.
 pub(super) fn borders(rules: &[RuleOf], empty: &[bool], ends: bool, sets: &mut Sets) -> Result<Vec<u32>, Over> {
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); rules.len()];
     for (number, rule) in rules.iter().enumerate() {
@@ -251,7 +251,7 @@ impl<'g> Plan<'g> {
     }
 }
 
-/// Whether two kernels of one core can be one state without a conflict that neither has.
+/// Returns whether two kernels of one core can be merged without a conflict that neither has.
 fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
     let meet = |one, other| sets.made().meet(one, other);
     for (at, (_, a)) in one.iter().enumerate() {
@@ -267,7 +267,7 @@ fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
 }
 
 impl States {
-    /// Those that can be reached: what grew later may have left others behind.
+    /// Keeps the reachable states: later merges may have left others behind.
     fn reached(mut self) -> Self {
         let mut number = vec![u32::MAX; self.kernels.len()];
         number[0] = 0;

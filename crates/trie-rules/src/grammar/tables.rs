@@ -11,7 +11,7 @@ use trie_core::work::{Over, hold, spend};
 /// Conflicts that are told; there may be as many as pairs of alternatives.
 const MOST_CONFLICTS: usize = 1000;
 
-/// What a terminal does in a state.
+/// Action of the parser on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
     Shift(u32),
@@ -66,7 +66,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// What a terminal does in a state; the column after the last is the end of the text.
+    /// Returns the action on a terminal in a state; the column after the last is the end of the text.
     #[inline]
     pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Does> {
         self.actions.get(state, terminal)
@@ -128,7 +128,7 @@ impl Tables {
     }
 }
 
-/// What makes a row of the table of actions.
+/// Builder of a row of the action table.
 struct Row<'g> {
     grammar: &'g Resolved,
     plan: &'g Plan<'g>,
@@ -197,7 +197,7 @@ impl Row<'_> {
         GrammarProblem::Conflict { terminal, one, other, other_place }.at(at)
     }
 
-    /// Where the text may end and go on without a terminal.
+    /// Returns the error of a cycle: the text may end and continue without a terminal.
     fn endless(&self, other: u32) -> GrammarError {
         let (other, place) = self.shown(other, None);
         let (terminal, one) = ("the end".to_owned(), "the text ends".to_owned());

@@ -26,7 +26,7 @@ pub(super) struct Symbol {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Name(String),
-    /// What stands between quotes, as it is: a backslash is a backslash.
+    /// Content of quotes, verbatim: a backslash is a backslash.
     Quoted(String),
 }
 
@@ -36,7 +36,7 @@ enum Word {
     Quoted(String),
     /// `%start` and the like.
     Directive(String),
-    /// `%%`
+    /// The separator `%%` between sections.
     Separator,
     Colon,
     Bar,

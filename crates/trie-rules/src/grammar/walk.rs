@@ -42,12 +42,12 @@ impl Kept {
     }
 }
 
-/// What tokens do from one state of the lexer.
+/// Effects of tokens from one state of the lexer.
 #[derive(Default)]
 struct Groups {
     /// Terminals that are read, one after the other: where the ones before stand, and the last. The first is none.
     read: Vec<(u32, u32)>,
-    /// Which of them is read, what may be read next, and the tokens.
+    /// Terminal that is read, terminals that may be read next, and the tokens.
     tokens: Vec<(u32, u32, Legal)>,
 }
 

@@ -28,12 +28,12 @@ pub(crate) struct Between<R>(Arc<Texts<R>>);
 struct Texts<R> {
     before: Box<[u8]>,
     rule: R,
-    /// Of each byte: the places of what stands after that are this byte.
+    /// For each byte: places of the suffixes that begin with this byte.
     places: Box<[Places; 256]>,
     /// Before the first byte of each text that stands after, and behind its last: one place where that is empty.
     starts: Places,
     ends: Places,
-    /// Of each of them its first place, and how many bytes it has.
+    /// First place and length of each suffix.
     after: Box<[(u32, u32)]>,
     /// The bytes that they begin with.
     firsts: Box<[u8]>,
@@ -54,12 +54,12 @@ const PLACES: usize = Places::BITS as usize;
 /// The most texts behind a rule.
 const MOST_BEHIND: usize = PLACES / 2;
 
-/// Whether so many texts can stand behind a rule to the last byte of each.
+/// Returns whether so many suffixes fit behind a rule, to the last byte of each.
 pub fn fit_behind(after: &[&[u8]]) -> bool {
     after.iter().map(|text| text.len() + 1).sum::<usize>() <= PLACES
 }
 
-/// Where a walk of a [`Placed`] rule is.
+/// State of a walk through a [`Placed`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum At<S> {
     /// So many bytes of what stands before.
@@ -101,12 +101,12 @@ impl<R: Rule> Between<R> {
         Self(Arc::new(Texts { before: before.into(), rule, places, starts, ends, after: texts.into(), firsts }))
     }
 
-    /// Whether a token has the first byte of what stands after.
+    /// Returns whether a token contains the first byte of a suffix.
     pub(crate) fn may_cross(&self, token: &[u8]) -> bool {
         self.0.firsts.iter().any(|first| token.contains(first))
     }
 
-    /// Whether nothing of what stands after is written yet.
+    /// Returns whether no byte of a suffix is written yet.
     pub(crate) fn is_inside(&self, behind: Places) -> bool {
         behind & !self.0.starts == 0
     }
@@ -126,12 +126,12 @@ impl<R: Rule> Between<R> {
         behind & self.0.ends != 0
     }
 
-    /// Whether something stands after, which is written once.
+    /// Returns whether a suffix follows, which is written once.
     fn stops(&self) -> bool {
         self.0.starts & self.0.ends == 0
     }
 
-    /// How many bytes of a text that stands after may be written, one by one of those that may be.
+    /// Returns the number of written bytes for each suffix that is still possible.
     fn ways(&self, behind: Places) -> impl Iterator<Item = (u32, bool)> {
         let of = move |&(start, length): &(u32, u32)| {
             let written = (0..=length).filter(move |bytes| behind >> (start + bytes) & 1 == 1);
@@ -207,13 +207,13 @@ impl<R: Rule> Placed<R> {
         ByRule::with_limits(Between::new(before, rule, after), spelling, limits).map(Self)
     }
 
-    /// Whether the rule's text may end here, with nothing of what stands after behind it.
+    /// Returns whether the rule's text may end here, with no byte of a suffix behind it.
     pub fn may_end(&self, at: &PlacedState<R::State>) -> bool {
         let starts = self.0.rule().0.starts;
         matches!(at.0.rule_state(), At::Inside { behind, .. } if behind & starts != 0)
     }
 
-    /// How many bytes of the text behind the rule are written, once it is known where the rule's own ends.
+    /// Returns the number of written bytes of the suffix, once the end of the rule's own text is known.
     pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
         let (between, own) = (self.0.rule(), &self.0.rule().0.rule);
         let &At::Inside { ref rule, behind } = at.0.rule_state() else { return None };

@@ -26,7 +26,7 @@ pub(super) fn weekday_of_january(year: u32) -> u32 {
     (before * 365 + before / 4 - before / 100 + before / 400) % 7
 }
 
-/// The day before.
+/// Returns the day before a day.
 pub(super) fn before((year, month, day): Day) -> Day {
     match (month, day) {
         (1, 1) => (year - 1, 12, 31),
@@ -35,7 +35,7 @@ pub(super) fn before((year, month, day): Day) -> Day {
     }
 }
 
-/// The day after.
+/// Returns the day after a day.
 pub(super) fn after((year, month, day): Day) -> Day {
     if u32::from(day) < days(year.into(), month.into()) {
         (year, month, day + 1)

@@ -6,7 +6,7 @@ use crate::automaton::{Automaton, AutomatonLimits};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Where a range of numbers ends, to the last digit.
+/// Bound of a range of numbers, exact to the last digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NumberBound {
     negative: bool,
@@ -14,7 +14,7 @@ pub struct NumberBound {
     whole: Box<str>,
     /// Digits after it, without trailing zeros.
     fraction: Box<str>,
-    /// Whether the bound itself is left out.
+    /// True if the bound is exclusive.
     excluded: bool,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for NumberBound {
 const MOST_EXPONENT: i64 = 400;
 
 impl NumberBound {
-    /// Of a number that is written as in JSON, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
+    /// Reads a bound as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
     ///
     /// # Errors
     /// What is no such number; an exponent beyond 400.
@@ -50,7 +50,7 @@ impl NumberBound {
         if exponent.abs() > MOST_EXPONENT { Err(no_number()) } else { Ok(Self::new(number, excluded)) }
     }
 
-    /// Of a number as JSON writes it; exponents beyond 400 count as 400.
+    /// Builds a bound from a JSON number; exponents beyond 400 count as 400.
     pub fn new(number: &str, excluded: bool) -> Self {
         let negative = number.starts_with('-');
         let number = number.trim_start_matches('-');
@@ -94,7 +94,7 @@ impl NumberBound {
         self.whole.is_empty() && self.fraction.is_empty()
     }
 
-    /// How the numbers compare, whatever is left out.
+    /// Compares the numbers of two bounds, ignoring exclusivity.
     pub fn compare(&self, other: &Self) -> Ordering {
         let size = |bound: &Self| (bound.whole.len(), bound.whole.clone(), bound.fraction.clone());
         match (self.negative, other.negative) {
@@ -105,7 +105,7 @@ impl NumberBound {
         }
     }
 
-    /// Whether some number is from here to there.
+    /// Returns whether some number lies between two bounds.
     pub fn leaves_room_to(&self, high: &Self) -> bool {
         match self.compare(high) {
             Ordering::Less => true,
@@ -138,7 +138,7 @@ impl NumberBound {
 }
 
 impl NumberOptions {
-    /// Those of a range: as many as without one, and as many as its bounds have; no exponents.
+    /// Returns digit limits for a range: the defaults, raised to the digits of its bounds; no exponents.
     #[must_use]
     pub fn of_range(low: Option<&NumberBound>, high: Option<&NumberBound>) -> Self {
         let usual = Self::default().exponent_digits(0);
@@ -149,7 +149,7 @@ impl NumberOptions {
     }
 }
 
-/// How what was read compares with a bound, without its sign.
+/// Order of the read digits relative to a bound, without its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
     Start,
@@ -176,7 +176,7 @@ enum At {
 #[derive(Debug, Clone, Copy)]
 struct Step {
     digits: u32,
-    /// How many of them stand after the point.
+    /// Number of fraction digits.
     fraction: usize,
 }
 
@@ -210,12 +210,12 @@ impl Magnitudes<'_> {
     }
 }
 
-/// How digits before the point compare with a bound, if no more come.
+/// Compares the digits before the point with a bound, if no more follow.
 fn whole_order(digits: usize, known: Ordering, bound: &NumberBound) -> Ordering {
     digits.cmp(&bound.whole.len()).then(known)
 }
 
-/// What is left of the bound's fraction makes it the greater.
+/// Compares a number that ended with a bound: a remaining fraction makes the bound the greater.
 fn ended(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
     order.then(if digits < bound.fraction.len() { Ordering::Less } else { Ordering::Equal })
 }

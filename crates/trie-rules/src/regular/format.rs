@@ -36,7 +36,7 @@ const HALVES: [&str; 2] = ["AM", "PM"];
 /// Characters of short names.
 const SHORT: usize = 3;
 
-/// How days and times are written: a format in the words of Python's and C's `strftime`, with English names.
+/// Format of days and times: a format string in the words of Python's and C's `strftime`, with English names.
 ///
 /// | directive | is |
 /// | --- | --- |
@@ -71,7 +71,7 @@ enum Piece {
     Field { field: Field, is_padded: bool },
 }
 
-/// What a directive says.
+/// Field that a directive writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Field {
     Year,
@@ -114,7 +114,7 @@ const DIRECTIVES: [(char, Field); 15] = [
     ('f', Microsecond),
 ];
 
-/// Of a year with two digits, as Python and POSIX read it.
+/// Years that two digits stand for, as Python and POSIX read them.
 const OF_CENTURY: RangeInclusive<u16> = 1969..=2068;
 
 const LIMITS: AutomatonLimits = AutomatonLimits { bytes: 32 << 20 };
@@ -184,7 +184,7 @@ impl fmt::Debug for MomentFormat {
 }
 
 impl MomentFormat {
-    /// Of days, times or both.
+    /// Parses a format of days, times or both.
     ///
     /// # Errors
     /// [`RegularError::Format`]: a directive that there is not, or not of such a moment, or twice; a format that leaves
@@ -204,7 +204,7 @@ impl MomentFormat {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Field { field, .. } if fields.contains(field)))
     }
 
-    /// What a text says that is one of the format's.
+    /// Returns the value of a text in this format.
     pub(super) fn value(&self, kind: Moment, text: &str) -> Option<Value> {
         let mut rest = text;
         let mut said: HashMap<Field, u32> = HashMap::new();
@@ -303,7 +303,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// That each text of a format is one moment.
+/// Checks that each text of a format is exactly one moment.
 fn sound(kind: Moment, pieces: &[Piece]) -> Result<(), String> {
     let fields: Vec<Field> = pieces
         .iter()
@@ -366,7 +366,7 @@ fn sound(kind: Moment, pieces: &[Piece]) -> Result<(), String> {
 /// Years that have the same days, as far as a format and its bounds tell.
 struct YearClass {
     year: u16,
-    /// Of January 1, from Monday on.
+    /// Weekday of January 1, counted from Monday.
     weekday: u32,
     years: Vec<u16>,
 }
@@ -390,7 +390,7 @@ struct Left {
     rest: [(u32, u32); 3],
 }
 
-/// What is still written of moments that are left.
+/// Key of the remaining output for the moments that are left.
 type Key = (usize, Vec<u32>, Vec<u32>, [(u32, u32); 3]);
 
 struct Finder<'f> {

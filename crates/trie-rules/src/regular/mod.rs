@@ -59,7 +59,7 @@ pub struct Regular {
     reads: Reads,
 }
 
-/// What a [`Regular`] is walked by. Each is a [`Rule`] of its own.
+/// Machine that walks a [`Regular`]. Each is a [`Rule`] of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Machine {
@@ -71,15 +71,15 @@ pub enum Machine {
     Parts(Arc<Parts>),
 }
 
-/// Where a text of a [`Regular`] is.
+/// State of a text in a [`Regular`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RegularState {
-    /// In an automaton.
+    /// State of an automaton.
     Automaton(u32),
-    /// In a choice.
+    /// State of a choice.
     Choice(ChoiceState),
-    /// In parts.
+    /// State of a concatenation.
     Parts(PartsState),
 }
 
@@ -314,18 +314,18 @@ impl Regular {
         }
     }
 
-    /// What it is walked by.
+    /// Returns the machine that walks it.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// Whether a text is one of it.
+    /// Returns whether a text matches.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let end = text.iter().try_fold(self.start(), |state, &byte| self.step(&state, byte));
         end.is_some_and(|end| self.is_end(&end))
     }
 
-    /// What a text stands for; `None` if it is none of the rule's.
+    /// Returns the value of a text; `None` if the rule does not match it.
     pub fn value(&self, text: &[u8]) -> Option<Value> {
         if !self.is_match(text) {
             return None;
@@ -369,7 +369,7 @@ impl Machine {
         }
     }
 
-    /// What it is a concatenation of.
+    /// Returns the factors of the concatenation.
     fn factors(self) -> Result<Vec<Factor>, RegularError> {
         match self {
             Self::Parts(parts) if !parts.factors.is_empty() => Ok(parts.factors.clone()),

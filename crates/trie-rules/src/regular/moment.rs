@@ -7,17 +7,17 @@ use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::sync::OnceLock;
 
-/// How exactly a time is written: the words are those of Python's `isoformat(timespec=...)`.
+/// Precision of a time: the words are those of Python's `isoformat(timespec=...)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Timespec {
-    /// `23:59`.
+    /// Minutes, as in `23:59`.
     Minutes,
-    /// `23:59:59`.
+    /// Seconds, as in `23:59:59`.
     #[default]
     Seconds,
-    /// `23:59:59.999`.
+    /// Milliseconds, as in `23:59:59.999`.
     Milliseconds,
-    /// `23:59:59.999999`.
+    /// Microseconds, as in `23:59:59.999999`.
     Microseconds,
 }
 
@@ -35,7 +35,7 @@ impl Timespec {
         }
     }
 
-    /// That of a word.
+    /// Returns the precision with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
@@ -51,23 +51,23 @@ impl Timespec {
     }
 }
 
-/// What is written of a moment.
+/// Parts of a moment that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// `2024-02-29`.
+    /// A date, as in `2024-02-29`.
     Date,
     /// `23:59:59`, and a `Z` where it is a time of UTC.
     Time {
-        /// How exactly.
+        /// Precision of the time.
         timespec: Timespec,
-        /// Whether it is one of UTC.
+        /// True for times of UTC.
         utc: bool,
     },
     /// `2024-02-29T23:59:59`, and a `Z` where it is one of UTC.
     DateTime {
-        /// How exactly.
+        /// Precision of the time.
         timespec: Timespec,
-        /// Whether it is one of UTC.
+        /// True for times of UTC.
         utc: bool,
     },
 }
@@ -143,11 +143,11 @@ impl Range {
     }
 }
 
-/// What is known of a bound.
+/// Parsed bound of a range.
 struct Bound {
     /// As it is written, without what is finer.
     text: String,
-    /// Whether something finer was cut off that is not 0.
+    /// True if a finer part that is not 0 was cut off.
     is_cut: bool,
 }
 
@@ -155,7 +155,7 @@ struct Bound {
 pub(super) const MIDNIGHT: &str = "00:00:00.000000";
 
 impl Moment {
-    /// How exactly a time is written; of a day nothing.
+    /// Returns the precision of the time; `None` for a day.
     pub const fn timespec(self) -> Option<Timespec> {
         match self {
             Self::Date => None,
@@ -163,7 +163,7 @@ impl Moment {
         }
     }
 
-    /// Whether it is one of UTC.
+    /// Returns whether it is a time of UTC.
     pub const fn utc(self) -> bool {
         matches!(self, Self::Time { utc: true, .. } | Self::DateTime { utc: true, .. })
     }
@@ -176,7 +176,7 @@ impl Moment {
         }
     }
 
-    /// Where the time begins.
+    /// Returns the offset of the time.
     pub(super) fn before_time(self) -> usize {
         match self {
             Self::Time { .. } => 0,
@@ -280,7 +280,7 @@ pub(super) fn date() -> Automaton {
     MADE.get_or_init(|| between(Moment::Date, None, None).unwrap_or_else(|_| unreachable!())).clone()
 }
 
-/// Those from `low` to `high`, both included.
+/// Builds the automaton of the moments from `low` to `high`, both included.
 ///
 /// # Errors
 /// A bound that is none, and none between them.

@@ -21,7 +21,7 @@ use trie_core::work::spend;
 pub struct Parts {
     all: Vec<Part>,
     starts: Vec<u32>,
-    /// What was put together by [`super::Regular::then`], for what follows later.
+    /// Factors joined by [`super::Regular::then`], kept for further calls.
     pub(super) factors: Vec<Factor>,
 }
 
@@ -30,7 +30,7 @@ struct Part {
     of: Of,
     /// Parts that may follow.
     then: Vec<u32>,
-    /// Whether the text may end with it.
+    /// True if the text may end with it.
     last: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Of {
     List(Arc<List>),
 }
 
-/// What one part of a concatenation may be.
+/// Factor of a concatenation.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Factor {
     Automaton(Automaton),
@@ -122,7 +122,7 @@ impl Parts {
     /// Bytes of a part, about.
     pub(super) const SIZE: usize = size_of::<Part>();
 
-    /// None yet.
+    /// Returns an empty concatenation.
     pub(super) fn nothing() -> Self {
         Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() }
     }
@@ -143,7 +143,7 @@ impl Parts {
         (starts, ends)
     }
 
-    /// Those may come behind these.
+    /// Lets the places `starts` follow the places `behind`.
     pub(super) fn follow(&mut self, behind: &[u32], starts: &[u32]) {
         for &part in behind {
             self.all[part as usize].then.extend_from_slice(starts);
@@ -169,7 +169,7 @@ impl Parts {
         made
     }
 
-    /// One of several.
+    /// Builds the union of several factors.
     pub(super) fn one_of(factors: &[Factor]) -> Self {
         let mut made = Self::nothing();
         for factor in factors {

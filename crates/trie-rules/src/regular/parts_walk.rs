@@ -65,7 +65,7 @@ impl PartsWalk {
         kept.shrink();
     }
 
-    /// What may come where only this place is open.
+    /// Returns the tokens allowed while only this place is open.
     fn legal(&self, place: Item) -> Legal {
         if let Some(known) = self.kept().by_place.get(&place) {
             return known.clone();

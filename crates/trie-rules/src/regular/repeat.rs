@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How often a rule is repeated, and what stands between.
+/// Repetition of a rule, with its separator.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Repeat {
     rule: Regular,
@@ -72,8 +72,8 @@ impl Regular {
         Ok(Self { machine, reads: Reads::repeat(repeat)? })
     }
 
-    /// Where each item of a repetition stands in a text: of several ways to split it that whose first items are
-    /// longest. `None` where this is no repetition, or the text is none of its texts.
+    /// Returns the range of each item of a repetition in a text: of several ways to split it, the one whose first items
+    /// are longest. `None` where this is no repetition, or the text is none of its texts.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
             Reads::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),
@@ -158,7 +158,7 @@ impl Repeat {
         None
     }
 
-    /// Where an item that begins here may end, the nearest first.
+    /// Returns the possible ends of an item that begins here, nearest first.
     fn ends(&self, text: &[u8], begin: usize) -> Vec<usize> {
         let mut state = self.rule.start();
         let mut ends = Vec::new();
@@ -174,7 +174,7 @@ impl Repeat {
 }
 
 impl Factor {
-    /// How many parts it is.
+    /// Returns the number of its parts.
     fn parts(&self) -> usize {
         match self {
             Self::Automaton(_) => 1,

@@ -5,17 +5,17 @@ use crate::automaton::table::{Classes, DEAD, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::mem::size_of;
 
-/// How long a string is, and whether its quotes belong to the text.
+/// Length limits of a string, and its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StringOptions {
-    /// Whether the text has a quote before and after the string.
+    /// True if the text has a quote before and after the string.
     pub quotes: bool,
     /// Characters at least: an escape counts as one, and so does a pair of surrogates.
     pub min_chars: usize,
     /// Characters at most; `None` for any number.
     pub max_chars: Option<usize>,
-    /// How large the automaton may become: about 2.2 kB a character.
+    /// Size limits of the automaton: about 2.2 kB a character.
     pub automaton: AutomatonLimits,
 }
 
@@ -52,13 +52,13 @@ impl StringOptions {
     }
 }
 
-/// Inside one character.
+/// Position inside one character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Inside {
-    /// Before it.
+    /// Before the first byte.
     Before,
-    /// After a backslash.
+    /// Behind a backslash.
     Escape,
     /// Before the first of four hexadecimal digits, and before the others.
     Hex4,
@@ -78,7 +78,8 @@ enum Inside {
     More1,
     More2,
     More3,
-    /// Where not all of them may: no overlong forms, no surrogates, nothing behind the last character.
+    /// After a first byte that restricts the second: no overlong forms, no surrogates, nothing behind the last
+    /// character.
     AfterE0,
     AfterED,
     AfterF0,
@@ -110,7 +111,7 @@ const ALL: [Inside; STATES] = [
     Inside::AfterF4,
 ];
 
-/// After one byte.
+/// Effect of one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum After {
     No,

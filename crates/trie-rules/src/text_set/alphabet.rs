@@ -16,7 +16,7 @@ pub(super) struct Alphabet {
 /// Counts sets of characters that were numbered.
 pub(super) struct Classes {
     pub(super) alphabet: Alphabet,
-    /// Of each set.
+    /// Classes of each set.
     pub(super) of: Vec<Vec<u32>>,
 }
 
@@ -26,8 +26,8 @@ impl Alphabet {
         Self { ranges: vec![(0, 0)], width: 1 }
     }
 
-    /// Of ranges that begin with characters, each with a key: equal keys are one class. Classes are numbered in the
-    /// order of their first characters.
+    /// Builds classes from ranges that begin with characters, each with a key: equal keys are one class. Classes are
+    /// numbered in the order of their first characters.
     pub(super) fn by_keys<K: Clone + Eq + Hash>(begins: impl IntoIterator<Item = (u32, K)>) -> (Self, Vec<K>) {
         let (mut known, mut keys) = (HashMap::new(), Vec::new());
         let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -123,7 +123,7 @@ impl Alphabet {
         found.into_iter().map(|char| char.unwrap_or('\u{FFFD}')).collect()
     }
 
-    /// Whether any range begins in `low + 1..=high`, so that these are not all of one class.
+    /// Returns the class of the range, if no other class begins in `low + 1..=high`.
     fn uniform(&self, low: u32, high: u32) -> Option<u32> {
         let at = self.ranges.partition_point(|&(begin, _)| begin <= low);
         let ends = self.ranges.get(at).is_none_or(|next| next.0 > high);
@@ -131,7 +131,7 @@ impl Alphabet {
     }
 }
 
-/// What a byte leads to.
+/// Target of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum After {
     /// No character of UTF-8 has such a byte there.

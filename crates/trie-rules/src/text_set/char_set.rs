@@ -13,7 +13,7 @@ const SURROGATES: (u32, u32) = (0xD800, 0xDFFF);
 pub(super) struct CharSet(Vec<(u32, u32)>);
 
 impl CharSet {
-    /// Of code points from one to another; surrogates among them are left out.
+    /// Builds a set from ranges of code points; surrogates among them are left out.
     pub(super) fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let mut sorted: Vec<(u32, u32)> = Vec::new();
         for (low, high) in ranges {
@@ -79,7 +79,7 @@ impl CharSet {
         Self::ranges(class.iter().map(|range| (u32::from(range.start()), u32::from(range.end()))))
     }
 
-    /// What `\p{…}` holds, by what stands in the braces; `None` if Unicode has no such property.
+    /// Returns the set of `\p{…}`, by the name in the braces; `None` if Unicode has no such property.
     pub(super) fn property(name: &str) -> Option<Self> {
         let known = |char: char| char.is_ascii_alphanumeric() || "_=".contains(char);
         if name.is_empty() || !name.chars().all(known) {

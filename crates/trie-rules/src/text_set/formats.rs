@@ -207,12 +207,12 @@ fn duration() -> String {
     format!("P(?:(?:{})(?:T(?:{time}))?|T(?:{time})|[0-9]+W)", last("Y", "M", "D"))
 }
 
-/// Which labels a name of a host has.
+/// Labels that are allowed in a host name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Host {
-    /// Of ASCII, none that may be coded.
+    /// ASCII labels, none of them encoded.
     Plain,
-    /// All of ASCII.
+    /// All labels of ASCII.
     Wide,
     /// With letters that are surely allowed.
     Letters,

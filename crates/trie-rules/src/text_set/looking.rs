@@ -111,7 +111,7 @@ impl Formulas {
 /// A state of the deterministic automaton.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
-    /// What must hold of the rest.
+    /// Formula over the remaining text.
     rest: Formula,
     /// For each body that looks behind, in order: under what its states were reached that read, and its end.
     behind: Rc<[Vec<(u32, Formula)>]>,
@@ -120,23 +120,23 @@ struct Place {
 struct Machine<'n> {
     nfa: &'n Nfa,
     formulas: Formulas,
-    /// Of each set of characters and each class: whether it is in the set.
+    /// For each set of characters, the classes that it contains.
     has: Vec<Vec<bool>>,
-    /// Of each state: its place in its body.
+    /// Index of each state in its body.
     local: Vec<u32>,
-    /// Of each state: its body.
+    /// Body of each state.
     owner: Vec<u32>,
-    /// Of states of a body, what must hold of the rest: by body, by whether the text begins here, and by what holds of
-    /// what was looked for behind.
+    /// Formulas over the remaining text, of the states of a body: by body, by whether the text begins here, and by the
+    /// results of lookbehinds.
     known: HashMap<(u32, bool, Vec<Formula>), Rc<[Formula]>>,
 }
 
-/// What holds at one place of the text.
+/// Facts about one position of the text.
 struct Here {
     is_start: bool,
-    /// Of each body, what must hold of the rest that its states lead to their end; nothing for those that look behind.
+    /// For each lookahead body, the formulas that its states need to reach the end; empty for lookbehinds.
     ahead: Vec<Rc<[Formula]>>,
-    /// Of each body that looks behind, whether it has matched.
+    /// For each lookbehind body, whether it has matched.
     values: Vec<Formula>,
     behind: Vec<Vec<(u32, Formula)>>,
 }
@@ -221,7 +221,7 @@ impl Machine<'_> {
         Ok(Self::place(rest, here.behind))
     }
 
-    /// What must hold behind a character, that a formula holds before it. Only bodies that were decided may be in it.
+    /// Computes the derivative of a formula by a character. Only bodies that were decided may be in it.
     fn derived(
         &mut self,
         formula: Formula,
@@ -257,7 +257,8 @@ impl Machine<'_> {
         }
     }
 
-    /// What holds at a place; `seeds` are the states of each body that looks behind, in order, reached by a character.
+    /// Computes the facts about a position; `seeds` are the states of each lookbehind body, in order, reached by a
+    /// character.
     fn here(
         &mut self,
         is_start: bool,
@@ -280,7 +281,7 @@ impl Machine<'_> {
         Ok(here)
     }
 
-    /// Whether what a body looks for is there.
+    /// Returns whether the assertion of a body holds.
     fn holds(&mut self, body: u32, negative: bool, here: &Here) -> Result<Formula, AutomatonError> {
         let of = &self.nfa.bodies[body as usize];
         let holds = if of.is_ahead {

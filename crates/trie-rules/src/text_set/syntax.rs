@@ -6,11 +6,11 @@
 
 use super::char_set::{CharSet, LAST};
 
-/// A parsed pattern.
+/// Syntax tree of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Empty,
-    /// One character.
+    /// One character of a set.
     Set(CharSet),
     Concat(Vec<Node>),
     Either(Vec<Node>),
@@ -21,9 +21,9 @@ pub(super) enum Node {
     },
     /// The beginning of the text.
     Start,
-    /// Its end.
+    /// End of the text.
     End,
-    /// What follows here, or stands before it.
+    /// A lookahead or lookbehind assertion.
     Look {
         ahead: bool,
         negative: bool,
@@ -31,7 +31,7 @@ pub(super) enum Node {
     },
 }
 
-/// Where a pattern is none, in characters, and why.
+/// Syntax error of a pattern: its position, in characters, and its description.
 pub(super) struct Problem {
     pub(super) position: usize,
     pub(super) problem: String,
@@ -233,7 +233,7 @@ impl Parser {
         })
     }
 
-    /// `(?i-ms:`.
+    /// Parses the flags of a group, as `(?i-ms:`.
     fn group_flags(&mut self, begin: usize) -> Result<(), Problem> {
         let mut on = true;
         while let Some(next) = self.peek() {
@@ -310,7 +310,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// What stands behind a backslash.
+    /// Parses an escape behind a backslash.
     fn escape(&mut self, begin: usize) -> Result<Node, Problem> {
         let Some(next) = self.peek() else {
             return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
@@ -336,7 +336,7 @@ impl Parser {
         }
     }
 
-    /// What stands behind a backslash, in a class or not.
+    /// Parses an escape behind a backslash, in a class or not.
     fn member_escape(&mut self, begin: usize) -> Result<Member, Problem> {
         let Some(next) = self.peek() else {
             return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
@@ -385,7 +385,7 @@ impl Parser {
         u32::from_str_radix(&text, 16).ok()
     }
 
-    /// Behind `\u`.
+    /// Parses the digits behind `\u`.
     fn unicode(&mut self, begin: usize) -> Result<u32, Problem> {
         if self.takes("{") {
             let text: String = self.chars[self.at..].iter().take_while(|char| char.is_ascii_hexdigit()).collect();

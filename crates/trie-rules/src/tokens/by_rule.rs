@@ -39,7 +39,7 @@ struct Walked<R: Rule> {
     spelling: Spelling,
     masks: Masks<R::State>,
     forced: Mutex<LruCache<R::State, Option<TokenId>>>,
-    /// What the rule failed with, at which states.
+    /// Errors of the rule, by state.
     failed: Mutex<LruCache<R::State, Problem>>,
     /// Memory of walks that are over.
     spare: Mutex<Vec<Spare<R::State>>>,
@@ -50,7 +50,7 @@ struct Spare<S> {
     words: Vec<u32>,
 }
 
-/// Where a walk is: the state of the rule.
+/// State of a walk: the state of the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ByRuleState<S>(S);
 
@@ -83,7 +83,7 @@ pub enum ByRuleError {
     /// The rule allows no text, or only the empty one.
     #[error("the rule allows {}: there is nothing to write", if *.empty { "only the empty text" } else { "no text" })]
     Nothing {
-        /// Whether the empty text is legal.
+        /// True if the empty text is legal.
         empty: bool,
     },
     /// The rule failed before its first byte.
@@ -176,18 +176,18 @@ impl<R: Rule> ByRule<R> {
         }
     }
 
-    /// The rule.
+    /// Returns the rule itself.
     pub fn rule(&self) -> &R {
         &self.0.rule
     }
 
-    /// What is kept, and how often it was of use.
+    /// Returns the statistics of the mask cache.
     pub fn stats(&self) -> MaskStats {
         let walker_bytes = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
         MaskStats { walker_bytes, ..self.0.masks.stats() }
     }
 
-    /// Whether so many more masks can be kept without others being thrown away.
+    /// Returns whether so many more masks fit without an eviction.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize) -> bool {
         let walker = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
@@ -198,7 +198,7 @@ impl<R: Rule> ByRule<R> {
         &self.0.spelling
     }
 
-    /// How many clones of it there are.
+    /// Returns the number of clones of it.
     pub(crate) fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }
@@ -230,7 +230,7 @@ impl<R: Rule> ByRule<R> {
         })
     }
 
-    /// What may come at a state, and whether a text ends there; what the rule fails with is kept.
+    /// Returns the allowed tokens at a state, and whether a text ends there; an error of the rule is cached.
     fn found(&self, state: &R::State) -> Option<(Legal, bool)> {
         let found = self.legal(state).and_then(|legal| {
             let end = self.0.rule.is_end(state);

@@ -40,10 +40,10 @@ struct Known<S> {
     states: Vec<S>,
     next: Vec<[u32; 256]>,
     most: usize,
-    /// Whether a step led to a state that there was no room for.
+    /// True if a step led to a state beyond the limit.
     full: bool,
     path: Path<u32>,
-    /// Where many tokens may come: those of the last such walks.
+    /// Recent walks that found many tokens.
     walked: VecDeque<(u32, Box<[u32]>)>,
 }
 
@@ -54,7 +54,7 @@ impl<R: Rule> fmt::Debug for LazyWalk<R> {
 }
 
 impl<R: Rule> LazyWalk<R> {
-    /// Over these tokens.
+    /// Builds the walk over these tokens.
     pub fn new(rule: Arc<R>, tokens: Arc<TokenBytes>) -> Self {
         Self { rule, tokens, known: Mutex::default() }
     }
@@ -191,7 +191,7 @@ impl<R: Rule> LazyWalk<R> {
         }
     }
 
-    /// What is known, of which there is room for more.
+    /// Locks the known states, which there is room to extend.
     fn known(&self) -> MutexGuard<'_, Known<R::State>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {

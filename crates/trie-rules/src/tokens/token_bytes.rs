@@ -16,7 +16,7 @@ pub struct TokenBytes {
     slices: Slices,
     /// Bytes of each token by its id, for single steps.
     spelled: Spelled,
-    /// Which bytes are tokens.
+    /// Bytes that are tokens of their own.
     single: [bool; 256],
     longest: usize,
 }
@@ -33,7 +33,7 @@ pub enum TokenBytesError {
     /// An id that the vocabulary does not have.
     #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -41,7 +41,7 @@ pub enum TokenBytesError {
     /// An id that comes twice.
     #[error("token id {token} comes twice: each token has one text")]
     Repeated {
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
     },
     /// More bytes than can be counted.
@@ -52,7 +52,7 @@ pub enum TokenBytesError {
 trie_core::error_kind!(TokenBytesError, Vocabulary);
 
 impl Default for TokenBytes {
-    /// Without tokens.
+    /// Returns a vocabulary without tokens.
     fn default() -> Self {
         let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
         Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
@@ -112,7 +112,7 @@ impl TokenBytes {
         self.order.len()
     }
 
-    /// Whether no token is text.
+    /// Returns whether no token is text.
     pub fn is_empty(&self) -> bool {
         self.order.len() == 0
     }
@@ -129,7 +129,7 @@ impl TokenBytes {
         &self.spelled.bytes[begin as usize..end as usize]
     }
 
-    /// Whether a token is this byte alone.
+    /// Returns whether a token is this byte alone.
     pub fn has_byte(&self, byte: u8) -> bool {
         self.single[usize::from(byte)]
     }
@@ -161,7 +161,7 @@ impl TokenBytes {
         (&self.order, 0..self.order.nodes().len())
     }
 
-    /// All tokens.
+    /// Returns all tokens in byte order.
     #[inline]
     pub(crate) fn order(&self) -> &Order {
         &self.order

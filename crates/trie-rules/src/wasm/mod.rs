@@ -62,7 +62,7 @@ struct Loaded {
     /// Instances that nobody uses.
     #[expect(clippy::vec_box, reason = "they are large, and would be copied with every call")]
     spare: Mutex<Vec<Box<Instance>>>,
-    /// Whether a text ends at a state: asked with every mask, also where the mask is kept.
+    /// Cached end flags by state: asked with every mask, also when the mask is cached.
     ends: Mutex<LruCache<i64, bool>>,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Debug for Wasm {
 }
 
 impl Wasm {
-    /// Of the bytes of a module.
+    /// Compiles a module from its bytes.
     ///
     /// # Errors
     /// [`WasmError`]: it is no module, or not one of a rule, or takes more than [`Limits::default`].
@@ -130,7 +130,7 @@ impl Wasm {
         })
     }
 
-    /// What tells it from other rules, as long as it lives.
+    /// Returns a key that identifies the rule as long as it lives.
     fn key(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -181,7 +181,7 @@ const FREE: u64 = 256;
 
 #[derive(Default)]
 struct Question {
-    /// Of which rule it is.
+    /// Key of the rule.
     rule: usize,
     fuel: u64,
     failed: Option<Problem>,
@@ -214,7 +214,7 @@ impl Question {
         ASKED.with_borrow(|asked| asked.rule == rule && asked.failed.is_some())
     }
 
-    /// What went wrong. The next question begins anew.
+    /// Takes the error of a rule. The next question begins anew.
     fn end(rule: usize) -> Option<Problem> {
         ASKED.with_borrow_mut(|asked| if asked.rule == rule { std::mem::take(asked).failed } else { None })
     }
