@@ -15,13 +15,13 @@ pub enum ByteTrieError {
     /// They do not begin as one does.
     #[error("not a byte trie: it begins with {found:02x?}")]
     NotAByteTrie {
-        /// The first bytes.
+        /// The first bytes found.
         found: Vec<u8>,
     },
     /// Another version of the format, probably a newer one.
     #[error("version {found} of the format: this program reads version {known}")]
     Version {
-        /// The version found.
+        /// Format version that was found.
         found: u32,
         /// The version that can be read.
         known: u32,
@@ -29,17 +29,17 @@ pub enum ByteTrieError {
     /// Too few or too many of them.
     #[error("{bytes} bytes, but {need} are needed")]
     Length {
-        /// How many there are.
+        /// Number of bytes given.
         bytes: usize,
-        /// How many there must be: the least number, where the header is cut off.
+        /// Number of bytes required: the least number, if the header is cut off.
         need: u64,
     },
     /// An array does not hold what it must.
     #[error("damaged: {part}: {reason}")]
     Damaged {
-        /// Which array, and where in it.
+        /// Array, and position in it.
         part: String,
-        /// What is wrong there.
+        /// Description of the defect.
         reason: String,
     },
 }

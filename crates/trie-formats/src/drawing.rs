@@ -7,20 +7,20 @@ use std::fmt::Write;
 pub struct DrawnBox {
     /// The number of the box to its left, which comes earlier; `None` at a root.
     pub parent: Option<usize>,
-    /// What stands in it.
+    /// Text in the box.
     pub label: String,
-    /// What it is.
+    /// Kind of the box.
     pub kind: BoxKind,
 }
 
-/// What a box stands for, which its looks tell.
+/// Role of a box, which its looks tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxKind {
     /// Tokens up to a choice.
     Inner,
     /// The end of a value.
     Leaf,
-    /// What is not drawn.
+    /// Parts that are not drawn.
     Hidden,
 }
 
@@ -44,7 +44,7 @@ impl BoxKind {
     }
 }
 
-/// Where a box is: twice the height of its middle in rows, and its column.
+/// Position of a box: twice the height of its middle in rows, and its column.
 #[derive(Clone, Copy, Default)]
 struct Place {
     middle: usize,
@@ -161,7 +161,7 @@ fn places(boxes: &[DrawnBox]) -> Vec<Place> {
     places
 }
 
-/// What is drawn of a label, and how many cells it takes.
+/// Shortens a label, and returns its width in cells.
 fn shorten(label: &str) -> (String, usize) {
     let mut shown: String = label.chars().take(LONGEST).collect();
     if shown.len() < label.len() {
@@ -172,7 +172,8 @@ fn shorten(label: &str) -> (String, usize) {
     (shown, cells)
 }
 
-/// Whether a character takes two cells of a terminal: a coarse guess, since the text is fitted into its box anyway.
+/// Returns whether a character takes two cells of a terminal: a coarse guess, since the text is fitted into its box
+/// anyway.
 fn is_wide(character: char) -> bool {
     matches!(character, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}'

@@ -47,10 +47,10 @@ pub struct ExternalBuilder {
     runs: Vec<Vec<Run>>,
 }
 
-/// What keeps leaves from becoming a trie.
+/// Error returned when leaves cannot become a trie.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
-    /// The leaves.
+    /// Error of the leaves.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A temporary file, or the one to write: a full disk, say.
@@ -87,17 +87,17 @@ impl ExternalBuilder {
         self
     }
 
-    /// Leaves so far.
+    /// Returns the number of leaves so far.
     pub fn len(&self) -> usize {
         self.rows + self.chunk.len()
     }
 
-    /// Whether there is no leaf yet.
+    /// Returns whether there is no leaf yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether leaves had to be written to temporary files.
+    /// Returns whether leaves were written to temporary files.
     pub fn has_spilled(&self) -> bool {
         self.rows > 0
     }

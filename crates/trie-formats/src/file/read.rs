@@ -170,8 +170,8 @@ fn array<T: Pod>(map: &Arc<Memory>, header: &Header, kind: Kind) -> Result<Array
     section.ok_or_else(|| FileProblem::damaged(format!("section {}", kind.name()), "not in the file"))
 }
 
-/// What identifies the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length
-/// and the checksum of every section.
+/// Identity of the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length and
+/// the checksum of every section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp(pub [u8; 32]);
 

@@ -75,7 +75,7 @@ fn finite(file: &[u8], header: &Header, kind: Kind) -> Verified {
     }
 }
 
-/// That a builder could have made these arrays.
+/// Checks that a builder could have made these arrays.
 fn contents(store: &Store, header: &Header) -> Verified {
     if let (Some(graph), LeafTable::Ends { nodes, leaves, count }) = (&store.graph, &store.leaves) {
         tokens(store, graph.canonical.iter().copied().max())?;

@@ -6,8 +6,8 @@ use trie_core::storage::Graph;
 use trie_core::storage::Store;
 use trie_core::{Damage, LeafId, NodeId};
 
-/// That a builder could have made these arrays: every walk goes up and ends, and what is said of the leaves below a
-/// node and of their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
+/// Checks that a builder could have made these arrays: every walk goes up and ends, and the data about the leaves below
+/// a node and about their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
 pub(super) fn contents(store: &Store, graph: &Graph, ends: (&[u32], &[u32]), leaves: u32) -> Verified {
     edges(store, graph)?;
     self::ends(store, ends, leaves)?;
@@ -84,7 +84,7 @@ fn forced(store: &Store, graph: &Graph) -> Verified {
     Ok(())
 }
 
-/// What is below a node is below those that lead to it.
+/// Checks that everything below a node is below those that lead to it.
 fn leaves_below(store: &Store, graph: &Graph, (nodes, leaves): (&[u32], &[u32]), count: u32) -> Verified {
     for (node, &end) in graph.leaves_end.iter().enumerate() {
         let below = family(store, node).map(|edge| graph.leaves_end[graph.targets[edge] as usize]).max();

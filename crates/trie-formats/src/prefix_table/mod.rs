@@ -28,13 +28,13 @@ use trie_core::TrieBuilder;
 use trie_core::storage::fits;
 use walk::Walk;
 
-/// Whether a table with mistakes is refused.
+/// Treatment of a table with mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strictness {
     /// Anything that could not mean what its writer meant is an error, which names key and value.
     #[default]
     Strict,
-    /// What cannot be used is skipped and counted; a missing root is made from the keys of depth one.
+    /// Skips and counts invalid entries; a missing root is made from the keys of depth one.
     Repair,
 }
 
@@ -44,7 +44,7 @@ pub struct PrefixTable {
     /// Its leaves are the paths; its [`Trie::end_tokens`] the end token. It has [weights](Trie::weights) where the
     /// table has them.
     pub trie: Trie,
-    /// What was found and left out.
+    /// Parts that were skipped.
     pub report: PrefixTableReport,
 }
 

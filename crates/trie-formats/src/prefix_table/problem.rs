@@ -1,4 +1,4 @@
-//! What is wrong with a table, and what was left out of it.
+//! Problems of a table, and the entries left out of it.
 
 use std::fmt;
 use std::io;
@@ -29,9 +29,9 @@ pub enum SkippedWhy {
 pub struct Skipped {
     /// Its key, shortened where it is very long.
     pub key: String,
-    /// What of it, where it is not all.
+    /// Part of it that was skipped, if not all.
     pub value: Option<String>,
-    /// Why.
+    /// Reason for the skip.
     pub why: SkippedWhy,
 }
 
@@ -56,28 +56,28 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What was found in a table and left out of its set.
+/// Contents of a table that were left out of its set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrefixTableReport {
     /// Keys of the dictionary that was used.
     pub keys: usize,
-    /// Whether the set has weights, so that `prefix_weight_dict` was used.
+    /// True if the set has weights, so that `prefix_weight_dict` was used.
     pub weighted: bool,
     /// Keys of `prefix_dict` that do not count because there are weights.
     pub ignored_keys: usize,
-    /// Whether the start had no key, so that its tokens were taken from the keys of depth one.
+    /// True if the start had no key, so that its tokens were taken from the keys of depth one.
     pub derived_root: bool,
-    /// [`SkippedWhy::BadKey`].
+    /// Count of [`SkippedWhy::BadKey`].
     pub bad_keys: usize,
-    /// [`SkippedWhy::BadId`].
+    /// Count of [`SkippedWhy::BadId`].
     pub bad_ids: usize,
-    /// [`SkippedWhy::Duplicate`].
+    /// Count of [`SkippedWhy::Duplicate`].
     pub duplicate_keys: usize,
-    /// [`SkippedWhy::TwoWeights`].
+    /// Count of [`SkippedWhy::TwoWeights`].
     pub two_weights: usize,
-    /// [`SkippedWhy::Unreachable`].
+    /// Count of [`SkippedWhy::Unreachable`].
     pub unreachable: usize,
-    /// [`SkippedWhy::EmptyValue`].
+    /// Count of [`SkippedWhy::EmptyValue`].
     pub empty_values: usize,
     /// Keys of whose tokens none can be used. They are no values, and nothing leads there.
     pub dead_ends: usize,
@@ -107,7 +107,7 @@ impl PrefixTableReport {
         }
     }
 
-    /// How many entries were skipped.
+    /// Returns the number of skipped entries.
     pub fn skipped_count(&self) -> usize {
         let keys = self.bad_keys + self.duplicate_keys + self.unreachable;
         keys + self.bad_ids + self.two_weights + self.empty_values
@@ -132,17 +132,17 @@ pub enum PrefixTableError {
     /// Not JSON, or not of this form.
     #[error("prefix table, line {line}, column {column}: {reason}")]
     Malformed {
-        /// Line, from 1.
+        /// Line, counted from 1.
         line: usize,
         /// Column, from 1; 0 at the very start of a line.
         column: usize,
-        /// What is wrong there, with key and value.
+        /// Description of the defect, with key and value.
         reason: String,
     },
     /// A separator with which keys could be read in several ways.
     #[error("prefix table: the separator is {sep:?}: it must not be empty and must not hold a digit")]
     Separator {
-        /// The separator.
+        /// Separator that was given.
         sep: String,
     },
     /// The start token has no key.
@@ -161,9 +161,9 @@ pub enum PrefixTableError {
     /// An entry that could not mean what its writer meant.
     #[error("prefix table: {first}{}", and_more(*.more))]
     Refused {
-        /// The entry.
+        /// First entry with it.
         first: Skipped,
-        /// Further ones.
+        /// Number of further ones.
         more: usize,
     },
     /// There is nothing to choose from.
@@ -173,7 +173,7 @@ pub enum PrefixTableError {
         .report.keys, .report.unreachable, .report.bad_keys, .report.dead_ends
     )]
     NoValues {
-        /// What became of the keys.
+        /// Report on the keys.
         report: Box<PrefixTableReport>,
     },
     /// The paths make no trie.

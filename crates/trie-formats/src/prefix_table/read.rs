@@ -13,7 +13,7 @@ pub(super) struct Raw {
     pub(super) start: TokenId,
     pub(super) end: TokenId,
     pub(super) sep: Box<str>,
-    /// Of the dictionary that counts.
+    /// Rows of the dictionary that counts.
     pub(super) rows: Rows,
     pub(super) weighted: bool,
     /// Keys of the one that does not.
@@ -116,7 +116,7 @@ impl<'de> de::Deserialize<'de> for Text<'de> {
     }
 }
 
-/// `prefix_dict` or `prefix_weight_dict`.
+/// One of `prefix_dict` and `prefix_weight_dict`.
 struct Dictionary {
     rows: Rows,
     weighted: bool,

@@ -1,4 +1,4 @@
-//! What was read of a table: the ids of each key and of its list, one after the other in one array.
+//! Rows of a table: the ids of each key and of its list, one after the other in one array.
 
 use super::problem::{PrefixTableReport, SkippedWhy};
 use trie_core::TokenId;
@@ -6,11 +6,11 @@ use trie_core::TokenId;
 /// The rows of one dictionary. Where a row ends the next begins.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// Of each row the ids of its key, those of its list, ascending, and as many weights as bits of an f32 where there
+    /// For each row, the ids of its key, those of its list, ascending, and as many weights as bits of an f32 if there
     /// are any.
     words: Vec<u32>,
     list: Vec<Row>,
-    /// What stands between the ids of the first key that has several; and of the rows where it is something else.
+    /// Separator between the ids of the first key that has several; and the rows with another one.
     separator: Option<Box<str>>,
     others: Vec<(u32, Box<str>)>,
     /// Rows of whose list nothing could be used, ascending.
@@ -55,12 +55,12 @@ impl Rows {
         Self { weighted, ..Self::default() }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether lists have weights.
+    /// Returns whether lists have weights.
     pub(super) fn weighted(&self) -> bool {
         self.weighted
     }
