@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use trie_core::work::{Limits, Work, spend};
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 
-/// How far a search goes, one after the other: tokens of a way, states that are looked at, and ways from each state.
-/// The first follows the most promising token alone, which is enough for most of JSON.
+/// Successive search limits: tokens of a continuation, states to visit, and continuations of each state. The first
+/// follows the most promising token alone, which is enough for most of JSON.
 const SEARCHES: [Search; 5] = [
     Search { depth: 512, states: 512, ways: 1 },
     Search { depth: 4, states: 256, ways: 16 },

@@ -87,7 +87,7 @@ impl FormConstraint {
         Ok(SpanRules::new(vec![(String::new(), Self::new(form, vocab, walk)?)], vocab.len())?)
     }
 
-    /// The form.
+    /// Returns the form of it.
     pub fn form(&self) -> &Arc<Form> {
         &self.form
     }
@@ -96,7 +96,7 @@ impl FormConstraint {
         self.options.overshoot == Overshoot::TakenBack
     }
 
-    /// Whether the part is the last, and nothing stands behind it.
+    /// Returns whether the part is the last, and nothing stands behind it.
     fn is_last(&self, part: usize) -> bool {
         part + 1 >= self.form.parts().len()
     }
@@ -110,8 +110,8 @@ impl FormConstraint {
         }
     }
 
-    /// Whether what is around the form tells where a value ends that might go on: it ends with the form; or everything
-    /// may come after it, and what does not fit is dropped.
+    /// Returns whether the context of the form determines the end of a value that might continue: it ends with the
+    /// form; or everything is allowed after it, and text that does not fit is dropped.
     fn is_open(&self, state: &FormState) -> bool {
         if self.takes_back() { Self::end_tokens(state).is_empty() } else { self.is_last(state.part) }
     }
@@ -326,7 +326,7 @@ impl FormConstraint {
         Some(goes_on)
     }
 
-    /// What goes on in this value, or ends it.
+    /// Returns the tokens that continue this value or end it.
     fn or_after<'a>(
         &self,
         state: &FormState,

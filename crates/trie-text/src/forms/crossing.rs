@@ -15,7 +15,7 @@ use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tok
 const CHARACTER: usize = 4;
 
 impl FormConstraint {
-    /// Those that may come here.
+    /// Returns the crossings that are allowed here.
     pub(super) fn crossings_here<'a>(&'a self, state: &'a FormState) -> impl Iterator<Item = &'a Crossing> {
         let (all, stops) = self.crossings(state).unwrap_or_default();
         let longest = stops.iter().map(String::len).max().unwrap_or_default();
@@ -40,7 +40,7 @@ impl FormConstraint {
         (self.options.overshoot == Overshoot::Refused).then(|| (&**rule.crossings.get_or_init(find), stops.as_slice()))
     }
 
-    /// Where what follows a stop can begin in a token that ends it.
+    /// Returns the positions from which a token can end a stop and begin the text behind it.
     fn beyond<'a>(&'a self, part: usize, stop: &'a str) -> impl Iterator<Item = Crossing> + 'a {
         (0..stop.len()).filter_map(move |written| {
             let left = &stop.as_bytes()[written..];
@@ -61,7 +61,7 @@ impl FormConstraint {
         })
     }
 
-    /// What a part allows, and tokens that go beyond the stop of a text.
+    /// Returns the tokens of a part, and those that extend beyond the stop of a text.
     pub(super) fn or_crossing<'a>(
         &self,
         state: &FormState,

@@ -13,7 +13,7 @@ use trie_core::{Constraint, Scratch, TokenId};
 pub struct WayOut {
     /// The tokens. The last may only end the part, and not be written.
     pub tokens: Vec<TokenId>,
-    /// How many of them come before the last that has a rival, if one has: so much room is needed to choose it.
+    /// Number of them before the last that has a rival, if one has: so much room is needed to choose it.
     pub before_last_choice: Option<usize>,
     after: FormState,
 }
@@ -27,8 +27,8 @@ pub struct RestOfForm {
 }
 
 impl RestOfForm {
-    /// How many tokens must find room where this way is gone and the form filled by others as short: those before the
-    /// last choice of all. `field`: the number of the field that the way ends.
+    /// Returns the number of tokens that need room if this continuation is taken and the form filled by others as
+    /// short: those before the last choice of all. `field`: the number of the field that the way ends.
     pub fn room_for(&self, way: &WayOut, field: usize) -> usize {
         let rest = field.checked_sub(self.filled).and_then(|at| *self.needs.get(at)?);
         rest.map_or(way.before_last_choice.unwrap_or_default(), |rest| way.tokens.len() + rest)
@@ -59,7 +59,7 @@ impl FormConstraint {
         })
     }
 
-    /// How many tokens of the value that is being filled are written: those that have more bytes than what stands
+    /// Returns the number of written tokens of the value that is being filled: those that have more bytes than the text
     /// before it.
     pub fn tokens_begun(&self, state: &FormState) -> usize {
         let (mut rest, bytes) = (state.before.rest, |token| self.vocab.piece(token).map_or(0, <[u8]>::len));

@@ -58,7 +58,7 @@ fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError>
     Ok(written.or_else(|| vocab.fewest(text)))
 }
 
-/// What [`Trie::all_tokenizations`] asks.
+/// Returns the first tokens for [`Trie::all_tokenizations`].
 fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<TokenId>>, VocabError> {
     let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
     if !vocab.can_tokenize() {

@@ -1,4 +1,4 @@
-//! What turns text into tokens. llama.cpp's tokenizer is one; a vocabulary that is no GGUF brings another.
+//! Tokenizers: they turn text into tokens. llama.cpp's tokenizer is one; a vocabulary that is no GGUF brings another.
 
 mod split_points;
 
@@ -63,8 +63,8 @@ pub trait Tokenizer: Debug + Send + Sync {
         texts.iter().map(|text| self.tokenize(text, add_special, parse_special)).collect()
     }
 
-    /// Whether many texts are best tokenized one by one on several threads. By default they come in large batches from
-    /// one.
+    /// Returns whether many texts are best tokenized one by one on several threads. By default they come in large
+    /// batches from one.
     ///
     /// Any thread may call any method at any time whatever this says. With `true`, no call may wait for another.
     fn is_parallel(&self) -> bool {
@@ -76,8 +76,8 @@ pub trait Tokenizer: Debug + Send + Sync {
         None
     }
 
-    /// Whether names of control tokens in plain text are sure to stay text. By default every answer is looked through
-    /// for them.
+    /// Returns whether names of control tokens in plain text are sure to stay text. By default every answer is looked
+    /// through for them.
     fn keeps_control_text(&self) -> bool {
         false
     }
@@ -88,13 +88,14 @@ pub trait Tokenizer: Debug + Send + Sync {
         None
     }
 
-    /// Whether this token is found in a text before anything else, so that no other token crosses its boundaries.
-    /// Control tokens always are.
+    /// Returns whether this token is found in a text before anything else, so that no other token crosses its
+    /// boundaries. Control tokens always are.
     fn stands_alone(&self, _token: TokenId) -> bool {
         false
     }
 
-    /// Where a text may be split so that its tokens are those of the parts. `None`, the default: nowhere. Asked once.
+    /// Returns the points at which a text may be split so that its tokens are those of the parts. `None`, the default:
+    /// nowhere. Asked once.
     fn split_points(&self) -> Option<SplitPoints> {
         None
     }

@@ -47,7 +47,7 @@ impl Detokenizer {
         self.text.begun.len()
     }
 
-    /// What is left at the end: U+FFFD for a character that was never completed. It begins anew then.
+    /// Returns the rest at the end: U+FFFD for a character that was never completed. It begins anew then.
     pub fn finish(&mut self) -> String {
         self.text.finish()
     }
@@ -86,7 +86,7 @@ impl LossyText {
         text
     }
 
-    /// What is left at the end, which becomes the beginning of another text.
+    /// Returns the rest at the end, which becomes the beginning of another text.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.begun).into_owned();
         self.begun.clear();

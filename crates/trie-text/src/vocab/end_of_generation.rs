@@ -1,4 +1,4 @@
-//! Which tokens end the output, by their names, where nothing else says so.
+//! End-of-generation tokens, by their names, in vocabularies that do not declare them.
 
 use std::collections::HashMap;
 use trie_core::TokenId;

@@ -50,17 +50,17 @@ impl TokenizedTexts {
         self.portions.iter().flat_map(Portion::iter)
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.portions.iter().map(|portion| portion.ends.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
+    /// Returns whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
     pub fn in_parts(&self) -> bool {
         self.in_parts
     }

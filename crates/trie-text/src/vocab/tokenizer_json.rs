@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use trie_core::TokenId;
 
-/// What `tokenizer.json` says of its tokens.
+/// Contents of `tokenizer.json`: its tokens.
 ///
 /// ```
 /// use trie_text::{TokenKind, TokenizerJson};
@@ -74,7 +74,7 @@ const MAX_PIECE: usize = 1 << 16;
 /// Replacements in a decoder; real ones have one or two: each is looked for in each name.
 const MAX_REPLACEMENTS: usize = 64;
 
-/// How many times as long a normalizer may make a text: real ones make three bytes of a space.
+/// Limit on the growth of a text by a normalizer: real ones make three bytes of a space.
 const MAX_GROWTH: f64 = 1024.0;
 
 /// Names with their ids: a map, or, of a Unigram model, a list of names with scores.
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Names {
     }
 }
 
-/// How names become bytes.
+/// Spelling of names as bytes.
 #[derive(Debug, Default)]
 struct Spelled {
     /// Names are in the alphabet of GPT-2.
@@ -168,8 +168,7 @@ impl Spelled {
         Ok(())
     }
 
-    /// What the decoder makes of a name. Each replacement may double the text, so its length is known before it is
-    /// made.
+    /// Applies the decoder to a name. Each replacement may double the text, so its length is known before it is made.
     fn replace(&self, name: &str) -> Result<String, String> {
         let mut text = name.to_owned();
         for (from, to) in &self.replaced {
@@ -210,7 +209,7 @@ impl Spelled {
     }
 }
 
-/// How much longer a text can become by the parts of a normalizer that replace.
+/// Returns the growth factor of a text under the replacing parts of a normalizer.
 fn growth(part: &Value) -> f64 {
     let parts = part["normalizers"].as_array().into_iter().flatten();
     let own = match (part["type"].as_str(), part["content"].as_str()) {
