@@ -33,17 +33,17 @@ struct Inner {
 /// Roles that every chat API knows.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
-/// How a template is rendered.
+/// Options of a rendering.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// Whether the text ends where the assistant's answer begins.
+    /// Ends the text at the beginning of the assistant's answer.
     pub add_generation_prompt: bool,
-    /// What the template finds under other names, such as `enable_thinking`.
+    /// Further variables of the template, such as `enable_thinking`.
     pub variables: Vec<(String, Data)>,
-    /// What `strftime_now` says.
+    /// Clock behind `strftime_now`.
     pub clock: Clock,
-    /// Whether another shape of the conversation is tried where the template refuses it.
+    /// Tries other shapes of a conversation that the template refuses.
     pub adapt: bool,
 }
 
@@ -107,12 +107,12 @@ impl ChatTemplate {
         &self.0.text
     }
 
-    /// What it finds as `bos_token`.
+    /// Returns the text of `bos_token`.
     pub fn bos(&self) -> &str {
         &self.0.bos
     }
 
-    /// What it finds as `eos_token`.
+    /// Returns the text of `eos_token`.
     pub fn eos(&self) -> &str {
         &self.0.eos
     }
@@ -261,7 +261,7 @@ impl ChatTemplate {
 pub struct Session<'a>(&'a ChatTemplate);
 
 impl Session<'_> {
-    /// Whether the template tried to change a list, which had no effect here and is refused elsewhere.
+    /// Returns whether the template tried to change a list, which had no effect here and is refused elsewhere.
     #[allow(clippy::unused_self, reason = "it is told of this session's thread")]
     pub fn tried_change(&self) -> bool {
         meter::tried_change()

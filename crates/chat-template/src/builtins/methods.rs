@@ -7,7 +7,7 @@ use crate::eval::Eval;
 use crate::value::{Value, View, ops};
 use std::rc::Rc;
 
-/// Whether a type has an attribute.
+/// Support for an attribute of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Safe,
@@ -41,7 +41,7 @@ pub(crate) fn known(of: &Value, name: &str) -> Known {
     }
 }
 
-/// What every object of Python has.
+/// Attributes of every object of Python.
 const DUNDER: [&str; 12] = [
     "__class__",
     "__dict__",

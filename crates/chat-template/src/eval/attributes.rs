@@ -26,7 +26,7 @@ pub(crate) fn attribute(of: &Value, name: &str) -> Res<Value> {
     }
 }
 
-/// What Python's `getattr` finds.
+/// Returns the attribute that Python's `getattr` finds.
 fn own_attribute(of: &Value, name: &str) -> Option<Value> {
     if let Value::Namespace(namespace) = of
         && let Some(found) = namespace.attributes.borrow().get(name)
@@ -97,7 +97,7 @@ pub(crate) fn item(of: &Value, key: &Value) -> Res<Value> {
     Ok(Value::undefined(format!("{} object has no element {}", of.type_name(), key.repr()?.as_str())))
 }
 
-/// Where an index points, from the end if it is negative.
+/// Returns the position of an index, counted from the end if it is negative.
 fn position(key: &Value, length: usize) -> Option<usize> {
     let index = as_int(key)?;
     let index = if index < 0 { index.checked_add(length as i128)? } else { index };

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluation of expressions.
 
 use super::{Eval, attributes};
 use crate::builtins::args::Args;
@@ -191,7 +191,7 @@ impl Eval<'_> {
         Ok(Args { positional, named })
     }
 
-    /// Calls a value.
+    /// Calls a value with arguments.
     pub(crate) fn call(&mut self, called: &Value, args: Args) -> Res<Value> {
         self.deeper(|eval| match called {
             Value::Macro(found) => eval.call_macro(found, args),

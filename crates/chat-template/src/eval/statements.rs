@@ -1,4 +1,4 @@
-//! Blocks.
+//! Execution of statements and blocks.
 
 use super::Eval;
 use super::loops::LoopState;
@@ -11,7 +11,7 @@ use crate::value::{Text, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How a block ended.
+/// Control flow at the end of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     On,

@@ -41,7 +41,7 @@ pub(crate) enum StmtKind {
     },
     /// A block in its own scope that prints what it holds: `block`, `autoescape`.
     Scope(Block),
-    /// What `{% generation %}` surrounds.
+    /// Content of `{% generation %}`.
     Generation(Block),
     Macro(Arc<Macro>),
     Call {
@@ -70,7 +70,7 @@ pub(crate) struct Macro {
     /// Names with their defaults.
     pub(crate) parameters: Vec<(Ident, Option<Expr>)>,
     pub(crate) body: Block,
-    /// Whether the body names `varargs`, `kwargs`, `caller`: only then does a macro take them.
+    /// Uses of `varargs`, `kwargs` and `caller` in the body: only then does a macro take them.
     pub(crate) takes: Takes,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Takes {
     pub(crate) caller: bool,
 }
 
-/// What can be assigned to.
+/// Target of an assignment.
 #[derive(Debug)]
 pub(crate) enum Target {
     Name(Ident),
@@ -143,7 +143,7 @@ pub(crate) enum Comparison {
     NotIn,
 }
 
-/// What follows an expression.
+/// Suffix of an expression.
 #[derive(Debug)]
 pub(crate) struct Postfix {
     pub(crate) line: u32,

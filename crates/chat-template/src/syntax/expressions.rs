@@ -272,7 +272,7 @@ impl Parser {
         Ok(if rest.is_empty() { base } else { at(start, ExprKind::Postfix(Box::new(base), rest)) })
     }
 
-    /// After `[`.
+    /// Parses a subscript after `[`.
     fn subscript(&mut self) -> Res<PostfixKind> {
         let mut parts = [None, None, None];
         let mut number = 0;
@@ -314,7 +314,7 @@ impl Parser {
         Ok(name)
     }
 
-    /// After `|`.
+    /// Parses a filter after `|`.
     fn filter(&mut self) -> Res<PostfixKind> {
         let name = self.dotted_name()?;
         let apply = filters::find(&name);
@@ -337,7 +337,7 @@ impl Parser {
         }
     }
 
-    /// After `is`.
+    /// Parses a test after `is`.
     fn test(&mut self) -> Res<PostfixKind> {
         let negated = self.skip_name("not");
         let name = self.dotted_name()?;

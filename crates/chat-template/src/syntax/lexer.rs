@@ -46,7 +46,7 @@ pub(super) struct Token {
     pub(super) what: What,
 }
 
-/// Longest first.
+/// All operators, longest first.
 const OPERATORS: [&str; 26] = [
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".",
     ":", "|", ",", ";",
@@ -57,7 +57,7 @@ struct Lexer<'s> {
     at: usize,
     line: u32,
     tokens: Vec<Token>,
-    /// Whether the last tag ended with its line's end, so that the text after it begins a line.
+    /// True if the last tag ended with its line's end, so that the text after it begins a line.
     line_starting: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// What an end of a tag takes with it.
+    /// Skips the whitespace that an end of a tag consumes.
     fn after_end(&mut self, sign: Option<char>, block: bool) {
         match sign {
             Some('-') => {
@@ -179,7 +179,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// After `{% raw %}`.
+    /// Reads the text after `{% raw %}`.
     fn raw(&mut self) -> Res<()> {
         let rest = self.rest();
         let mut from = 0;

@@ -57,7 +57,7 @@ fn too_long() -> String {
     "an integer of more than 127 bits".into()
 }
 
-/// Python's `unicode-escape`.
+/// Decodes escapes as Python's `unicode-escape`.
 pub(super) fn unescape(text: &str) -> Result<String, String> {
     let Some(first) = text.find('\\') else { return Ok(text.to_owned()) };
     let mut out = text[..first].to_owned();

@@ -243,7 +243,7 @@ impl Parser {
         Ok(Arc::new(Macro { name, parameters, body, takes }))
     }
 
-    /// What is assigned to, up to this word.
+    /// Parses the target of an assignment, up to this word.
     fn target(&mut self, attributes: bool, end: Option<&str>) -> Res<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;

@@ -1,4 +1,4 @@
-//! Text that grows.
+//! Output buffer with a size limit.
 
 use super::{Text, TracedText, Value};
 use crate::error::Res;

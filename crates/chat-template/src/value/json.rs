@@ -1,4 +1,4 @@
-//! Python's `json.dumps`.
+//! JSON as Python's `json.dumps` writes it.
 
 use super::number::float_repr;
 use super::{Buffer, Key, Value};
@@ -9,7 +9,7 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) ensure_ascii: bool,
-    /// What one level is indented by; nothing: all in one line.
+    /// Indentation of one level; `None`: all in one line.
     pub(crate) indent: Option<String>,
     pub(crate) item: String,
     pub(crate) key: String,

@@ -8,7 +8,7 @@ use crate::syntax::ast::{Comparison, Operator};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Python's `==`.
+/// Compares as Python's `==`.
 #[allow(clippy::float_cmp, reason = "Python compares floats exactly")]
 pub(crate) fn equal(left: &Value, right: &Value) -> Res<bool> {
     spend(1)?;
@@ -269,7 +269,7 @@ pub(crate) fn negate(value: &Value, negative: bool) -> Res<Value> {
     }
 }
 
-/// Where a slice begins, how many items it has and how far they are apart, as Python's `slice.indices`.
+/// Returns the start, the number of items and the step of a slice, as Python's `slice.indices`.
 pub(crate) fn slice_indices(
     length: usize,
     [start, stop, step]: [Option<i128>; 3],

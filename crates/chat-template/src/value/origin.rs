@@ -22,7 +22,7 @@ impl OwnRanges {
         }
     }
 
-    /// Those that meet a part.
+    /// Returns the ranges that intersect a part.
     fn inside(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let (from, to) = (part.start, part.end);
         let first = self.0.partition_point(|range| range.end <= from);
@@ -69,12 +69,12 @@ impl TracedText {
         Self { text: text.into(), own: OwnRanges::default() }
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text alone.
+    /// Returns the text without its origins.
     pub fn into_text(self) -> String {
         self.text
     }

@@ -7,7 +7,7 @@ use crate::meter::room;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// What stands between `%` and the letter.
+/// Specification between `%` and the letter.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one sign of a format")]
 pub(crate) struct Spec {
@@ -22,7 +22,7 @@ pub(crate) struct Spec {
     pub(crate) precision: Option<usize>,
 }
 
-/// Fills a format.
+/// Formats a text as Python's `%`.
 pub(crate) fn format(whole: &Text, args: &Value) -> Res<Value> {
     let format = whole.as_str();
     let values: Vec<Value> = match args {
@@ -252,7 +252,7 @@ pub(crate) fn number_out(digits: &str, spec: &Spec, out: &mut Buffer) -> Res<()>
     pad(&(sign + digits), spec, out)
 }
 
-/// What is printed with what fills its width.
+/// Writes a field padded to its width.
 pub(crate) fn pad(text: &str, spec: &Spec, out: &mut Buffer) -> Res<()> {
     padded(text, spec, out, |out| out.push(text))
 }

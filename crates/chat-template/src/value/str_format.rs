@@ -1,4 +1,4 @@
-//! Python's `'{}'.format(...)`.
+//! Formatting as Python's `'{}'.format(...)`.
 
 use super::number::{as_float, as_int, float_repr};
 use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad, pad_text};
@@ -7,7 +7,7 @@ use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
 use crate::eval::attributes;
 
-/// Fills a format.
+/// Formats a text with arguments.
 pub(crate) fn format(format: &Text, args: &Args) -> Res<Value> {
     let mut out = Buffer::default();
     let mut number = 0;
@@ -181,7 +181,7 @@ fn formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
     }
 }
 
-/// Thousands apart.
+/// Separates groups of three digits.
 fn grouped(digits: &str, separator: Option<char>) -> String {
     let Some(separator) = separator else { return digits.to_owned() };
     let start = usize::from(digits.starts_with('-'));
