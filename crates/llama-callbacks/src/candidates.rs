@@ -14,13 +14,13 @@ const UNSELECTED: i64 = -1;
 #[derive(Debug)]
 pub(crate) struct Candidates<'a> {
     data: &'a mut [TokenData],
-    /// Candidates that remain.
+    /// Number of candidates that remain.
     pub(crate) len: usize,
-    /// Whether `data[..len]` is in descending order of logits. False is always a safe answer.
+    /// True if `data[..len]` is in descending order of logits. False is always a safe answer.
     pub(crate) sorted: bool,
     /// Index of the chosen candidate, or −1.
     pub(crate) selected: i64,
-    /// Whether no legal candidate had a usable logit, so that one was put back.
+    /// True if no legal candidate had a usable logit, so that one was put back.
     pub(crate) starved: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Candidates<'a> {
         &self.data[..self.len]
     }
 
-    /// Whether a vocabulary of this size has all that remains.
+    /// Returns whether a vocabulary of this size contains all remaining candidates.
     fn are_within(&self, n_vocab: usize) -> bool {
         self.rest().iter().all(|candidate| is_within(candidate, n_vocab))
     }

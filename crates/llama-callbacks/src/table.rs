@@ -27,7 +27,7 @@ pub(super) static TABLE: Callbacks = Callbacks {
     later: [0; LATER],
 };
 
-/// What a shell's `ctx` points to.
+/// Target of a shell's `ctx` pointer.
 struct Context {
     shared: Arc<Shared>,
     /// The library that the shell belongs to: clones are made by the same.
@@ -46,7 +46,7 @@ pub(super) fn shell(shared: Arc<Shared>, init: SamplerInit) -> *mut RawSampler {
     raw
 }
 
-/// What belongs to a shell, or `None` after `free`.
+/// Returns the context of a shell, or `None` after `free`.
 ///
 /// # Safety
 /// `sampler` is a shell of ours that stays alive, and its `ctx` with it, for `'a`.
@@ -57,7 +57,7 @@ unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
     unsafe { ctx.cast_const().cast::<Context>().as_ref() }
 }
 
-/// What a sampler shares with its owner; `None` for null, and for one that is not ours.
+/// Returns the state that a sampler shares with its owner; `None` for null, and for a foreign sampler.
 ///
 /// # Safety
 /// `sampler` is null or a sampler of any llama.cpp that stays alive, and that nobody frees, during the call.
@@ -115,7 +115,7 @@ unsafe extern "C" fn apply(sampler: *mut RawSampler, array: *mut TokenDataArray)
     (array.size, array.sorted, array.selected) = (after.len, after.sorted, after.selected);
 }
 
-/// What becomes of an array.
+/// Outcome of an array.
 #[derive(Debug, PartialEq, Eq)]
 struct After {
     len: usize,
@@ -178,7 +178,7 @@ unsafe extern "C" fn free(sampler: *mut RawSampler) {
 pub struct SamplerInit(InitFn);
 
 impl SamplerInit {
-    /// That function.
+    /// Wraps the address of `llama_sampler_init`.
     ///
     /// # Safety
     /// - It is `llama_sampler_init` of a llama.cpp, or behaves like it: it returns a new [`RawSampler`] with this table

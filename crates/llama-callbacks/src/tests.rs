@@ -1,4 +1,4 @@
-//! What only the inside can see: panics in callbacks. They run on a llama.cpp in Rust, as the tests in
+//! Panics in callbacks, which are only visible from inside. They run on a llama.cpp in Rust, as the tests in
 //! `tests/callbacks.rs`.
 
 use super::abi;
