@@ -18,12 +18,12 @@ use std::ffi::CStr;
 use std::ffi::c_char;
 use std::ptr;
 
-/// What is read.
+/// Pointer to input of the caller.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<T>(*const T);
 
-/// What is written.
+/// Pointer to output of the caller.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<T>(*mut T);
@@ -55,7 +55,7 @@ impl<T> In<T> {
         Self(pointer)
     }
 
-    /// NULL.
+    /// Returns a NULL pointer.
     pub const fn null() -> Self {
         Self(ptr::null())
     }
@@ -85,12 +85,12 @@ impl<T> In<T> {
 }
 
 impl In<c_char> {
-    /// Any bytes.
+    /// Reads bytes of any content.
     pub fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
         self.slice(len, what).map(bytemuck::cast_slice)
     }
 
-    /// UTF-8 text.
+    /// Reads text in UTF-8.
     pub fn text(&self, len: usize, what: &str) -> Result<&str> {
         text(self.bytes(len, what)?, what)
     }
@@ -123,12 +123,12 @@ impl<T> Out<T> {
         Self(pointer)
     }
 
-    /// NULL.
+    /// Returns a NULL pointer.
     pub const fn null() -> Self {
         Self(ptr::null_mut())
     }
 
-    /// That it can be written to: asked before anything is made or changed.
+    /// Checks that it can be written to: asked before anything is made or changed.
     #[inline]
     pub fn check(&self, what: &str) -> Result<()> {
         unusable(self.0, 1, what).map_or(Ok(()), Err)
@@ -272,7 +272,7 @@ impl<T: Pod> In<T> {
 }
 
 impl<T: Pod> Out<T> {
-    /// That the caller has set a size.
+    /// Checks that the caller has set a size.
     pub(crate) fn check_fields(&self, what: &str) -> Result<()> {
         known::<T>(self.0, what).map(|_| ())
     }

@@ -27,7 +27,7 @@ const KNOWN_VERSIONS: [&str; 2] = ["0.5.", "0.6."];
 type CountFn = unsafe extern "C" fn(*const llama_vocab) -> i32;
 type EndsFn = unsafe extern "C" fn(*const llama_vocab, i32) -> bool;
 
-/// What is needed of a llama.cpp.
+/// Functions needed of a llama.cpp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Llama {
     pub(crate) init: SamplerInit,
@@ -54,7 +54,7 @@ struct ApiWords {
 
 const _: () = assert!(size_of::<ApiWords>() == size_of::<tokentrie_llama_api>());
 
-/// What a caller knows of its llama.cpp.
+/// Reads the functions that a caller gives of its llama.cpp.
 pub(crate) fn given(api: &In<tokentrie_llama_api>) -> Result<Option<tokentrie_llama_api>> {
     // SAFETY: the same memory, as words.
     let words = unsafe { In::<ApiWords>::new(api.pointer().cast()) };

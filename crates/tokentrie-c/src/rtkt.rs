@@ -112,7 +112,8 @@ fn children<'a>(bytes: &'a [u8], node: &Node) -> impl DoubleEndedIterator<Item =
     numbers.iter().map(|&number| u32::from_le_bytes(number) as usize)
 }
 
-/// That every node but the root is the child of one, and reached from the root; and that nothing ends in nowhere.
+/// Checks that every node but the root is the child of one, and reached from the root; and that every path ends at a
+/// leaf.
 fn check_tree(bytes: &[u8], nodes: &[Node]) -> Result<()> {
     let mut parents = vec![NO_PARENT; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {

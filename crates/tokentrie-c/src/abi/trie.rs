@@ -1,4 +1,4 @@
-//! Tries.
+//! Tries behind handles.
 
 use super::cache::CACHES;
 use super::parts::{ids, items};
@@ -201,7 +201,7 @@ pub extern "C" fn tokentrie_trie_path(
     })
 }
 
-/// What these tries hold. The caller sets info->size.
+/// Returns the properties of these tries. The caller sets info->size.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_get_info(trie: tokentrie_trie, info: Out<tokentrie_trie_info>) -> tokentrie_status {
     done(|| {

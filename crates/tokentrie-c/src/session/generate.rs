@@ -19,7 +19,7 @@ use tokentrie::engine::Runtime;
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
-/// How to generate.
+/// Plan of a generation.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     request: GenerateRequest,
@@ -93,9 +93,9 @@ struct Prepared {
     ready: ReadyGeneration,
     options: Generate,
     call: Call,
-    /// What a receipt is of, where one is asked for.
+    /// Subject of the receipt, if one is wanted.
     receipt_of: Option<ReceiptSubject>,
-    /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
+    /// True if it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
 
@@ -126,7 +126,7 @@ impl Session {
         Ok(state.text.clone().map_or_else(|| Prompt::Tokens(state.prompt.clone()), Prompt::Text))
     }
 
-    /// What a generation begins with; none where its time was over first. Whatever is wrong here, none begins.
+    /// Prepares a generation; `None` if its time was over first. Whatever is wrong here, none begins.
     fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
         let Plan { request, draw, began } = plan;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
@@ -256,7 +256,7 @@ pub(super) fn no_prompt() -> Error {
     Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: give one, or call prefill first")
 }
 
-/// What ended a call from outside.
+/// Returns the finish code of a call that was ended from outside.
 pub(super) fn ended_by(call: &Call) -> i32 {
     match call.ended() {
         Some(Ended::TimedOut(_)) => TOKENTRIE_FINISH_TIMED_OUT,

@@ -1,4 +1,4 @@
-//! What sessions of one file share: its weights, its vocabulary, numbered slots and engines.
+//! State shared by sessions of one file: its weights, its vocabulary, numbered slots and engines.
 
 use crate::abi::vocab::Vocab;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use tokentrie::chat::{ChatError, ModelFormat};
 use tokentrie::engine::{Engine, EngineOptions, Opened};
 use trie_text::ValueSets;
 
-/// A loaded file.
+/// Model file that is loaded.
 pub(crate) struct SharedModel {
     pub(super) model: Model,
     /// The sets of texts used last.
@@ -35,7 +35,7 @@ struct Key {
     n_gpu_layers: u32,
 }
 
-/// Who decodes for a session.
+/// Decoder of a session.
 #[derive(Clone)]
 pub(super) enum Decoder {
     /// A context that calls use one after another.
@@ -47,7 +47,8 @@ pub(super) enum Decoder {
 /// A context that is used by one call at a time.
 pub(super) struct Slot(Held<Option<Context>>);
 
-/// What is held for long. In a process that was forked meanwhile the thread that holds it is missing: there it says so.
+/// Object that is locked for long. In a process that was forked meanwhile the thread that holds it is missing: there it
+/// says so.
 struct Held<T> {
     held: Mutex<T>,
     /// The process whose thread held it last.
@@ -157,8 +158,8 @@ impl SharedModel {
         Arc::clone(self.vocab.get_or_init(made))
     }
 
-    /// What decodes for a session with these options: a context of its own, or the engine of those with the same ones.
-    /// With the tokens of context that a call has.
+    /// Returns the decoder of a session with these options: a context of its own, or the engine of those with the same
+    /// ones. With the tokens of context that a call has.
     pub(super) fn decoder(&self, of_context: ContextOptions, of_engine: EngineOptions) -> Result<(Decoder, usize)> {
         let (mut engines, _) = self.engines.take("was making an engine", || Ok(()))?;
         engines.retain(|(.., engine)| engine.strong_count() > 0);
