@@ -74,7 +74,7 @@ fn template(given: &Value) -> Result<ChatTemplate> {
     ChatTemplate::new(template, bos, eos).map_err(wrong)
 }
 
-/// What a template finds beside messages and tools.
+/// Parses the options of a rendering beside messages and tools.
 fn render_options(given: &Value) -> Result<RenderOptions> {
     let mut options = RenderOptions::default();
     for (name, value) in given.get("variables").and_then(Value::as_object).into_iter().flatten() {
@@ -91,8 +91,8 @@ fn messages(given: &Value) -> Result<&Vec<Value>> {
     list(given, "messages")?.ok_or_else(|| wrong("$.messages: they are missing"))
 }
 
-/// What a template makes of messages as they are, whatever it is a template of: the fields of both functions below, and
-/// "now", milliseconds since 1970 in local time. The text as JSON.
+/// Renders messages as they are with any template: the fields of both functions below, and "now", milliseconds since
+/// 1970 in local time. The text as JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> tokentrie_status {
     done(|| {
@@ -128,7 +128,7 @@ pub extern "C" fn tokentrie_format_new(
     })
 }
 
-/// What was found out, as an object in JSON.
+/// Returns the analysis of a format, as an object in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
     done(|| {
@@ -247,13 +247,13 @@ pub extern "C" fn tokentrie_parser_finish(parser: u64, partial: i32) -> tokentri
     })
 }
 
-/// Ends the handle.
+/// Frees the handle of a format.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_free(format: u64) -> tokentrie_status {
     done(|| FORMATS.free(format))
 }
 
-/// Ends the handle.
+/// Frees the handle of a parser.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_parser_free(parser: u64) -> tokentrie_status {
     done(|| PARSERS.free(parser))

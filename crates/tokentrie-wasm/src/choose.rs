@@ -163,9 +163,9 @@ fn healing(error: HealingError) -> Error {
     Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string())
 }
 
-/// What it wants: the number of tokens of the prompt, these, whether the row after it is wanted, and then of every node
-/// of a tree its token, the number of the node before it or -1, and whether its row is wanted. TOKENTRIE_NONE when it
-/// is over.
+/// Writes the batch that the choice needs next: the number of tokens of the prompt, these, whether the row after it is
+/// wanted, and then for every node of a tree its token, the number of the node before it or -1, and whether its row is
+/// wanted. TOKENTRIE_NONE when it is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_want(
     choice: u64,
@@ -238,7 +238,7 @@ pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
     })
 }
 
-/// Ends the handle.
+/// Frees the handle of a choice.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_free(choice: u64) -> tokentrie_status {
     done(|| SCORINGS.free(choice))
