@@ -11,7 +11,7 @@ import { choose, generate } from "./tokentrie/dist/web/src/index.js";
 const RIVALS = 5;
 const MAX_TOKENS = 160;
 
-/** What an answer may be: how it is typed, and how the model is asked. */
+/** Kinds of answers: their types, and how the model is asked. */
 const KINDS = {
   texts: { name: "One text", hint: "One on each line. Each gets its exact probability.", ask: askTexts },
   spec: { name: "A spec", hint: "JSON, the same in every host.", ask: askSpec },

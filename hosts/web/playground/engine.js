@@ -5,7 +5,7 @@ import { load, Sampler, vocabFromTokenizerJson } from "./tokentrie/dist/web/src/
 
 let made;
 
-/** What all views share, loaded once. */
+/** Returns the engine that all views share, loaded once. */
 export function engine() {
   made ??= begin();
   return made;
@@ -54,7 +54,7 @@ export class Walk {
     this.#sampler.free();
   }
 
-  /** What has been written, the rest with it. */
+  /** Text that has been written, the rest with it. */
   get text() {
     return this.#shared.vocab.text(this.tokens) + decoded(this.rest);
   }

@@ -162,7 +162,7 @@ function firstReply(format, analysis, options) {
   }
 }
 
-/** What the model of this template would write: its own rendering of a reply, without what stands around it. */
+/** Renders the example reply as the model of this template would write it, without the text around it. */
 function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableThinking }, content) {
   const request = { tools, enableThinking };
   const begin = format.prompt([QUESTION], request).text;

@@ -44,7 +44,7 @@ interface Found {
   readonly mass: [number, number];
 }
 
-/** What is scored: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
+/** Scoring task: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
 export type Asked =
   | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
   | { readonly prompt: string; readonly spec: Spec | string; readonly vocab: Vocab; readonly nVocab: number };
@@ -82,7 +82,7 @@ class Scoring extends Resource {
     super(library, makeHandle(library, begin), own(library, "tokentrie_choice_free"));
   }
 
-  /** What it wants; null when it is over. */
+  /** Returns the batch that it needs next; null when it is over. */
   want(): Int32Array | null {
     let status = 0;
     const want = own(this.library, "tokentrie_choice_want");
@@ -106,7 +106,7 @@ class Scoring extends Resource {
 /** A path of a tree to a node whose row is wanted, which no other such path goes on from. */
 interface Path {
   readonly tokens: Int32Array;
-  /** Whether the row after the prompt, and after each token, is still to be given. */
+  /** For the prompt, and for each token, true if the row after it is still missing. */
   readonly wanted: readonly boolean[];
 }
 

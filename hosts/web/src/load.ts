@@ -4,15 +4,15 @@ import { Library, loadBy } from "../../typescript/src/ffi/library.js";
 import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import { shown } from "../../typescript/src/tree/payload.js";
 
-/** Where a module comes from: its bytes, an answer that has them, where they are, or what was compiled of them. */
+/** Source of a module: its bytes, a response that has them, their address, or a compiled module. */
 export type Source = string | URL | Response | BufferSource | WebAssembly.Module;
 
 export interface LoadOptions {
   /** Unless given, the file beside this package. */
   readonly source?: Source | Promise<Source>;
-  /** Whether the module reads JSON Schema and Lark: a larger file. */
+  /** Loads the module that reads JSON Schema and Lark: a larger file. */
   readonly schema?: boolean;
-  /** Whether sets and regular languages are enough: a smaller file, without grammars, forms, thinking and chats. */
+  /** Loads the module of sets and regular languages: a smaller file, without grammars, forms, thinking and chats. */
   readonly core?: boolean;
 }
 
@@ -22,7 +22,7 @@ const BESIDE = [
   () => new URL("../../../wasm/tokentrie.wasm", import.meta.url),
   () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url),
 ] as const;
-/** Which of these: each has what those before it have. */
+/** Number of the module: each has the functions of those before it. */
 type Extent = 0 | 1 | 2;
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
@@ -62,7 +62,7 @@ export async function load(options: LoadOptions = {}): Promise<Library> {
   return library;
 }
 
-/** Whether a library can be used: a fault of its own stops it for good. */
+/** Returns whether a library can be used: a fault of its own stops it for good. */
 export function isWhole(library: Library): boolean {
   return (library.foreign as Partial<WasmLibrary>).broken === undefined;
 }

@@ -48,7 +48,7 @@ export function own<Name extends keyof Own>(library: Library, name: Name): Own[N
   return one as Own[Name];
 }
 
-/** What a function made that makes a text, which is JSON. */
+/** Returns the JSON text that a function made. */
 export function made(library: Library, status: number): unknown {
   check(library, status);
   return JSON.parse(own(library, "tokentrie_wasm_result")());

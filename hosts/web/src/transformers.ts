@@ -13,7 +13,7 @@ import { type ChooseRowsOptions, type RowsOf, scored } from "./choose.js";
 import { made as madeBy, own } from "./own.js";
 import { type TransformersTokenizer, tokenize, tokenizeParts, vocabOf } from "./vocab.js";
 
-/** What of a tensor of transformers.js is used. */
+/** Parts of a tensor of transformers.js that are used. */
 export interface TensorLike {
   readonly dims: readonly number[];
   readonly data: ArrayLike<number> | ArrayLike<bigint>;
@@ -21,7 +21,7 @@ export interface TensorLike {
   to(type: "float32"): TensorLike;
 }
 
-/** What of a model of transformers.js is used. */
+/** Parts of a model of transformers.js that are used. */
 export interface ModelLike {
   forward(inputs: Record<string, unknown>): Promise<Record<string, TensorLike>>;
   readonly config?: { readonly vocab_size?: number };
@@ -201,7 +201,8 @@ export interface TransformersOptions {
 }
 
 /**
- * Which value the model chooses after a prompt, and how probable each is: exact, whatever a greedy walk would find.
+ * Chooses the value that the model prefers after a prompt, with the probability of each: exact, whatever a greedy walk
+ * would find.
  *
  * @param given - the prompt: of a conversation, token ids, or text, whose end is tokenised together with the values.
  * @example
@@ -228,11 +229,11 @@ export async function choose(
   return scored(rows, { prompt, spec: set, vocab, nVocab }, options);
 }
 
-/** What was written. */
+/** Result of a generation. */
 export interface Written {
   readonly tokens: readonly number[];
   readonly text: string;
-  /** What was filled into a form, by name; null where nothing was. `form.values(written)` gives it its types. */
+  /** Filled fields of a form, by name; null without any. `form.values(written)` gives it its types. */
   readonly values: Readonly<Record<string, string>> | null;
   /** `"span"`: the value is complete, and nothing may follow it. */
   readonly finish: "span" | "end_of_generation" | "max_tokens";
@@ -241,17 +242,17 @@ export interface Written {
   readonly forwardPasses: number;
 }
 
-/** What came at once: a token that the model chose, or those that had to come. */
+/** Tokens that came at once: one that the model chose, or forced ones. */
 export interface WrittenStep {
   readonly tokens: readonly number[];
-  /** What they add to the text; half of a character comes with its other half. */
+  /** Text that they add; half of a character comes with its other half. */
   readonly text: string;
-  /** Of a token that was chosen: what could come, and the model's logits, which are others after the call. */
+  /** Alternatives to a token that was chosen, and the model's logits, which change after the call. */
   readonly choice?: { readonly allowed: Allowed; readonly logits: Float32Array };
 }
 
 export interface GenerateOptions extends TransformersOptions, SamplerOptions {
-  /** 256 unless given. */
+  /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
   /** Hears of tokens as they come. What it throws ends the generation. */
   readonly onStep?: (step: WrittenStep) => void;
@@ -335,7 +336,7 @@ function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Voca
   return { prompt: left, set: constraintOf(library, handle) };
 }
 
-/** Whether nothing but the end of generation may come. */
+/** Returns whether nothing but the end of generation is allowed. */
 function isOver(sampler: Sampler, ends: ReadonlySet<number>): boolean {
   const { kind, ids } = sampler.allowed();
   return kind === "only" && ids.every((id) => ends.has(id));

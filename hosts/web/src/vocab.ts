@@ -42,7 +42,7 @@ export function vocabFromTokenizerJson(json: string | object, options: Tokenizer
   );
 }
 
-/** What of a tokenizer of transformers.js is used. */
+/** Parts of a tokenizer of transformers.js that are used. */
 export interface TransformersTokenizer {
   encode(text: string, options?: { add_special_tokens?: boolean }): number[];
   /** The parsed `tokenizer.json`, under the names that versions of transformers.js have for it. */

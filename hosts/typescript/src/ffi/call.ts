@@ -1,4 +1,6 @@
-/** What every call into the library shares: statuses become errors, results are read from buffers, handles freed. */
+/**
+ * Shared steps of every call into the library: statuses become errors, results are read from buffers, handles freed.
+ */
 import {
   ArgumentError,
   BusyError,

@@ -43,7 +43,7 @@ function loadFile(path?: string): Library {
   return library;
 }
 
-/** Where the library would be inside this package, for the machine that this runs on. */
+/** Returns the path of the library inside this package, for the machine that this runs on. */
 export function packagedLibrary(): string {
   const file =
     { win32: "tokentrie.dll", darwin: "libtokentrie.dylib" }[process.platform as string] ?? "libtokentrie.so";

@@ -11,9 +11,9 @@ export class Library {
   readonly backend: Backend["name"];
   /** `tokentrie_abi_version()`: major in the upper 16 bits, minor in the lower ones. */
   readonly version: number;
-  /** Whether it can open models. */
+  /** True if it can open models. */
   readonly hasLlama: boolean;
-  /** Whether it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
+  /** True if it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
   readonly isForThisCpu: boolean;
   /** Every function; each is looked for when it is first asked for. */
   readonly functions: Functions;
@@ -52,7 +52,7 @@ export class Library {
     return this.#foreign;
   }
 
-  /** Whether the library has this function. */
+  /** Returns whether the library has this function. */
   has(name: FunctionName): boolean {
     return this.#foreign.find(name, FUNCTIONS[name]) !== null;
   }

@@ -8,9 +8,10 @@ import { wasm, type WasmMemory, type WasmModule } from "./webassembly.js";
 
 type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 
-/** What the module must be able to do beside the functions of the header: `crates/tokentrie-wasm`. */
+/** Functions that the module imports, by module and name. */
 type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
 
+/** Exports of the module beside the functions of the header: `crates/tokentrie-wasm`. */
 interface Own {
   readonly memory: WasmMemory;
   /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
@@ -58,7 +59,7 @@ class Views {
     else this.bytes.set(bytesOf(memory), to);
   }
 
-  /** Copies it back. */
+  /** Copies the memory back. */
   read(memory: Memory, from: number): void {
     if (memory.byteLength === 0) return;
     if (memory instanceof Int32Array) memory.set(this.words.subarray(from >> 2, (from >> 2) + memory.length));
@@ -66,7 +67,7 @@ class Views {
   }
 }
 
-/** What of the arguments of a function is lent. */
+/** Arguments of a function whose memory is lent. */
 class Lends {
   readonly lent: readonly number[];
 
@@ -77,7 +78,7 @@ class Lends {
 
 type RowCall = [sampler: number, row: Float32Array, length: number, token: Int32Array | null];
 
-/** What may come next, in the module. */
+/** Allowed tokens, in the module's memory. */
 interface Few {
   readonly sampler: bigint;
   readonly row: number;
@@ -123,7 +124,7 @@ export class WasmLibrary implements ForeignLibrary {
     });
   }
 
-  /** What it is broken by; undefined while it is whole. */
+  /** The error that broke it; undefined while it is whole. */
   get broken(): LibraryError | undefined {
     return this.#broken;
   }
@@ -283,7 +284,7 @@ export class WasmLibrary implements ForeignLibrary {
     return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
   }
 
-  /** What a call that did not come back leaves behind. */
+  /** Records a call that did not come back. */
   #break(error: unknown): LibraryError {
     let said = "";
     try {
@@ -300,7 +301,7 @@ export class WasmLibrary implements ForeignLibrary {
     return this.#broken;
   }
 
-  /** What the module asks its host for. */
+  /** Functions that the module imports from its host. */
   #imports(): Imports[string] {
     return {
       now: () => performance.now(),
@@ -323,7 +324,7 @@ export class WasmLibrary implements ForeignLibrary {
     };
   }
 
-  /** How many tokens there are; -1 where the tokenizer failed. Nothing may be thrown through the module. */
+  /** Returns the number of tokens; -1 if the tokenizer failed. Nothing may be thrown through the module. */
   #tokenize(tokenizer: number, text: number, length: number): number {
     try {
       const { bytes } = this.#views.now();

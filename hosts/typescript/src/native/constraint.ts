@@ -7,7 +7,7 @@ import { type Spec, specText } from "./spec.js";
 import { Trie } from "./trie.js";
 import { Vocab } from "./vocab.js";
 
-/** What may be written, over a vocabulary. It never changes, and any number of samplers and generations share it. */
+/** Constraint over a vocabulary. It never changes, and any number of samplers and generations share it. */
 export class Constraint extends Resource {
   /** @internal */
   constructor(library: Library, handle: number) {

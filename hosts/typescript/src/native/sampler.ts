@@ -11,9 +11,9 @@ import { idsOf, Vocab } from "./vocab.js";
 /** Settings of the draw as the library has them; what is left out has no effect, and the seed is one of the system. */
 export type DrawOptions = Partial<Omit<Numbers, "mode" | "after" | "hasSeed">>;
 
-/** How a sampler chooses. */
+/** Options of a sampler. */
 export interface SamplerOptions extends DrawOptions {
-  /** `"greedy"` unless given. */
+  /** Mode of the choice: `"greedy"` unless given. */
   readonly mode?: TokenTreeMode;
   /** Tokens that may end a value, such as a closing quote. */
   readonly endTokens?: readonly number[];
@@ -21,14 +21,14 @@ export interface SamplerOptions extends DrawOptions {
   readonly after?: (typeof AFTER)[number];
 }
 
-/** What may come next. */
+/** Allowed next tokens. */
 export interface Allowed {
   /**
    * `"only"`: these ids alone. `"open"`: everything; these go on, all others end the value that ends here. `"all"`:
    * everything, none is listed.
    */
   readonly kind: (typeof ALLOWED)[number];
-  /** Ascending. */
+  /** Token ids, ascending: at most `count`. */
   readonly ids: Int32Array;
 }
 
@@ -45,7 +45,7 @@ export class Sampler extends Resource {
     this.set = set;
   }
 
-  /** What it walks. */
+  /** Trie or constraint that it walks. */
   readonly set: Trie | Constraint;
 
   /**
@@ -85,7 +85,7 @@ export class Sampler extends Resource {
     return new Sampler(walked, handle);
   }
 
-  /** What may come next. */
+  /** Returns the allowed tokens. */
   allowed(): Allowed {
     const { tokentrie_sampler_allowed } = this.library.functions;
     const kind = this.#kind;
@@ -182,7 +182,7 @@ export class Sampler extends Resource {
     return STATES[this.#position().state] ?? "off";
   }
 
-  /** How many tokens were walked in the trie. */
+  /** Number of tokens walked in the trie. */
   get depth(): number {
     return this.#position().depth;
   }
@@ -203,8 +203,8 @@ export class Sampler extends Resource {
   }
 
   /**
-   * What was filled into a form so far, by name, as text; null where nothing was. `form.values(sampler)` gives it its
-   * types, once all is filled.
+   * Filled fields of a form so far, by name, as text; null without any. `form.values(sampler)` gives it its types, once
+   * all is filled.
    */
   get values(): Readonly<Record<string, string>> | null {
     const { tokentrie_sampler_values } = this.library.functions;

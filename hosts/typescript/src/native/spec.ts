@@ -21,7 +21,9 @@ export type FormPart =
 /** An integer of any size: a string of digits where a number would round it. */
 export type SpecInteger = number | string;
 
-/** What making a rule may cost: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up. */
+/**
+ * Limits on the work of making a rule: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up.
+ */
 export interface SpecLimits {
   readonly bytes?: number;
   readonly steps?: number;
@@ -55,7 +57,7 @@ export type SpecTimes = {
 export type SpecMarker = string | readonly number[];
 
 /**
- * What may be written, without a vocabulary: an object of exactly one kind, with the fields that may stand beside it.
+ * Constraint as data, without a vocabulary: an object of exactly one kind, with the fields that may stand beside it.
  *
  * @example
  * const amount: Spec = { then: [{ integer: { min: 1, max: 99 } }, " kg"] };

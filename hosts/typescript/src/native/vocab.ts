@@ -12,7 +12,7 @@ export interface PiecesOptions {
   readonly library?: Library;
 }
 
-/** What the library keeps for a token beside its bytes. */
+/** Memory of the library for a token beside its bytes. */
 const BYTES_A_TOKEN = 32;
 
 const NORMAL = 0;
@@ -21,7 +21,7 @@ const END_OF_GENERATION = 2;
 
 /** The tokens of a model. */
 export class Vocab extends Resource {
-  /** How many tokens there are. */
+  /** Number of tokens. */
   readonly size: number;
 
   /** @internal */

@@ -18,7 +18,7 @@ export function forLibrary(options: object): Record<string, unknown> {
   return renamed(Object.fromEntries(given), snake);
 }
 
-/** What the library wrote. */
+/** Converts an object that the library wrote. */
 export function ofLibrary(object: object): Record<string, unknown> {
   return renamed(object, camel);
 }

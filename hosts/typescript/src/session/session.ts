@@ -42,8 +42,8 @@ export interface SessionOptions {
   /** With `slots`: calls that may wait for one; one more is a BusyError at once. 1024 unless given. */
   readonly maxQueue?: number;
   /**
-   * What goes into a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of
-   * one call, which gets the same logits whatever runs beside it.
+   * Contents of a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of one
+   * call, which gets the same logits whatever runs beside it.
    */
   readonly batching?: (typeof BATCHING)[number];
   readonly library?: Library;
@@ -53,14 +53,17 @@ export interface SessionOptions {
 export type Prompt = string | readonly number[] | Int32Array;
 
 export interface GenerateOptions {
-  /** What the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is free. */
+  /**
+   * Values that the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is
+   * free.
+   */
   readonly tokenTreePayload?: TokenTreePayload | string | Trie;
   /** The same for any kind of constraint: a spec, such as `{ regex: "[0-9]+" }`, or one that was made before. */
   readonly constraint?: Spec | Constraint | Trie;
-  /** `"greedy"` unless given. */
+  /** Mode of the choice: `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
-  /** 256 unless given. */
+  /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
   /** 0 unless given: the most probable token. */
   readonly temperature?: number;
@@ -68,23 +71,23 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** From 0 to 63: a cache that sessions of the same file and options share. */
   readonly slotId?: number;
-  /** How every token is chosen, in place of `tokenTreeMode`, `temperature` and `topP`. */
+  /** Sampling options of every token, in place of `tokenTreeMode`, `temperature` and `topP`. */
   readonly sampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
-  /** How a token of the free text after a value is chosen, where that differs. */
+  /** Sampling options of the free text after a value, where they differ. */
   readonly freeSampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
   /** Tokens that close a value; not for forms. */
   readonly endTokens?: readonly number[];
   /** Texts that end the output and are none of it; not for forms. */
   readonly stop?: string | readonly string[];
-  /** What follows a value, in place of the session's `after`; not for forms. */
+  /** Text allowed after a value, in place of the session's `after`; not for forms. */
   readonly after?: (typeof AFTER)[number];
   /** Decode forced tokens together with what follows them: yes, unless given. */
   readonly skipAhead?: boolean;
-  /** Of a form: the most probable value of each slot as a whole. */
+  /** Chooses the most probable value of each slot of a form as a whole. */
   readonly exact?: boolean;
-  /** Of a form: the probability of every value of every slot. */
+  /** Reports the probability of every value of every slot of a form. */
   readonly probabilities?: boolean;
-  /** How probable each token was among those that could come, and so many of the most probable beside it. */
+  /** Number of alternatives to report beside the log probability of each token among the allowed ones. */
   readonly logprobs?: number;
   /** Tell what each token was chosen among, chained, for others to check; not for forms. */
   readonly receipt?: boolean;
@@ -113,7 +116,7 @@ export type ChoiceValues = readonly string[] | Trie | Constraint | TokenTreePayl
 
 /** Texts of choices, and what stands around them. */
 export interface TextsOptions {
-  /** What the prompt ends with: the texts are tokenized as they follow it. */
+  /** End of the prompt: the texts are tokenized as they follow it. */
   readonly prefix?: string;
   readonly suffix?: string;
 }
@@ -303,12 +306,12 @@ export class Session implements AsyncDisposable {
     return runTools((said, asked) => this.chat(said, asked), messages, options);
   }
 
-  /** What the session is and does right now; also while it generates. */
+  /** State of the session, also while it generates. */
   get info(): SessionInfo {
     return this.#remote.info();
   }
 
-  /** What the engine does that sessions opened with `slots` share, and has done; `null` without. */
+  /** Load and statistics of the engine that sessions opened with `slots` share; `null` without. */
   get engine(): EngineInfo | null {
     return this.#remote.engine();
   }
@@ -470,7 +473,7 @@ export class Session implements AsyncDisposable {
   }
 }
 
-/** What is no trie, no constraint and no payload. */
+/** Returns whether the values are a spec: neither a trie, nor a constraint, nor a payload. */
 function isSpec(values: ChoiceValues): values is Spec {
   return !(values instanceof Trie || values instanceof Constraint) && !("descriptors" in values);
 }

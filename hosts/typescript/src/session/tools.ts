@@ -36,11 +36,11 @@ export interface RunToolsOptions extends Omit<ChatOptions, "tools"> {
 
 /** A conversation that was run. */
 export interface ToolRun {
-  /** The last reply. */
+  /** Last reply of the model. */
   readonly reply: ChatReply;
   /** The whole conversation, what was given included. */
   readonly messages: readonly ChatMessage[];
-  /** How many replies there were. */
+  /** Number of replies in all. */
   readonly rounds: number;
 }
 

@@ -8,7 +8,7 @@ export type Tokenize = (text: string, modelId: string) => readonly number[] | Pr
 export interface TokenizerCacheOptions {
   /** Texts that are kept for each model; 4096 unless given. The one that was not asked for longest goes first. */
   readonly maxEntriesPerModel?: number;
-  /** How many models something is kept of; 16 unless given. */
+  /** Maximum number of models that have entries; 16 unless given. */
   readonly maxModels?: number;
 }
 
@@ -61,7 +61,7 @@ export class TokenizerCache {
     return new Map(distinct.map((text, index) => [text, tokens[index] ?? []]));
   }
 
-  /** How many texts of a model are kept. */
+  /** Returns the number of cached texts of a model. */
   cachedSize(modelId: string): number {
     return this.#models.peek(modelId)?.known.size ?? 0;
   }

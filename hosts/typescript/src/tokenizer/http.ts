@@ -3,7 +3,7 @@ import { shown } from "../tree/payload.js";
 import type { Tokenize } from "./cache.js";
 
 export interface HttpTokenizerOptions {
-  /** `fetch` unless given. */
+  /** Function for requests: `fetch` unless given. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   readonly signal?: AbortSignal;
 }

@@ -109,7 +109,7 @@ export function parsePayload(text: string): TokenTreePayload {
   return checkPayload(value);
 }
 
-/** What the C functions get: the JSON text of a payload, which is checked first if it is given as an object. */
+/** Returns the JSON text of a payload for the C functions; an object is checked first. */
 export function payloadText(payload: TokenTreePayload | string): string {
   if (typeof payload !== "string") return JSON.stringify(checkPayload(payload));
   return textAt(payload, "payload");

@@ -16,7 +16,7 @@ import {
   type TokenLogprob,
 } from "./protocol.js";
 
-/** What is read of the JSON of a generation. */
+/** Fields read from the JSON of a generation. */
 interface Said {
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
   readonly value: string | null;
@@ -26,7 +26,7 @@ interface Said {
   readonly receipt: Receipt | null;
 }
 
-/** What is read of the JSON of a choice. */
+/** Fields read from the JSON of a choice. */
 interface Chosen {
   readonly index: number;
   readonly names: readonly (string | null)[];
@@ -238,7 +238,7 @@ export class NativeSession implements Calls {
     return SESSION_INFO.read(memory);
   }
 
-  /** Of a generation that failed nothing is known. */
+  /** Returns the fields of a generation that failed, which are unknown. */
   #said(): Pick<Outcome, "leaf" | "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
     const said = this.#result<Said>();
     if (said === null) {
@@ -255,7 +255,7 @@ export class NativeSession implements Calls {
     };
   }
 
-  /** What the last call gave. */
+  /** Returns the result of the last call. */
   #result<Result>(): Result | null {
     const json = this.#text();
     return json === null ? null : (JSON.parse(json) as Result);

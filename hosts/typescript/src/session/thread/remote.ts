@@ -26,7 +26,7 @@ interface Waiting {
 /** A session of the library, called from a thread of its own; it is one stream for `StreamRunner`. */
 export class RemoteSession implements StreamBinding<number> {
   readonly library: Library;
-  /** Of the last generation. */
+  /** Outcome of the last generation. */
   outcome: Outcome | null = null;
   readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
   readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
