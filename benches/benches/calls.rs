@@ -1,4 +1,4 @@
-//! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
+//! Cost of calls through the C ABI beside the same calls in Rust, and time that a session takes to follow a payload.
 
 #[path = "../../crates/tokentrie-c/tests/common/mod.rs"]
 mod common;

@@ -14,7 +14,7 @@ use trie_rules::{ByRule, MaskLimits, PrepareLimits, Regex, Rule, TokenBytes};
 #[path = "common/pieces.rs"]
 mod pieces;
 
-/// What it is, the pattern, and the text before the mask.
+/// Name, pattern, and text before the mask of each case.
 const STATES: [(&str, &str, &str); 9] = [
     ("digits", "[0-9]+", "1"),
     ("identifier", "[A-Za-z_][A-Za-z0-9_]{0,62}", ""),
