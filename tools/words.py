@@ -155,7 +155,7 @@ def measure(files: dict[str, str], pages: str, table: dict) -> dict[str, Count]:
     for path, text in sorted(files.items()):
         source = read(path, text)
         look("relative", path, source.docs, lambda doc: RELATIVE.match(doc) is not None)
-        look("short", path, source.docs, lambda doc: len(WORD.findall(doc)) <= 3)
+        look("short", path, source.docs, lambda doc: doc[0] not in "@#" and len(WORD.findall(doc)) <= 3)
         look("types", path, source.types, lambda name: is_bare(name, general | {*table["verbs"]}, nouns))
         look("functions", path, source.functions, lambda name: is_bare(name, general, nouns))
         look("negated", path, source.negated, lambda _: True)
