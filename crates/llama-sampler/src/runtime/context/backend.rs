@@ -42,7 +42,7 @@ pub(super) fn backend() -> Result<&'static LlamaBackend, RuntimeError> {
     started.as_ref().map_err(|reason| RuntimeError::Backend { reason: reason.clone() })
 }
 
-/// Whether this build can put layers on a graphics card, and finds one.
+/// Returns whether this build supports a graphics card, and finds one.
 ///
 /// # Errors
 /// llama.cpp did not start.
