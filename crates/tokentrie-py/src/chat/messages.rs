@@ -66,7 +66,7 @@ pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<V
     Ok(read)
 }
 
-/// Whether it is a reply of a model.
+/// Returns whether it is a reply of a model.
 fn is_message(given: &Bound<'_, PyAny>) -> Result<bool> {
     if given.is_instance_of::<PyDict>() {
         return Ok(false);

@@ -138,7 +138,7 @@ fn field(now: &Bound<'_, PyAny>, name: &str) -> PyResult<i16> {
     now.getattr(name)?.extract()
 }
 
-/// What a rendering is asked for.
+/// Reads the options of a rendering.
 pub(crate) fn options(
     add_generation_prompt: bool,
     now: Option<&Bound<'_, PyAny>>,

@@ -43,7 +43,7 @@ use trie_core::work::{Limits, Work};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Tools {
     core: tokentrie::chat::Tools,
-    /// For templates.
+    /// Definitions for templates.
     definitions: Arc<Value>,
     /// As they were given.
     given: Vec<Py<PyAny>>,
@@ -62,7 +62,7 @@ impl Tools {
         self.core.iter().map(|tool| &tool.name[..]).collect()
     }
 
-    /// What was given for tools: these, or a list of them.
+    /// Converts an argument to tools: tools themselves, or a list of them.
     ///
     /// # Errors
     /// As the class.

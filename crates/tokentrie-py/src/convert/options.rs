@@ -15,9 +15,9 @@ use trie_core::{LogitBias, SamplerOptions, TokenId};
 
 /// The options of a call, and those of them that Python gives as objects.
 pub(crate) struct Options<T> {
-    /// What is data.
+    /// Options that are data.
     pub(crate) data: T,
-    /// How tokens are chosen, of all keywords that say it.
+    /// Sampling options, from all their keywords.
     pub(crate) sampling: SamplerOptions,
     /// `true` where `mode` was "exact".
     pub(crate) exact: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Options<T> {
     pub(crate) logit_bias: LogitBias,
 }
 
-/// Keywords by name.
+/// Keyword argument that may be missing.
 type Keyword<'py> = Option<Bound<'py, PyAny>>;
 
 /// Options that are objects in Python.

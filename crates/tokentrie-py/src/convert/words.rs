@@ -9,11 +9,11 @@ use pyo3::types::PyString;
 #[derive(Clone, Copy)]
 pub(crate) struct Mode(pub(crate) trie_core::Mode);
 
-/// `"free"` or `"stop"`.
+/// Either `"free"` or `"stop"`.
 #[derive(Clone, Copy)]
 pub(crate) struct After(pub(crate) trie_core::After);
 
-/// What becomes of a text that its class refuses: `"raise"` or `"none"`.
+/// Handling of a text that its class rejects: `"raise"` or `"none"`.
 #[cfg(feature = "llama")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnInvalid {
@@ -30,7 +30,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OnInvalid {
     }
 }
 
-/// `"free"` or `"fixed"`.
+/// Either `"free"` or `"fixed"`.
 #[cfg(feature = "llama")]
 #[derive(Clone, Copy)]
 pub(crate) struct Batching(pub(crate) tokentrie::engine::Batching);

@@ -22,7 +22,7 @@ use trie_text::{Prompt, ValueSet, Values};
 /// The least width of a beam that nobody gave one.
 const NARROWEST: u32 = 64;
 
-/// What is said of a choice beside its values.
+/// Text around the values of a choice, and its options.
 type Said = (TextsAround, ChooseTurn, Choose);
 
 fn said(py: Python<'_>, call: &'static str, options: Option<&Bound<'_, PyDict>>) -> Result<Said> {
@@ -34,7 +34,7 @@ fn said(py: Python<'_>, call: &'static str, options: Option<&Bound<'_, PyDict>>)
 
 #[pymethods]
 impl Model {
-    /// `Model.choose`.
+    /// Implements `Model.choose` of Python.
     #[pyo3(
         signature = (prompt, choices, *, cancel=None, timeout=None, priority=0, **options),
         text_signature = "($self, prompt, choices, **options)"
@@ -55,7 +55,7 @@ impl Model {
         Ok(choice_result(prompt.py(), &choice, &values, threshold)?.unbind())
     }
 
-    /// `Model.beam`.
+    /// Implements `Model.beam` of Python.
     #[pyo3(
         signature = (prompt, choices, k=10, *, cancel=None, timeout=None, priority=0, **options),
         text_signature = "($self, prompt, choices, k=10, **options)"
@@ -92,7 +92,7 @@ impl Model {
         Ok(choice.ranking.iter().filter_map(hypothesis).collect::<PyResult<_>>()?)
     }
 
-    /// `Model.choose_many`.
+    /// Implements `Model.choose_many` of Python.
     #[pyo3(
         signature = (
             prompts, choices, *, cancel=None, timeout=None, priority=0, on_error="raise", progress=None, **options

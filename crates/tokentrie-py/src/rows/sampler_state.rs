@@ -1,4 +1,4 @@
-//! What a sampler says of where it is.
+//! Properties of a sampler's state.
 
 use crate::errors::Result;
 use crate::rows::sampler::Sampler;

@@ -19,7 +19,7 @@ use tokentrie::constraint::{Over, Spec};
 use trie_core::work::Limits;
 use trie_text::ValueSets;
 
-/// Whether a receipt is asked for, and the key of its seal.
+/// Request of a receipt, and the key of its seal.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) receipt: bool,

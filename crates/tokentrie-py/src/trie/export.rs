@@ -400,7 +400,7 @@ fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v trie_text::Vocab>
     vocab.map(|vocab| &**vocab.core())
 }
 
-/// How much to draw.
+/// Reads the limits of a drawing.
 ///
 /// # Errors
 /// `OptionError` for a negative limit.

@@ -34,7 +34,7 @@ impl LeafSet {
         Self { core, trie: self.trie.clone() }
     }
 
-    /// That both are of one trie.
+    /// Checks that both are of one trie.
     fn of_one_trie(&self, other: &Self) -> Result<()> {
         if self.trie == other.trie {
             return Ok(());
@@ -445,7 +445,7 @@ fn flags(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
     })
 }
 
-/// Numbers of leaves.
+/// Reads numbers of leaves.
 fn numbers(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core::LeafSet> {
     load_numpy(leaves.py())?;
     let wide = leaves.call_method1("astype", ("int64",))?;

@@ -56,7 +56,7 @@ use trie_text::{TextReport, Texts, Tokenization};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Trie(trie_core::Trie, Option<Report>, Option<Origin>);
 
-/// What was found when a set was made.
+/// Report on the making of a set.
 #[derive(Clone)]
 pub(crate) enum Report {
     Texts(TextReport),

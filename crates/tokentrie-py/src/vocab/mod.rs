@@ -186,7 +186,7 @@ impl Vocab {
         Ok(Self::new(Arc::new(vocab)))
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -197,7 +197,7 @@ impl Vocab {
         Ok(PyBytes::new(py, piece.ok_or_else(|| self.outside(token))?))
     }
 
-    /// What a token is for.
+    /// Returns the kind of a token.
     ///
     /// Args:
     ///     token: its id.
@@ -390,7 +390,7 @@ impl VocabArg<'_> {
         }
     }
 
-    /// Where it is more than a size.
+    /// Returns the vocabulary, if it is more than a size.
     pub(crate) fn core(&self) -> Option<&Arc<trie_text::Vocab>> {
         match self {
             Self::Size(_) => None,
