@@ -8,8 +8,8 @@ use trie_core::work::{Over, spend};
 /// Texts that cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextsError {
-    /// There is no end of them: some state comes back to itself.
-    #[error("there is no end of texts: something may be repeated for ever")]
+    /// The language is infinite: some state is reachable from itself.
+    #[error("the language is infinite: something may be repeated for ever")]
     Endless,
     /// There are more than were asked for.
     #[error("there are more than {limit} texts")]

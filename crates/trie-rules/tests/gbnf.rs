@@ -58,8 +58,8 @@ fn says_what_is_wrong_and_where() {
     use GrammarProblem as Problem;
     let syntax = |error: &GrammarError| matches!(error.problem, Problem::Syntax { .. });
     for (grammar, line, column, says) in [
-        ("", 1, 1, "no rule root"),
-        ("start ::= \"a\"\n", 2, 1, "no rule root"),
+        ("", 1, 1, "missing rule root"),
+        ("start ::= \"a\"\n", 2, 1, "missing rule root"),
         ("root ::= \"a\"\n  b-c d", 2, 7, "::= must follow b-c"),
         ("root = \"a\"", 1, 6, "::= must follow root"),
         ("root_1 ::= \"a\"", 1, 5, "::= must follow root"),
@@ -86,8 +86,8 @@ fn says_what_is_wrong_and_where() {
         ("root ::= \"a\"{3,2}", 1, 13, "from 3 to 2 times is never"),
         ("root ::= (\"a\"", 1, 14, "the text ends, and the ( of line 1, column 10 is not closed"),
         ("root ::= (\"a\" = )", 1, 15, "here comes '=', and the ( of line 1, column 10"),
-        ("root ::= \"a\")", 1, 13, "no ( for this )"),
-        ("root ::= \"a\" = \"b\"", 1, 14, "'=' is no part of a rule"),
+        ("root ::= \"a\")", 1, 13, "unmatched )"),
+        ("root ::= \"a\" = \"b\"", 1, 14, "unexpected '=' in a rule"),
         ("root ::= \"a\"\n| \"b\"", 2, 1, "end the line with |"),
         ("root ::= \"a\" |\nb ::= \"c\"", 2, 3, "a rule ends with its line"),
     ] {

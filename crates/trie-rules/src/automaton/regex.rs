@@ -30,7 +30,7 @@ pub struct Regex {
 /// A pattern that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegexError {
-    /// It is no regular expression.
+    /// It is not a regular expression.
     #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
     Syntax {
         /// Source of the pattern.

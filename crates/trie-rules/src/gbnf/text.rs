@@ -184,9 +184,9 @@ impl<'t> Reader<'t> {
         (defined.at, defined.parts) = (at, first..self.written.parts.len());
         match self.peek() {
             None | Some('\n' | '\r') => self.space(true),
-            Some(')') => return self.wrong(self.at, "there is no ( for this )"),
+            Some(')') => return self.wrong(self.at, "unmatched )"),
             Some(':') => return self.wrong(self.at, "a rule ends with its line, and not with |"),
-            Some(other) => return self.wrong(self.at, format!("{other:?} is no part of a rule")),
+            Some(other) => return self.wrong(self.at, format!("unexpected {other:?} in a rule")),
         }
         Ok(())
     }

@@ -36,17 +36,17 @@ trie_core::error_kind!(GrammarError, Rule);
 /// Problem of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarProblem {
-    /// The text is no grammar.
+    /// The text is not a grammar.
     #[error("{problem}")]
     Syntax {
         /// Description of the error.
         problem: String,
     },
-    /// There is no rule to begin with.
-    #[error("there is no rule: write name : \"text\" | other ;")]
+    /// The grammar has no rules.
+    #[error("the grammar has no rules: write name : \"text\" | other ;")]
     NoRule,
-    /// There is no rule `root`, with which a grammar in GBNF begins.
-    #[error("there is no rule root: all texts follow root ::= ...")]
+    /// The rule `root`, with which a grammar in GBNF begins, is missing.
+    #[error("missing rule root: all texts follow root ::= ...")]
     NoRoot,
     /// A name that nothing defines.
     #[error("no rule or terminal is named {name}")]
@@ -90,13 +90,13 @@ pub enum GrammarProblem {
         /// Limit that was exceeded.
         limit: u32,
     },
-    /// Something that is no set of texts.
+    /// Something that is not a set of texts.
     #[error("{what}")]
     Unsupported {
         /// Unsupported construct, with the reason.
         what: String,
     },
-    /// A pattern that is no regular expression.
+    /// A pattern that is not a regular expression.
     #[error("{terminal}: position {position} of the pattern: {problem}")]
     Pattern {
         /// Name of the terminal.

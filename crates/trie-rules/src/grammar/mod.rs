@@ -199,7 +199,7 @@ impl Grammar {
     /// Reads a grammar and makes its tables.
     ///
     /// # Errors
-    /// A text that is no grammar; names that nothing defines; rules that are never used or never end; conflicts;
+    /// A text that is not a grammar; names that nothing defines; rules that are never used or never end; conflicts;
     /// terminals that match the empty text, nothing, or nothing that others do not match first. With place.
     pub fn new(text: &str) -> Result<Self, GrammarError> {
         Self::with_options(text, GrammarOptions::default())

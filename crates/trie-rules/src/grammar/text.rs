@@ -104,7 +104,7 @@ fn words(text: &str) -> Result<Vec<(Word, Place)>, GrammarError> {
             }
             '%' => Word::Directive(from.while_is(in_name)),
             '{' => return Err(syntax(place, "rules have no actions here: remove what stands in braces")),
-            other => return Err(syntax(place, format!("{other:?} is no part of a grammar"))),
+            other => return Err(syntax(place, format!("unexpected {other:?} in a grammar"))),
         };
         words.push((word, place));
     }
@@ -134,7 +134,7 @@ fn quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String
     let inner = from.while_is(|character| character != quote && character != '\n');
     match from.next() {
         Some(end) if end == quote && inner.is_empty() => {
-            Err(syntax(place, "an empty text is no terminal: leave the alternative empty instead"))
+            Err(syntax(place, "an empty text is not a terminal: leave the alternative empty instead"))
         }
         Some(end) if end == quote => Ok(inner),
         _ => Err(syntax(place, format!("{quote} is missing at the end of the line"))),

@@ -1,4 +1,4 @@
-//! Sets of decimal numbers: ranges, multiples and what is no multiple, exact whatever their length.
+//! Sets of decimal numbers: ranges, multiples and their complements, exact whatever their length.
 
 mod decimal;
 mod machine;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     /// The text is not a number.
-    #[error("{given:?} is no number: expected one as in -0.25 or 1e3, its exponent up to 100000")]
+    #[error("invalid number {given:?}: expected one as in -0.25 or 1e3, its exponent up to 100000")]
     NoNumber {
         /// Text that was given.
         given: String,

@@ -3,7 +3,7 @@
 /// Bytes read, and of what was read what still matters.
 pub(super) type Read = (usize, u32);
 
-/// Days of a month; 0 for what is no month.
+/// Days of a month; 0 for anything that is not a month.
 pub(super) fn days(year: u32, month: u32) -> u32 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {

@@ -185,7 +185,7 @@ impl Step {
         (u64::from(rest) * 10 + u64::from(byte - b'0')).rem_euclid(u64::from(self.digits)) as u32
     }
 
-    /// After so many digits behind the point; `None` for a number that is no multiple.
+    /// After so many digits behind the point; `None` for a number that is not a multiple.
     fn read_fraction(self, rest: u32, digits: usize, byte: u8) -> Option<u32> {
         if digits < self.fraction { Some(self.read(rest, byte)) } else { (byte == b'0').then_some(rest) }
     }

@@ -14,7 +14,7 @@ pub enum RegularError {
         high: i128,
     },
     /// A bound of days or times that is none.
-    #[error("{given:?} is no {what}: a {what} is written as in {example}")]
+    #[error("invalid {what} {given:?}: expected one as in {example}")]
     NoMoment {
         /// Description of the expected value.
         what: &'static str,
@@ -41,8 +41,8 @@ pub enum RegularError {
         /// Last moment of the range.
         high: Option<String>,
     },
-    /// A bound that is no number.
-    #[error("{given:?} is no number that a range begins or ends with: it is written as in -0.25 or 1e3")]
+    /// A bound that is not a number.
+    #[error("invalid bound {given:?}: expected a number as in -0.25 or 1e3")]
     NoNumber {
         /// Text that was given.
         given: String,

@@ -383,15 +383,15 @@ mod tests {
     #[test]
     fn what_is_no_range_is_refused() {
         let said = |low, high| between(Moment::Date, low, high).unwrap_err().to_string();
-        assert_eq!(said(Some("2023-02-29"), None), "\"2023-02-29\" is no day: a day is written as in 2024-02-29");
-        assert_eq!(said(None, Some("")), "\"\" is no day: a day is written as in 2024-02-29");
+        assert_eq!(said(Some("2023-02-29"), None), "invalid day \"2023-02-29\": expected one as in 2024-02-29");
+        assert_eq!(said(None, Some("")), "invalid day \"\": expected one as in 2024-02-29");
         assert!(said(Some("2024-01-02"), Some("2024-01-01")).starts_with("no day is at least 2024-01-02 and at most"));
         let (utc, timespec) = (true, Timespec::Minutes);
         let said = |kind: Moment, low, high| between(kind, Some(low), Some(high)).unwrap_err().to_string();
         let time = said(Moment::Time { timespec, utc }, "09:00", "10:00Z");
-        assert_eq!(time, "\"09:00\" is no time: a time is written as in 23:59Z");
+        assert_eq!(time, "invalid time \"09:00\": expected one as in 23:59Z");
         let moment = said(Moment::DateTime { timespec, utc: false }, "2024-01-01", "2024-01-02T00:00");
-        assert_eq!(moment, "\"2024-01-01\" is no moment: a moment is written as in 2024-02-29T23:59");
+        assert_eq!(moment, "invalid moment \"2024-01-01\": expected one as in 2024-02-29T23:59");
         let none = said(Moment::Time { timespec, utc: false }, "09:00:01", "09:00:59.500");
         assert!(none.starts_with("no time is at least 09:00:01 and at most 09:00:59.500"), "{none}");
     }

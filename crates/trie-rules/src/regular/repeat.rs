@@ -73,7 +73,7 @@ impl Regular {
     }
 
     /// Returns the range of each item of a repetition in a text: of several ways to split it, the one whose first items
-    /// are longest. `None` where this is no repetition, or the text is none of its texts.
+    /// are longest. `None` where this is not a repetition, or the text is none of its texts.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
             Reads::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),

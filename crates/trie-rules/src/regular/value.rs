@@ -47,7 +47,7 @@ pub enum Value {
     Entry {
         /// First index among the given texts.
         index: usize,
-        /// The text. What is no UTF-8 in it is replaced.
+        /// The text. Anything that is not UTF-8 in it is replaced.
         text: String,
     },
     /// Values of the items of a repetition.

@@ -11,7 +11,8 @@ use trie_core::TokenId;
 pub(crate) const MOST_CHARS: usize = 16;
 
 /// Kinds of characters, one bit each. Digits; _; other ASCII but for controls, blank, quote and backslash; A-Z; beyond
-/// ASCII what is no letter; letters beyond ASCII; a-z. Where not all can be kept, the first are given up first.
+/// ASCII characters that are not letters; letters beyond ASCII; a-z. Where not all can be kept, the first are given up
+/// first.
 pub(crate) const DIGIT: u8 = 1;
 pub(crate) const UNDERSCORE: u8 = 2;
 pub(crate) const PUNCTUATION: u8 = 4;

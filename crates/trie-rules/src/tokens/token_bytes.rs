@@ -122,7 +122,7 @@ impl TokenBytes {
         self.longest
     }
 
-    /// The bytes of a token; empty for what is no text.
+    /// The bytes of a token; empty for anything that is not text.
     pub fn bytes(&self, token: TokenId) -> &[u8] {
         let Some(&end) = self.spelled.ends.get(token.index()) else { return &[] };
         let begin = token.index().checked_sub(1).map_or(0, |before| self.spelled.ends[before]);

@@ -2,7 +2,7 @@
 
 use trie_core::work::Over;
 
-/// A module that is no rule, or failed when it was asked.
+/// A module that is not a rule, or failed when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WasmError {
@@ -16,7 +16,7 @@ pub enum WasmError {
         /// Limit on the size.
         most: usize,
     },
-    /// It is no valid module.
+    /// It is not a valid module.
     #[error("no module of WebAssembly that is read here: {reason}")]
     Invalid {
         /// Description of the defect.

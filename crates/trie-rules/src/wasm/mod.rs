@@ -85,7 +85,7 @@ impl Wasm {
     /// Compiles a module from its bytes.
     ///
     /// # Errors
-    /// [`WasmError`]: it is no module, or not one of a rule, or takes more than [`Limits::default`].
+    /// [`WasmError`]: it is not a module, or not one of a rule, or takes more than [`Limits::default`].
     pub fn new(module: &[u8]) -> Result<Self, WasmError> {
         Self::with_limits(module, Limits::default())
     }
