@@ -111,7 +111,7 @@ impl ByteTrieImage for ByteTrie {
         let first_child: Vec<u32> = words.by_ref().take(nodes + 1).collect();
         let first_token: Vec<u32> = words.by_ref().take(nodes).collect();
         let id = |(item, token)| {
-            TokenId::new(token).ok_or_else(|| damaged("tokens", item, format!("{token} is no token id")))
+            TokenId::new(token).ok_or_else(|| damaged("tokens", item, format!("{token} is not a token id")))
         };
         let tokens: Vec<TokenId> = words.take(tokens).enumerate().map(id).collect::<Result<_, _>>()?;
         let bytes = image[image.len() - nodes..].to_vec();

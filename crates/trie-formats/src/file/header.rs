@@ -288,7 +288,7 @@ impl Header {
         if let Some((kind, _)) =
             always.into_iter().chain(pairs).chain(graph).chain(weights).find(|&(kind, needed)| needed && !has(kind))
         {
-            return Err(FileProblem::damaged("section table", format!("there is no section {}", kind.name())));
+            return Err(FileProblem::damaged("section table", format!("missing section {}", kind.name())));
         }
         let words = |kind| self.section(kind).map_or(0, |section| section.bytes.len() / 4);
         for section in &self.sections {
@@ -342,7 +342,7 @@ fn read_table(table: &[u8], begin: usize, length: u64) -> Result<Vec<Section>, F
             end.ok_or_else(|| wrong(format!("{bytes} bytes at {start} do not lie in {free}..{length}")))? as usize;
         let start = start as usize;
         if !start.is_multiple_of(ALIGNMENT) {
-            return Err(wrong(format!("offset {start} is no multiple of {ALIGNMENT}")));
+            return Err(wrong(format!("offset {start} is not a multiple of {ALIGNMENT}")));
         }
         sections.push(Section { kind, bytes: start..end, checksum: u32_at(entry, 4) });
     }

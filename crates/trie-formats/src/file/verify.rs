@@ -60,7 +60,9 @@ fn end_tokens(file: &[u8], header: &Header) -> Verified {
     }
     let bad = |at: &usize| TokenId::new(ids[*at]).is_none() || (*at > 0 && ids[at - 1] >= ids[*at]);
     match (0..count).find(bad) {
-        Some(at) => Err(wrong(Kind::EndTokens, at + 1, format!("{} is no token id above the one before it", ids[at]))),
+        Some(at) => {
+            Err(wrong(Kind::EndTokens, at + 1, format!("{} is not a token id above the one before it", ids[at])))
+        }
         None => Ok(()),
     }
 }
@@ -70,7 +72,7 @@ fn finite(file: &[u8], header: &Header, kind: Kind) -> Verified {
     let bytes = header.section(kind).and_then(|section| file.get(section.bytes.clone())).unwrap_or_default();
     let weights = bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word));
     match weights.clone().position(|weight| !weight.is_finite()) {
-        Some(at) => Err(wrong(kind, at, "a weight that is no finite number")),
+        Some(at) => Err(wrong(kind, at, "a weight that is not finite")),
         None => Ok(()),
     }
 }
@@ -149,7 +151,7 @@ fn leaves(store: &Store, count: usize) -> Verified {
     let mut before = 0;
     for (at, &node) in store.inner_terminals.iter().enumerate() {
         if node <= before || store.children(NodeId::new(node)).is_empty() {
-            return Err(wrong(Kind::InnerTerminals, at, format!("{node} is no inner node after {before}")));
+            return Err(wrong(Kind::InnerTerminals, at, format!("{node} is not an inner node after {before}")));
         }
         before = node;
     }

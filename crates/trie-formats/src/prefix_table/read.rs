@@ -223,7 +223,7 @@ impl<'de> Visitor<'de> for List<'_> {
     }
 }
 
-/// A token, with its weight or 0; or an integer that is no token id, as it was written.
+/// A token, with its weight or 0; or an integer that is not a token id, as it was written.
 type Item = Result<(TokenId, f32), String>;
 
 /// An entry of `prefix_dict`.

@@ -86,7 +86,7 @@ impl<'r> Walk<'r> {
                     let why = || match listed {
                         _ if state.may_end(above) => format!("after the end token {last} only the end may follow"),
                         Some(_) => format!("{} does not list {last}", self.key(above)),
-                        None => format!("there is no way to {}", self.key(above)),
+                        None => format!("no path leads to {}", self.key(above)),
                     };
                     report.skip(SkippedWhy::Unreachable, || (key_text(entry.path, self.sep), Some(why())));
                 }
