@@ -832,8 +832,8 @@ tokentrie_status tokentrie_trie_path(tokentrie_trie trie,
 tokentrie_status tokentrie_trie_get_info(tokentrie_trie trie, struct tokentrie_trie_info *info);
 
 /**
- * Tokens that continue this prefix, ascending; none at the end of a leaf that is no prefix of another. A prefix that
- * leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
+ * Tokens that continue this prefix, ascending; none at the end of a leaf that is not a prefix of another. A prefix
+ * that leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
  */
 tokentrie_status tokentrie_trie_children(tokentrie_trie trie,
                                          const int32_t *prefix,
@@ -1191,7 +1191,7 @@ tokentrie_status tokentrie_session_open(const char *path,
  * Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
  * computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
  * those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
- * with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+ * with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is not part of
  * the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
  * a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
  */

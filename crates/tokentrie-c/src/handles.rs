@@ -161,7 +161,7 @@ impl<T> Table<T> {
         let wanted = self.kind.name();
         let message = match Kind::NAMES.get(kind).copied().unwrap_or_default() {
             _ if handle == 0 => format!("the handle is 0: a {wanted} is needed"),
-            "" => format!("{handle:#x} is no handle: a {wanted} is needed"),
+            "" => format!("invalid handle {handle:#x}: expected a {wanted}"),
             found if found != wanted => format!("the handle {handle:#x} is a {found}: a {wanted} is needed"),
             _ => format!("the {wanted} {handle:#x} was freed before, or never made"),
         };

@@ -109,7 +109,7 @@ impl In<c_char> {
 pub(crate) fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        let message = format!("{what} is no UTF-8: byte {at} is {:#04x}", bytes.get(at).copied().unwrap_or_default());
+        let message = format!("{what} is not UTF-8: byte {at} is {:#04x}", bytes.get(at).copied().unwrap_or_default());
         Error::new(TOKENTRIE_ERROR_TEXT, message)
     })
 }
@@ -341,7 +341,7 @@ mod tests {
             let message = format!("ids has {len} elements: no memory is that large");
             assert_eq!(said(input(words.as_ptr()).slice(len, "ids").unwrap_err()), argument(&message));
         }
-        assert_eq!(said(input(c"a\xff".as_ptr()).text(2, "name").unwrap_err()).1, "name is no UTF-8: byte 1 is 0xff");
+        assert_eq!(said(input(c"a\xff".as_ptr()).text(2, "name").unwrap_err()).1, "name is not UTF-8: byte 1 is 0xff");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub extern "C" fn tokentrie_session_open(
 /// Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
 /// computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
 /// those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
-/// with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+/// with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is not part of
 /// the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
 /// a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
 #[unsafe(no_mangle)]

@@ -217,7 +217,7 @@ impl Session {
             Ok(generated) => {
                 let Generated { tokens, leaf, finish: ended, .. } = &generated;
                 state.last.finish = if *ended == Finish::Stopped { ended_by(&call) } else { finish(*ended) };
-                // The text of a rule is no leaf.
+                // The text of a rule is not a leaf.
                 let is_whole = leaf.is_some() || matches!(ended, Finish::Span | Finish::Form);
                 state.last.state = match (ready.is_constrained(), is_whole) {
                     (false, _) => Status::Idle,

@@ -196,7 +196,7 @@ impl SharedModel {
 }
 
 impl Key {
-    /// `None` for what is no file: loading says what is wrong.
+    /// `None` for anything that is not a file: loading says what is wrong.
     fn of(path: &Path, n_gpu_layers: u32) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let known = path.metadata().ok()?;
