@@ -42,7 +42,7 @@ fn text<'v>(of: &'v Value, name: &str) -> Result<Option<&'v str>> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(wrong(format!("$.{name}: {other} is no text"))),
+        Some(other) => Err(wrong(format!("$.{name}: expected a text, got {other}"))),
     }
 }
 
@@ -58,7 +58,7 @@ fn list<'v>(of: &'v Value, name: &str) -> Result<Option<&'v Vec<Value>>> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(list)) => Ok(Some(list)),
-        Some(other) => Err(wrong(format!("$.{name}: {other} is no list"))),
+        Some(other) => Err(wrong(format!("$.{name}: expected a list, got {other}"))),
     }
 }
 
@@ -82,7 +82,9 @@ fn render_options(given: &Value) -> Result<RenderOptions> {
     }
     if let Some(now) = given.get("now").filter(|now| !now.is_null()) {
         let clock = now.as_f64().and_then(|now| Clock::at_milliseconds(now as i64));
-        options = options.with_clock(clock.ok_or_else(|| wrong(format!("$.now: {now} is no time")))?);
+        options = options.with_clock(
+            clock.ok_or_else(|| wrong(format!("$.now: invalid time {now}: expected milliseconds since 1970")))?,
+        );
     }
     Ok(options)
 }
@@ -190,7 +192,7 @@ pub extern "C" fn tokentrie_parser_new(
         options.reasoning = match text(&given, "reasoning_format")? {
             None | Some("auto" | "deepseek") => ReasoningFormat::Auto,
             Some("none") => ReasoningFormat::None,
-            Some(other) => return Err(wrong(format!("$.reasoning_format: {other:?} is no format"))),
+            Some(other) => return Err(wrong(format!("$.reasoning_format: unknown format {other:?}"))),
         };
         options.prompt = text(&given, "generation_prompt")?.map(str::to_owned);
         options.json_content = flag(&given, "json_content", false)?;

@@ -109,7 +109,7 @@ function requestOf(fields: object): Uint8Array {
   try {
     text = JSON.stringify(fields);
   } catch (error) {
-    throw new SpecError(`$: it is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new SpecError(`$: it is not JSON: ${(error as Error).message}`, { cause: error });
   }
   return utf8(text);
 }

@@ -89,13 +89,13 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
   } catch (error) {
     if (error instanceof LibraryError) throw error;
     const where = source instanceof Response ? source.url : source instanceof URL ? source.href : shown(source);
-    throw new LibraryError(`${where} is no module: ${(error as Error).message}`, { cause: error });
+    throw new LibraryError(`${where} is not a module: ${(error as Error).message}`, { cause: error });
   }
 }
 
 async function fetched(place: string): Promise<WebAssembly.Module> {
   if (!place.startsWith("file:")) return compiledOf(await fetch(place));
-  // Node's fetch reads no files. The name is no literal: bundlers for pages would look for it.
+  // Node's fetch reads no files. The name is not a literal: bundlers for pages would look for it.
   const fs = "node:fs/promises";
   const files = (await import(/* @vite-ignore */ fs)) as { readFile: (url: URL) => Promise<BufferSource> };
   return WebAssembly.compile(await files.readFile(new URL(place)));

@@ -34,7 +34,7 @@ const found = new WeakMap<Library, Map<string, unknown>>();
 /**
  * A function of the module.
  *
- * @throws LibraryError where the library has none: it is no module, or one without that part.
+ * @throws LibraryError where the library has none: it is not a module, or one without that part.
  */
 export function own<Name extends keyof Own>(library: Library, name: Name): Own[Name] {
   let functions = found.get(library);

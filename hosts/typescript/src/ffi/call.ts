@@ -26,7 +26,8 @@ const decoder = new TextDecoder();
 /**
  * A text as C takes it.
  *
- * @throws ArgumentError for what is no string, and for half of a surrogate pair: encoded, it would be another text.
+ * @throws ArgumentError for anything that is not a string, and for half of a surrogate pair: encoded, it would be
+ * another text.
  */
 export function utf8(text: string, name = "text"): Uint8Array {
   return encoder.encode(textOf(text, name));

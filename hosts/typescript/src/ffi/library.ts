@@ -20,14 +20,14 @@ export class Library {
 
   readonly #foreign: ForeignLibrary;
 
-  /** @throws LibraryError if it is no library of tokentrie, or of a version that does not fit. */
+  /** @throws LibraryError if it is not a library of tokentrie, or of a version that does not fit. */
   constructor(foreign: ForeignLibrary, backend: Backend["name"]) {
     this.#foreign = foreign;
     this.path = foreign.path;
     this.backend = backend;
     const abiVersion = foreign.find("tokentrie_abi_version", FUNCTIONS.tokentrie_abi_version);
     if (abiVersion === null)
-      throw new LibraryError(`${this.path} is no library of tokentrie: no tokentrie_abi_version`);
+      throw new LibraryError(`${this.path} is not a library of tokentrie: no tokentrie_abi_version`);
     this.version = abiVersion();
     if (!fits(this.version)) {
       throw new LibraryError(

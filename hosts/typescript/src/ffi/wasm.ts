@@ -109,17 +109,17 @@ export class WasmLibrary implements ForeignLibrary {
     this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
     this.#own = this.#exports as unknown as Own;
     if (!(this.#exports["memory"] instanceof wasm.Memory) || !this.#exports["tokentrie_wasm_memory"])
-      throw new LibraryError(`${path} is no module of tokentrie: it has no tokentrie_wasm_memory`);
+      throw new LibraryError(`${path} is not a module of tokentrie: it has no tokentrie_wasm_memory`);
     this.#views = new Views(this.#own.memory);
   }
 
-  /** @throws LibraryError if it is no module of this kind. */
+  /** @throws LibraryError if it is not a module of this kind. */
   static of(module: WasmModule, path: string): WasmLibrary {
     return new WasmLibrary(path, (imports) => {
       try {
         return new wasm.Instance(module, imports);
       } catch (error) {
-        throw new LibraryError(`${path} is no module of tokentrie: ${(error as Error).message}`, { cause: error });
+        throw new LibraryError(`${path} is not a module of tokentrie: ${(error as Error).message}`, { cause: error });
       }
     });
   }
@@ -329,7 +329,7 @@ export class WasmLibrary implements ForeignLibrary {
     try {
       const { bytes } = this.#views.now();
       const found = this.#tokenizers[tokenizer]?.(decoder.decode(bytes.subarray(text, text + length)));
-      if (found === undefined) throw new TypeError("there is no such tokenizer");
+      if (found === undefined) throw new TypeError("unknown tokenizer");
       this.#tokens = Int32Array.from(found, (id) => (Number.isInteger(id) && id >= 0 && id < 2 ** 31 ? id : -1));
       return this.#tokens.length;
     } catch (error) {
@@ -346,7 +346,7 @@ function bytesOf(memory: Memory): Uint8Array {
 function numberOf(type: CType, given: unknown): number | bigint {
   if (type === "handle") {
     // Not a fault of the module, which goes on.
-    if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is no object of this library`);
+    if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is not an object of this library`);
     return BigInt(given as number);
   }
   if (type === "buffer" || type === "input") return 0;

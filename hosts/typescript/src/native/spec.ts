@@ -157,7 +157,7 @@ function check(value: unknown, place: string): void {
   if (Array.isArray(value)) {
     // Of an array nothing can be left out: JSON would write null.
     const at = value.findIndex((item) => item === undefined);
-    if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is no JSON`);
+    if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is not JSON`);
     value.forEach((item, index) => check(item, `${place}[${index}]`));
   } else if (isPlain(value)) {
     for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
@@ -165,7 +165,7 @@ function check(value: unknown, place: string): void {
     // JSON would have it as an escape, which no library reads.
     throw new SpecError(`${place} is ${shown(value)}: it has half of a surrogate pair`);
   } else if (!isScalar(value)) {
-    throw new SpecError(`${place}: ${described(value)} is no JSON: plain objects, arrays, texts and numbers are`);
+    throw new SpecError(`${place}: ${described(value)} is not JSON: plain objects, arrays, texts and numbers are`);
   }
 }
 

@@ -114,7 +114,7 @@ export class Vocab extends Resource {
 function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: string): void {
   for (const id of idsOf(ids, name)) {
     if (id < 0 || id >= kinds.length)
-      throw new ArgumentError(`${name}: there is no token ${id} among ${kinds.length} pieces`);
+      throw new ArgumentError(`${name}: unknown token ${id}: there are ${kinds.length} pieces`);
     kinds[id] = kind;
   }
 }
@@ -122,7 +122,7 @@ function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: str
 /**
  * Ids as C takes them. A typed array is lent as it is.
  *
- * @throws ArgumentError for what is no integer of 32 bits: stored, 2^32 would become 0.
+ * @throws ArgumentError for anything that is not an integer of 32 bits: stored, 2^32 would become 0.
  */
 export function idsOf(ids: Int32Array | readonly number[], name: string): Int32Array {
   if (ids instanceof Int32Array) return ids;

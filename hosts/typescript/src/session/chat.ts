@@ -126,7 +126,7 @@ export interface ChatStats {
 /**
  * A request as the library reads it.
  *
- * @throws SpecError for what is no JSON, with the place.
+ * @throws SpecError for anything that is not JSON, with the place.
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;

@@ -169,7 +169,7 @@ export class Session implements AsyncDisposable {
   /**
    * Loads a GGUF. Sessions of one file share its weights.
    *
-   * @throws ModelError if the file is no model; LibraryError if the library has no llama.cpp.
+   * @throws ModelError if the file is not a model; LibraryError if the library has no llama.cpp.
    */
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");

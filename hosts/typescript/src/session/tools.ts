@@ -93,7 +93,7 @@ async function answered(
   const tool = tools.find((tool) => tool.name === name);
   let content: string;
   try {
-    if (tool === undefined) throw new ArgumentError(`there is no tool ${JSON.stringify(name)}`);
+    if (tool === undefined) throw new ArgumentError(`unknown tool ${JSON.stringify(name)}`);
     const schema = tool.parameters as { parse?: (given: unknown) => unknown } | undefined;
     const given: unknown = JSON.parse(text);
     const result = await tool.run((schema?.parse === undefined ? given : schema.parse(given)) as never, call);

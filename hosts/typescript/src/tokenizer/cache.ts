@@ -30,7 +30,7 @@ export class TokenizerCache {
   readonly #maxEntries: number;
   readonly #models: LRUCache<string, OfModel>;
 
-  /** @throws ArgumentError if a cap is no positive integer. */
+  /** @throws ArgumentError if a cap is not a positive integer. */
   constructor(tokenize: Tokenize, options: TokenizerCacheOptions = {}) {
     this.#tokenize = tokenize;
     this.#maxEntries = positive(options.maxEntriesPerModel ?? 4096, "maxEntriesPerModel");

@@ -27,7 +27,7 @@ export const MAX_TOKEN_ID = 0x7fffffff;
 /**
  * `where` is asked only for an error: it is written for every token of every leaf.
  *
- * @throws PayloadError if the id is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError if the id is not an integer from 0 to 2^31 - 1.
  */
 export function checkTokenId(token: unknown, where: () => string): number {
   if (!Number.isInteger(token) || (token as number) < 0 || (token as number) > MAX_TOKEN_ID) {
@@ -96,7 +96,7 @@ export function checkPayload(value: unknown): TokenTreePayload {
 /**
  * Reads the JSON text of a payload.
  *
- * @throws PayloadError if it is no JSON, or not of this form.
+ * @throws PayloadError if it is not JSON, or not of this form.
  */
 export function parsePayload(text: string): TokenTreePayload {
   let value: unknown;
@@ -132,7 +132,7 @@ function checkLeaf(value: unknown, where: string): TokenSequence {
 /**
  * `where` is asked only for an error: it is written for every leaf.
  *
- * @throws PayloadError for what is no list of ids.
+ * @throws PayloadError for anything that is not a list of ids.
  */
 export function tokensAt(value: unknown, where: () => string): number[] {
   const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));

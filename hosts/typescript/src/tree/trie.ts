@@ -32,7 +32,7 @@ function emptyNode(tokenId: number): GrowingNode {
  *
  * Time and memory: O(number of tokens), and sorting what is beside each other.
  *
- * @throws PayloadError for an id that is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError for an id that is not an integer from 0 to 2^31 - 1.
  */
 export function buildTokenTrie(sequences: Iterable<TokenSequence>): TokenTrieNode {
   const root = emptyNode(TRIE_ROOT_TOKEN_ID);

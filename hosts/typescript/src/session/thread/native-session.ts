@@ -168,7 +168,7 @@ export class NativeSession implements Calls {
     const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_choose(this.#handle, json, json.length));
     const chosen = this.#result<Chosen>();
-    if (chosen === null) throw new ModelError("there is no choice");
+    if (chosen === null) throw new ModelError("the library returned no choice");
     return {
       names: chosen.names.map((name) => name ?? ""),
       probabilities: Float64Array.from(chosen.probabilities, (number) => number ?? Number.NaN),

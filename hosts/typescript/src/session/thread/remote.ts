@@ -143,7 +143,7 @@ export class RemoteSession implements StreamBinding<number> {
 
   /** From this thread, while the other one waits for tokens: the library allows that. */
   llmStreamCancel(): void {
-    // Its status is no news: there is nothing to cancel, or it is cancelled.
+    // Its status is not news: there is nothing to cancel, or it is cancelled.
     if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
   }
 
