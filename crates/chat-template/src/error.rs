@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a template was refused, or refused what it was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// The template is no Jinja.
+    /// The template is not Jinja.
     #[error("syntax error in line {line}: {reason}")]
     Syntax {
         /// Line of the template, from 1.

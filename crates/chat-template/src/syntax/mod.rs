@@ -2,7 +2,7 @@
 //!
 //! Line by line what Jinja2's own lexer and parser do, because which blank is stripped and which template is refused
 //! decides what a model reads. Two things differ on purpose: depth is counted, so that no template overflows a stack,
-//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is no depth.
+//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is not a depth.
 
 pub(crate) mod ast;
 mod expressions;

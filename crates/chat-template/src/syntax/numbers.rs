@@ -44,7 +44,7 @@ pub(super) fn number(text: &str) -> Result<(What, usize), String> {
     }
     let plain = text[..end].replace('_', "");
     if end > whole {
-        return Ok((What::Float(plain.parse().map_err(|_| format!("{plain} is no number"))?), end));
+        return Ok((What::Float(plain.parse().map_err(|_| format!("invalid number {plain}"))?), end));
     }
     if plain.starts_with('0') && plain.bytes().any(|byte| byte != b'0') {
         // `012` is 0 and then 12, which no grammar takes.
@@ -73,7 +73,7 @@ pub(super) fn unescape(text: &str) -> Result<String, String> {
         let hex = |digits: usize| -> Result<char, String> {
             let code = rest.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
             let code = code.ok_or_else(|| format!("truncated \\{what} escape in a string"))?;
-            char::from_u32(code).ok_or_else(|| format!("\\{what}{} is no character", &rest[..digits]))
+            char::from_u32(code).ok_or_else(|| format!("\\{what}{} is not a character", &rest[..digits]))
         };
         let (escaped, bytes) = match what {
             '\n' => continue,

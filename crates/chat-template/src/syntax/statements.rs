@@ -101,7 +101,7 @@ impl Parser {
                 let body = self.whole_body("endautoescape")?;
                 match enabled.kind {
                     ExprKind::Bool(false) => Ok(StmtKind::Scope(body)),
-                    _ => Ok(StmtKind::NotHere("autoescape: a prompt is no HTML")),
+                    _ => Ok(StmtKind::NotHere("autoescape: a prompt is not HTML")),
                 }
             }
             "block" => {

@@ -67,7 +67,7 @@ impl Text {
         (to <= self.len()).then_some(from..to)
     }
 
-    /// A slice of it as a value, every byte as it is; what is no slice of it counts as foreign.
+    /// A slice of it as a value, every byte as it is; anything that is not a slice of it counts as foreign.
     pub(crate) fn part(&self, part: &str) -> Res<Value> {
         let traced = match self.range_of(part) {
             Some(range) => self.traced.part(range),
