@@ -72,7 +72,7 @@ fn after(prefix: &[TokenId]) -> String {
     }
 }
 
-/// A logit with the weight of its token. A weight of 0 leaves its bits as they are; what is no number then is −inf.
+/// A logit with the weight of its token. A weight of 0 leaves its bits as they are; NaN becomes −inf.
 #[inline]
 pub fn with_weight(logit: f32, weight: f32) -> f32 {
     if weight == 0.0 { logit } else { clean(logit + weight) }

@@ -152,7 +152,7 @@ impl Trie {
     ///
     /// # Errors
     /// An empty result; a union or symmetric difference of a side with names and one without; a side that
-    /// is no tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
+    /// is not a tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
             return Err(SetError::NotATree { what: operation.what() });
@@ -221,7 +221,7 @@ impl Trie {
     /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
     ///
     /// # Errors
-    /// None is wanted, or this is no tree, or from a damaged file.
+    /// None is wanted, or this is not a tree, or from a damaged file.
     pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
         if !self.is_tree() {
             return Err(SetError::NotATree { what: "a selection" });

@@ -311,7 +311,7 @@ impl Trie {
         Cursor::ROOT
     }
 
-    /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
+    /// Tokens that continue from here, ascending; empty at the end of a leaf that is not a prefix of another.
     #[inline]
     pub fn children(&self, at: Cursor) -> &[TokenId] {
         self.family(at).1
@@ -330,7 +330,7 @@ impl Trie {
         self.store.children(at.node).is_empty()
     }
 
-    /// The position after `token`, or `None` where it is no child. `O(log k)`.
+    /// The position after `token`, or `None` where it is not a child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
         let (first, tokens) = self.family(at);
@@ -351,8 +351,8 @@ impl Trie {
         self.store.graph.is_none()
     }
 
-    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is no tree: then a
-    /// position does not say how it was reached. `O(up log n)`.
+    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is not a tree: then
+    /// a position does not say how it was reached. `O(up log n)`.
     pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
@@ -448,7 +448,7 @@ impl Trie {
         Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens, field: None })
     }
 
-    /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
+    /// The name of a leaf; `None` without names, and for one that is not text in a file that nobody verified.
     ///
     /// It is lent, but copied out of a mapped file, which others may change.
     pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {

@@ -78,7 +78,7 @@ impl Trie {
     /// ```
     ///
     /// # Errors
-    /// Another number of them, one that is not finite, or a set that is no tree ([`Trie::is_tree`]).
+    /// Another number of them, one that is not finite, or a set that is not a tree ([`Trie::is_tree`]).
     pub fn with_weights(self, edges: Vec<f32>, ends: Vec<f32>) -> Result<Self, WeightsError> {
         if !self.is_tree() {
             return Err(WeightsError::NotATree);
@@ -146,7 +146,7 @@ impl Trie {
                 open.push((child, below));
             }
         }
-        // A damaged file may hold what is no number.
+        // A damaged file may hold NaN.
         let sound = |weights: Vec<f32>| weights.into_iter().map(|w| if w.is_finite() { w } else { 0.0 }).collect();
         let plain = self.clone();
         self.with_weights(sound(edges), sound(ends)).unwrap_or(plain)

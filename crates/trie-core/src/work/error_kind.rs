@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Payload,
     /// Sequences or texts that make no set.
     Set,
-    /// A file that cannot be read or written, or is no file of its kind.
+    /// A file that cannot be read or written, or is not a file of its kind.
     File,
     /// A set or a constraint in which nothing may come where something must.
     Damaged,

@@ -60,7 +60,7 @@ impl Limits {
         Self { steps, ..self }
     }
 
-    /// So many seconds; what is no number, or less than none, is none.
+    /// Sets the time limit. NaN and negative values mean zero seconds.
     #[must_use]
     pub const fn seconds(self, seconds: f64) -> Self {
         Self { seconds, ..self }

@@ -131,8 +131,8 @@ pub enum FormError {
         /// Reason for the refusal.
         error: NotListed,
     },
-    /// A part that is no slot was asked for its set.
-    #[error("part {index} of the form is no slot")]
+    /// A part that is not a slot was asked for its set.
+    #[error("part {index} of the form is not a slot")]
     NoSlot {
         /// Index of the part.
         index: usize,

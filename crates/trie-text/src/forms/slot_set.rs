@@ -148,7 +148,7 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// A part that is no slot, and what the vocabulary cannot spell or tell apart.
+    /// A part that is not a slot, and what the vocabulary cannot spell or tell apart.
     pub fn set(&self, index: usize, written: &Written, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
             return Err(FormError::NoSlot { index });

@@ -80,7 +80,7 @@ pub enum LastToken {
     Written,
     /// It ended a value that might have gone on, and is not written: it may begin what follows.
     Ended,
-    /// It ended the part, and is no part of the text.
+    /// It ended the part, and is not part of the text.
     Dropped,
 }
 

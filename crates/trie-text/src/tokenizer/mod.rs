@@ -1,4 +1,5 @@
-//! Tokenizers: they turn text into tokens. llama.cpp's tokenizer is one; a vocabulary that is no GGUF brings another.
+//! Tokenizers: they turn text into tokens. llama.cpp's tokenizer is one; a vocabulary without a GGUF file brings
+//! another.
 
 mod split_points;
 
@@ -32,14 +33,14 @@ pub type TokenizerError = Box<dyn Error + Send + Sync>;
 ///             'a'..='z' => TokenId::new(u32::from(letter) - u32::from('a')),
 ///             _ => None,
 ///         };
-///         text.chars().map(|letter| id(letter).ok_or_else(|| format!("{letter:?} is no letter").into())).collect()
+///         text.chars().map(|letter| id(letter).ok_or_else(|| format!("{letter:?} is not a letter").into())).collect()
 ///     }
 /// }
 ///
 /// let tokens = ('a'..='z').map(|letter| (letter.to_string(), TokenKind::Text));
 /// let vocab = Vocab::new(tokens, vec![], Some(Arc::new(Letters)))?;
 /// assert_eq!(vocab.detokenize(&vocab.tokenize("trie", false, false)?)?, b"trie");
-/// assert_eq!(vocab.tokenize("a b", false, false).unwrap_err().to_string(), "the tokenizer: ' ' is no letter");
+/// assert_eq!(vocab.tokenize("a b", false, false).unwrap_err().to_string(), "the tokenizer: ' ' is not a letter");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tokenizer: Debug + Send + Sync {

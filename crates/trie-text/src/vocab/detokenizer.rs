@@ -53,7 +53,7 @@ impl Detokenizer {
     }
 }
 
-/// Bytes as text that only grows; what is no UTF-8 becomes U+FFFD.
+/// Bytes as text that only grows; anything that is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub struct LossyText {
     /// The beginning of a character.

@@ -243,7 +243,7 @@ impl Vocab {
             let spelled = all.filter_map(|token| {
                 let piece = self.piece(token)?;
                 if self.is_text(token) {
-                    // A token that is that byte alone is no marker, and no text that anything asks for.
+                    // A token that is that byte alone is not a marker, and no text that anything asks for.
                     return (!piece.contains(&mark)).then(|| (piece.to_vec(), token));
                 }
                 let is_marker =

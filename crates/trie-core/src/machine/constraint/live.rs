@@ -118,7 +118,7 @@ impl<'s> Parents<'s> {
         Self { store, from: store.first_child.len().saturating_sub(1), stride: 1 }
     }
 
-    /// `None` for the root, and in damaged arrays for what is no child of a lower node.
+    /// `None` for the root, and in damaged arrays for anything that is not a child of a lower node.
     fn of(&self, node: u32) -> Option<u32> {
         let first = &self.store.first_child;
         let (mut high, mut step) = (self.from + 1, self.stride + 1);

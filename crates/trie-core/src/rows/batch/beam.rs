@@ -129,7 +129,7 @@ impl BeamSearch {
     /// At the start of the set, with one live row.
     ///
     /// # Errors
-    /// A width of 0, or a penalty that is no number.
+    /// A width of 0, or a penalty that is not a number.
     pub fn new(rules: Arc<SpanRules>, options: BeamOptions) -> Result<Self, BatchError> {
         if options.width == 0 {
             return Err(BatchError::NoWidth);

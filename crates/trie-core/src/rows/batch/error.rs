@@ -109,7 +109,7 @@ pub enum BatchError {
     /// A beam without room.
     #[error("width is 0: a beam must keep at least 1 hypothesis")]
     NoWidth,
-    /// A penalty that is no number.
+    /// A penalty that is not a number.
     #[error("the length penalty is {penalty}: it must be a finite number")]
     LengthPenalty {
         /// The penalty that is invalid.
@@ -124,7 +124,7 @@ pub enum BatchError {
         leaves: usize,
     },
     /// A row whose values have no numbers.
-    #[error("row {row}: {constraint} is no set of items: only those of a trie are known again")]
+    #[error("row {row}: {constraint} is not a set of items: only those of a trie are known again")]
     NoItems {
         /// Number of the row.
         row: usize,

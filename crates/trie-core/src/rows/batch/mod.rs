@@ -50,7 +50,7 @@ use std::sync::Arc;
 /// let rules = Arc::new(SpanRules::of(items.build()?, 6)?);
 /// let mut beams = Batch::new(rules, 1, SamplerOptions::default())?;
 ///
-/// // The two best first tokens of one row: token 5 is no child.
+/// // The two best first tokens of one row: token 5 is not a child.
 /// let logits = [0.0, 3.0, 0.0, 0.0, 2.0, 9.0];
 /// let best = beams.top_children(Rows::new(&logits, 1, 6, 6)?, 2, None, ScoreMode::Renormalised)?;
 /// assert_eq!(best.iter().map(|child| child.token).collect::<Vec<_>>(), [id(1), id(4)]);
@@ -112,7 +112,7 @@ struct Row {
 }
 
 impl Clone for Spare {
-    /// Memory is no content.
+    /// Memory is not content.
     fn clone(&self) -> Self {
         Self::default()
     }

@@ -61,7 +61,7 @@ impl Batch {
     /// Draws belong to places, so two copies of a row do not draw alike.
     ///
     /// # Errors
-    /// A parent that is no row.
+    /// A parent that is not a row.
     pub fn reorder(&mut self, parents: &[usize]) -> Result<(), BatchError> {
         let rows = self.rows.len();
         if let Some(&row) = parents.iter().find(|&&parent| parent >= rows) {

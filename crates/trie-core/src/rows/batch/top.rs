@@ -40,7 +40,7 @@ impl Batch {
     /// stands for them with −inf.
     ///
     /// # Errors
-    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is no number, or a damaged
+    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is not a number, or a damaged
     /// set.
     pub fn top_children<L: Logit>(
         &mut self,

@@ -32,7 +32,7 @@ pub struct TrieArrays<'t> {
     pub tokens: &'t [TokenId],
     /// Start of the edges of each node, followed by the end of the last node's edges.
     pub first_child: &'t [u32],
-    /// The node that each edge leads to, in a set that is no tree.
+    /// The node that each edge leads to, in a set that is not a tree.
     pub targets: Option<&'t [u32]>,
     /// The nodes that end a leaf and have children, ascending.
     pub inner_terminals: &'t [u32],

@@ -94,7 +94,7 @@ impl Store {
         self.tokens.get(node.index()).copied().filter(|&token| token <= self.max_token)
     }
 
-    /// The last node whose children begin at or before this one; `None` for the root and what is no node.
+    /// The last node whose children begin at or before this one; `None` for the root and anything that is not a node.
     pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
         if node.index() >= self.tokens.len() {
             return None;
