@@ -28,7 +28,7 @@ FOLDERS = ("crates", "python", "hosts", "include", "benches", "fuzz", "tools", "
 PAGES = ("README.md", "docs/*.md", "docs/**/*.md")
 
 RELATIVE = re.compile(r"(?:What|Whatever|Whether|Where|Who|Whoever|Whose|Of|How|Which|That|Those)\b")
-NEGATED = re.compile(r"\b[Ii]s no\b(?! longer\b| more\b)")
+NEGATED = re.compile(r"(?<!there )\bis no\b(?! longer\b| more\b)", re.IGNORECASE)
 WORD = re.compile(r"\w[\w'’:.-]*")
 
 RUST_PUB = r"(?:pub(?:\([\w:]+\))? )?"

@@ -63,7 +63,7 @@ struct Rival {
 
 impl Rival {
     fn new(pieces: &[Vec<u8>]) -> Self {
-        let end = pieces.iter().position(Vec::is_empty).expect("a token that is no text");
+        let end = pieces.iter().position(Vec::is_empty).expect("a token that is not text");
         // Special tokens begin with the byte FF there.
         let special = |id: usize| [b"\xFF<|", id.to_string().as_bytes(), b"|>"].concat();
         let word = |(id, piece): (usize, &Vec<u8>)| if piece.is_empty() { special(id) } else { piece.clone() };

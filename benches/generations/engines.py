@@ -45,7 +45,7 @@ class Engine:
 
 
 class CannotRunError(Exception):
-    """Why a mode cannot be run on a set, which is no fault."""
+    """Why a mode cannot be run on a set, which is not a fault."""
 
 
 def engine(

@@ -57,7 +57,7 @@ class ValueSet:
     parts: Parts
     size: int
     unspeakable: str | None = None
-    """Why there is no text for grammars, if there is none."""
+    """Reason why a set has no grammar; empty if it has one."""
 
     @property
     def trie(self) -> tokentrie.Trie | None:
@@ -106,7 +106,7 @@ def of_payload(content: bytes, vocab: tokentrie.Vocab) -> Iterator[ValueSet]:
         try:
             parts, problem = [[*dict.fromkeys(value.decode() for value in spelled)]], None
         except UnicodeDecodeError as error:
-            parts, problem = [], f"grammars need text, and a value of the payload is no UTF-8: {error.object!r}"
+            parts, problem = [], f"grammars need text, and a value of the payload is not UTF-8: {error.object!r}"
         yield ValueSet(path, trie, parts, len(trie), problem)
 
 

@@ -41,7 +41,7 @@ RUST = """\
 pub(crate) struct Told<'a>;
 
 /// Returns the tokens that are allowed here.
-// A `struct Taken` in a comment is none.
+// A `struct Taken` in a comment is none. There is no other.
 struct PromptTools;
 enum Does { Shift }
 type Held = u8;

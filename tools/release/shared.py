@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "build_backend"))
 
 
 class Differs(str):
-    """The line of a step that found what a reader should know, and that is no fault."""
+    """The line of a step that found what a reader should know, and that is not a fault."""
 
 
 class NotHere(str):
@@ -57,7 +57,7 @@ def cargo_tool(name: str) -> Path:
 
 @contextmanager
 def copied_tree(folder: Path | None = None) -> Iterator[Path]:
-    """The files that git knows or would take, in a folder of their own: what is made beside them is no file of ours."""
+    """The files that git knows or would take, in a folder of their own: files made beside them are not ours."""
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         for name in filter(None, listed):

@@ -11,7 +11,7 @@ const VARIABLE: &str = "TOKENTRIE_TEST_BUDGET";
 /// The share of the whole.
 ///
 /// # Panics
-/// Where the variable is no positive number.
+/// Where the variable is not a positive number.
 fn budget() -> f64 {
     match std::env::var(VARIABLE) {
         Err(_) => 0.1,
