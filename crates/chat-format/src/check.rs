@@ -193,7 +193,7 @@ impl<'a> Check<'a> {
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
         let text = self.without_end(&whole[same..], turn_end);
-        // Without a prompt to answer after, the header of the turn is no part of the reply.
+        // Without a prompt to answer after, the header of the turn is not part of the reply.
         let dialect = &self.format.analysis().dialect;
         let header = dialect.turns.assistant.trim();
         let header = header.strip_suffix(dialect.content.start.trim()).unwrap_or(header).trim_end();
@@ -224,7 +224,7 @@ impl<'a> Check<'a> {
             let reply = self.reply(conversation, message, turn_end).filter(shown)?;
             Some((message, reply))
         });
-        // What a template does not show is no failure of the analysis.
+        // What a template does not show is not a failure of the analysis.
         let (message, reply) = rendered?;
         if let Some(signs) = self.signs_without_escapes().filter(|_| probe.is_unescaped(&reply.text)) {
             let what =

@@ -66,7 +66,7 @@ pub enum ToolError {
         /// Index of the second.
         second: usize,
     },
-    /// A schema that is no object.
+    /// A schema that is not an object.
     #[error("the parameters of tool {name:?} are {given}: they must be a JSON Schema, an object")]
     Schema {
         /// Name of the tool.

@@ -72,7 +72,7 @@ impl Inner {
 
     /// Takes a token that cannot be refused.
     pub(super) fn observe(&mut self, token: i32) {
-        // A negative id is no token; the largest id is in no vocabulary, so the span answers by the same rule.
+        // A negative id is not a token; the largest id is in no vocabulary, so the span answers by the same rule.
         let observed = self.span.observe(TokenId::try_from(token).unwrap_or(TokenId::MAX));
         self.last = Some(observed);
         let counter = match observed {

@@ -32,7 +32,7 @@ pub(super) struct Written {
     pub(super) joints: Vec<String>,
     /// Between two calls that no section holds.
     pub(super) separator: String,
-    /// A header that the prompt ends with and that begins calls: it is no part of the turn's header.
+    /// A header that the prompt ends with and that begins calls: it is not part of the turn's header.
     pub(super) begun: String,
     /// True if the template takes null content beside calls.
     pub(super) null_content: bool,

@@ -40,7 +40,7 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     let message = |calls| json!({"role": "assistant", "content": "", "tool_calls": calls});
     let tool_calls =
         dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, true, &needles.values[0]);
-    // A dict that is printed is no call, unless calls are dicts as Python prints them.
+    // A dict that is printed is not a call, unless calls are dicts as Python prints them.
     let printed = dialect.calls.iter().flat_map(|calls| &calls.patterns).any(Pattern::is_printed);
     let as_dict = called(probe, message(json!([call(0)])), printed, false, &needles.values[0]);
     let again = json!({"role": "user", "content": needles.next_user});

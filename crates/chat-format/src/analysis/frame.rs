@@ -231,7 +231,7 @@ pub(super) fn as_part(probe: &Probe) -> Option<Around> {
     let message = with_reasoning_part(&probe.assistant(), &probe.needles.reason);
     let text = probe.render_somehow(&Ask::new(vec![probe.user(), message]).unadapted())?;
     let found = split_at(probe.after_user(&text)?, &probe.needles.reason)?;
-    // A dict that is printed is no place for reasoning.
+    // A dict that is printed is not a place for reasoning.
     (!found.before.contains("thinking'") && !found.before.contains("thinking\"")).then_some(found)
 }
 

@@ -100,7 +100,7 @@ pub(super) fn open_marker(text: &str, at: usize) -> Option<usize> {
     let open = if text[..open].ends_with('<') && sign == '<' { open - 1 } else { open };
     let closed =
         if sign == BOTH { text[..at].matches(BOTH).count().is_multiple_of(2) } else { text[open..at].contains(close) };
-    // A bracket that nothing ever closes is no marker.
+    // A bracket that nothing ever closes is not a marker.
     (!closed && (sign == '<' || text[at..].contains(close) || at == text.len())).then_some(open)
 }
 

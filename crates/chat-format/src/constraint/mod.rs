@@ -109,7 +109,7 @@ impl ReplyConstraint {
         let mut scratch = Scratch::default();
         let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
         let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
-        // What is no text and no control token of the format is nobody's: tokens without bytes stay legal.
+        // A token that is neither text nor a control token of the format is nobody's: tokens without bytes stay legal.
         let end = inner.rule.is_end(at.0.rule_state());
         let ends = |id: TokenId| !end && inner.control.ends_output(id);
         let is_text = |id: TokenId| !inner.spelling.tokens().bytes(id).is_empty();

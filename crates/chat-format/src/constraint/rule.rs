@@ -208,7 +208,7 @@ struct ForgetfulWalk {
 fn may_close(token: &[u8], closing: &[u8]) -> bool {
     (1..token.len()).any(|name| {
         let held = name.min(closing.len());
-        // What ends with the sign before a name is no name yet.
+        // What ends with the sign before a name is not a name yet.
         token[..name].ends_with(&closing[closing.len() - held..]) && held > 1
     })
 }

@@ -158,7 +158,7 @@ impl Machine {
                     Found::Marker(..) => Seen::default(),
                 };
             }
-            // What of its end is written is no content.
+            // What of its end is written is not content.
             let is_begun = threads.iter().any(|thread| thread.atom > 0);
             let region = if is_begun { Region::Over } else { Region::Outside };
             listener.text(region, markers.begun(seen).len() + 1);

@@ -10,7 +10,7 @@ use crate::tools::Tools;
 use crate::values::{JsonOut, Out, ShapeId, Shapes, Types};
 use std::sync::Arc;
 
-/// Bytes of a header: what is longer is no header.
+/// Bytes of a header: what is longer is not a header.
 const LONGEST_HEADER: usize = 200;
 
 #[derive(Debug, Clone)]

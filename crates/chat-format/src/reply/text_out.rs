@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(all(TextOut::default(), &[b"\xE2", b"\x82", b"\xAC"], false), "\u{20AC}");
         assert_eq!(all(TextOut::default(), &[b"a\xFFb\xE2\x82"], false), "a\u{FFFD}b\u{FFFD}");
         assert_eq!(all(TextOut::default(), &[b"\xE2\x82 x"], false), "\u{FFFD} x");
-        // White space after what is no character is none before the text, in whatever portions it comes.
+        // White space after anything that is not a character is none before the text, in whatever portions it comes.
         for parts in [&[&b"\xE2\tx"[..]][..], &[b"\xE2", b"\t", b"x"]] {
             let mut text = TextOut::default();
             text.after_marker();

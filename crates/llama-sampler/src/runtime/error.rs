@@ -24,7 +24,7 @@ pub enum RuntimeError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The path is no file, or no text that llama.cpp can open.
+    /// The path is not a file, or no text that llama.cpp can open.
     #[error("{path:?} is not a model file: {what}")]
     Path {
         /// Path that was given.
@@ -145,7 +145,7 @@ pub enum RuntimeError {
         n_ctx: usize,
     },
     /// A file cannot be a prefix, or cannot be read or written as one.
-    #[error("{path:?} is no prefix that can be used: {what}")]
+    #[error("{path:?} is not a prefix that can be used: {what}")]
     Prefix {
         /// Path of the file.
         path: PathBuf,

@@ -107,7 +107,7 @@ impl ChatFormat {
     #[pyo3(signature = (
         receipt, messages, tools, tool_choice, *, vocab, key, constraint, template_variables, **options
     ), text_signature = "($self, receipt, messages, tools, tool_choice, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _verify_receipt<'py>(
         &self,
         py: Python<'py>,

@@ -46,7 +46,7 @@ const MOST_TOLD: usize = 10_000;
 ///     tools_in: where the model is told of tools, as for `with_tools_in`.
 ///
 /// Raises:
-///     TemplateError: it is no Jinja, or cannot even render a message of a user.
+///     TemplateError: it is not Jinja, or cannot even render a message of a user.
 ///     OptionError: bos or eos stand beside a ChatTemplate, or `tools_in` is another word.
 ///
 /// Example:
@@ -205,7 +205,7 @@ pub(crate) fn spelling(word: &str) -> Result<CallSpelling> {
 /// Parses `tool_choice`.
 ///
 /// # Errors
-/// `OptionError` for a tool that there is not, `TypeError` for what is no str.
+/// `OptionError` for a tool that there is not, `TypeError` for anything that is not a str.
 pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str]>) -> Result<ToolChoice> {
     let Some(given) = given else { return Ok(ToolChoice::Auto) };
     // As chat APIs have it: {"type": "function", "function": {"name": ...}}.
@@ -442,7 +442,7 @@ impl ChatFormat {
     /// Raises:
     ///     TemplateError: the template refuses the messages.
     ///     OptionError: a message has an unknown role or shape; it says which.
-    ///     TypeError: something is no list of messages or tools.
+    ///     TypeError: something is not a list of messages or tools.
     ///
     /// Example:
     ///     >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")

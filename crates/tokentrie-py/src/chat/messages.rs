@@ -44,7 +44,8 @@ pub(crate) fn dict(what: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
 /// The messages of a conversation: dicts, and messages of a model. `template` may know more roles.
 ///
 /// # Errors
-/// `TypeError` for what is no list of those, `OptionError` for a role nobody knows and for content of another shape.
+/// `TypeError` for anything that is not a list of those, `OptionError` for a role nobody knows and for content of
+/// another shape.
 pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<Value>> {
     if !given.is_instance_of::<PyList>() && !given.is_instance_of::<PyTuple>() {
         let message = format!("messages must be a list of dict or Message, not {}", type_name(given));

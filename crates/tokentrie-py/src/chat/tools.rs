@@ -29,7 +29,7 @@ use trie_core::work::{Limits, Work};
 ///
 /// Raises:
 ///     OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
-///     TypeError: it is no list of tools, a function takes what cannot be named or converted, or is a generator.
+///     TypeError: it is not a list of tools, a function takes what cannot be named or converted, or is a generator.
 ///
 /// Example:
 ///     >>> def ring(times: int = 1) -> str:

@@ -99,7 +99,7 @@ impl<T> Options<T> {
     }
 }
 
-/// A value of JSON that is no list.
+/// A value of JSON that is not a list.
 fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
     if value.is_none() {
         return Ok(Value::Null);
@@ -111,7 +111,7 @@ fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(text.to_str()?.into());
     }
     if let Ok(number) = value.cast::<PyFloat>() {
-        // What is no number in JSON is refused as one that is out of range.
+        // Anything that is not a number in JSON is refused as one that is out of range.
         let number = number.value();
         return Ok(serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number));
     }

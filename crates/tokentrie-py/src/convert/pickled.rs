@@ -32,7 +32,7 @@ macro_rules! pickled {
                 other.cast::<Self>().is_ok_and(|other| slf.get() == other.get())
             }
 
-            // What holds lists is no key of a dict.
+            // What holds lists is not a key of a dict.
             #[classattr]
             const __hash__: Option<pyo3::Py<pyo3::PyAny>> = None;
         }

@@ -12,7 +12,7 @@ use trie_text::{TextValues, Tokenization};
 /// A str.
 ///
 /// # Errors
-/// `TypeError` for what is no str, `VocabularyError` for half a surrogate pair.
+/// `TypeError` for anything that is not a str, `VocabularyError` for half a surrogate pair.
 pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
     if let Ok(text) = value.cast::<PyString>() {
         let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));

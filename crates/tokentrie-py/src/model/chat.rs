@@ -161,7 +161,7 @@ impl Model {
         receipt=Wanted::default(), cancel=None, timeout=None, priority=0, template_variables=None, explain=None,
         explained=None, **options
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _chat(
         &self,
         py: Python<'_>,

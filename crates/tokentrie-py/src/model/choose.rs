@@ -60,7 +60,7 @@ impl Model {
         signature = (prompt, choices, k=10, *, cancel=None, timeout=None, priority=0, **options),
         text_signature = "($self, prompt, choices, k=10, **options)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _beam(
         &self,
         prompt: &Bound<'_, PyAny>,
@@ -99,7 +99,7 @@ impl Model {
         ),
         text_signature = "($self, prompts, choices, **options)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _choose_many(
         slf: Bound<'_, Self>,
         prompts: &Bound<'_, PyAny>,

@@ -248,7 +248,7 @@ impl Model {
         ),
         text_signature = "($self, prompt, constraint=None, **options)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _generate(
         &self,
         prompt: &Bound<'_, PyAny>,
@@ -396,8 +396,8 @@ impl Model {
     /// Raises:
     ///     TemplateError: the template is faulty, or refuses the messages.
     ///     ModelError: the file has no template.
-    ///     TypeError: something is no list of dict, or no JSON.
-    ///     OptionError: something is no JSON, or an answer is opened that does not begin.
+    ///     TypeError: something is not a list of dict, or no JSON.
+    ///     OptionError: something is not JSON, or an answer is opened that does not begin.
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()

@@ -543,7 +543,7 @@ impl Batch {
     ///     TokenNotAllowedError: a token may not come in its row; it says which, where, and what may. No row has moved.
     ///     VocabularyError: the vocabulary does not have a token. No row has moved.
     ///     OptionError: not one token a row.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -574,7 +574,7 @@ impl Batch {
     ///     parents: row numbers: a list, an integer array, or a tensor on the CPU.
     ///
     /// Raises:
-    ///     OptionError: a parent is no row. No row has moved.
+    ///     OptionError: a parent is not a row. No row has moved.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -676,7 +676,7 @@ impl Batch {
     ///
     /// Raises:
     ///     OptionError: not one list a row.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -730,7 +730,7 @@ impl Batch {
     /// Returns:
     ///     (offsets, tokens, next): int64 [rows + 1], int32 [total], int32 [total]. Row r has the entries
     ///     offsets[r] .. offsets[r + 1]: tokens, ascending, and the node each leads to (as `nodes`; -1 where the
-    ///     constraint is no trie). An end token stays at its node.
+    ///     constraint is not a trie). An end token stays at its node.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)

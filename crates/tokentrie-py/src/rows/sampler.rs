@@ -262,7 +262,7 @@ impl Sampler {
     ///     TokenNotAllowedError: a token may not come; it says which, where, and what may. The state is as before.
     ///     RuleError, TrieError: nothing may come, as for `allowed`.
     ///     VocabularyError: the vocabulary does not have a token. The state is as before.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))

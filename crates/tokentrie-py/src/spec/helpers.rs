@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tokentrie::constraint::GRAMMAR_EXAMPLES;
 use trie_text::SlotValues;
 
-/// The texts of a list, a tuple, a set, a generator or a column; None for what is no list.
+/// The texts of a list, a tuple, a set, a generator or a column; None for anything that is not a list.
 #[pyfunction]
 #[pyo3(name = "_listed_texts")]
 pub(crate) fn listed_texts(values: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {

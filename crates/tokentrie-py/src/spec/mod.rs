@@ -50,7 +50,8 @@ pub(crate) struct Around<'t> {
 /// `what` is the name of the argument; `vocab` the vocabulary that it will be used with, where that is known.
 ///
 /// # Errors
-/// `TypeError` for what is no constraint, `PayloadError` for a str that is no JSON, those of reading a spec.
+/// `TypeError` for anything that is not a constraint, `PayloadError` for a str that is not JSON, those of reading a
+/// spec.
 pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<Vocab>>) -> Result<Spec> {
     let _inside = Inside::one_more()?;
     if let Ok(trie) = given.cast::<Trie>() {

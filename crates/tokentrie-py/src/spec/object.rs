@@ -287,7 +287,7 @@ impl Host for Registered<'_> {
 ///     Spec.
 ///
 /// Raises:
-///     OptionError: it is no spec; the message begins with the place, such as $.form[1].value.integer.min. Also a
+///     OptionError: it is not a spec; the message begins with the place, such as $.form[1].value.integer.min. Also a
 ///         ValueError.
 ///     TypeError: it is nothing that is a constraint.
 ///
@@ -401,7 +401,7 @@ impl Constraint {
     ///
     /// Raises:
     ///     RuleError: bytes that are no text. What a rule of your own raises.
-    ///     TypeError: the constraint is no rule.
+    ///     TypeError: the constraint is not a rule.
     ///
     /// Example:
     ///     >>> all(text in ("a", "b") for text in tokentrie.Regex("a|b").samples(5))
@@ -472,7 +472,7 @@ impl Constraint {
     ///     bool.
     ///
     /// Raises:
-    ///     TypeError: it is neither, or the constraint is no rule.
+    ///     TypeError: it is neither, or the constraint is not a rule.
     ///     RuleError: a JsonSchema or a Lark is too complex to read this text on.
     ///
     /// Example:
@@ -523,7 +523,7 @@ impl Constraint {
     ///
     /// Raises:
     ///     RuleError: there are more, or there is no end of them.
-    ///     TypeError: the constraint is no rule.
+    ///     TypeError: the constraint is not a rule.
     ///
     /// Example:
     ///     >>> tokentrie.Regex("yes|no?").texts()

@@ -75,8 +75,8 @@ impl Trie {
     ///
     /// Raises:
     ///     TrieError: the offsets are otherwise, or as for `from_sequences`.
-    ///     VocabularyError: an integer is no token id.
-    ///     TypeError: something is no integer.
+    ///     VocabularyError: an integer is not a token id.
+    ///     TypeError: something is not an integer.
     ///     OptionError: `heal_bytes` is out of range.
     ///
     /// Example:

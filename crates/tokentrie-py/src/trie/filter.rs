@@ -292,7 +292,7 @@ impl Trie {
     ///     LeafSet.
     ///
     /// Raises:
-    ///     OptionError: an entry is no leaf; it says which, and why.
+    ///     OptionError: an entry is not a leaf; it says which, and why.
     ///     ValueError: a bool array has another length.
     ///     TypeError: an entry is something else.
     ///

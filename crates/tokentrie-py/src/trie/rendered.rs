@@ -25,7 +25,7 @@ pub(crate) fn distinct(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>
 /// Returns the text that the tokens of each leaf spell, or its name without a vocabulary.
 ///
 /// # Errors
-/// Neither names nor a vocabulary, tokens outside it, a leaf that is no text.
+/// Neither names nor a vocabulary, tokens outside it, a leaf that is not text.
 fn texts(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>> {
     if let Some(vocab) = vocab {
         inside(trie, vocab)?;

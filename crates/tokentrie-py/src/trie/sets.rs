@@ -27,7 +27,7 @@ impl Trie {
     ///
     /// Raises:
     ///     TrieError: some have names and some have none.
-    ///     TypeError: something is no Trie.
+    ///     TypeError: something is not a Trie.
     ///
     /// Example:
     ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])

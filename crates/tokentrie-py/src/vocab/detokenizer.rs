@@ -38,7 +38,7 @@ impl Detokenizer {
     ///
     /// Raises:
     ///     VocabularyError: the vocabulary does not have a token; those before it are taken.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> text = tokentrie.streaming.Detokenizer(tokentrie.Vocab.from_tokens([b"a", b"b"]))

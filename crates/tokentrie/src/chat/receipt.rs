@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trie_text::hexadecimal;
 
 /// Returns the fingerprint of a reply: as a [`Spec`], together with the place of the tools and the constraint on its
-/// content. `None` where that is no data.
+/// content. `None` where that is not data.
 pub(super) fn fingerprint(
     template: &ChatTemplate,
     definitions: Option<&Value>,

@@ -178,7 +178,7 @@ impl ReadyChat {
         &self.warnings
     }
 
-    /// Generates the reply. Cancelling is no error: the reply is what had come.
+    /// Generates the reply. Cancelling is not an error: the reply is what had come.
     ///
     /// # Errors
     /// As [`Runtime::generate`].

@@ -88,7 +88,7 @@ impl MadeRule {
     }
 
     /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
-    /// that is no single automaton. `O(256 · states)`.
+    /// that is not a single automaton. `O(256 · states)`.
     pub fn table(&self) -> Option<ByteTable> {
         let trie_rules::Machine::Automaton(automaton) = self.regular.as_ref()?.machine() else { return None };
         let start = automaton.start();

@@ -49,7 +49,7 @@ impl SpecError {
 /// Problem of a spec.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecProblem {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("no JSON: line {line}, column {column}: {reason}")]
     Json {
         /// The line, from 1.
@@ -94,7 +94,7 @@ pub enum SpecProblem {
         /// Name of the field.
         name: &'static str,
     },
-    /// An object that is no spec.
+    /// An object that is not a spec.
     #[error(
         "unknown kind of spec: expected an object with one of {}, got one with {}{}",
         quoted(.known),

@@ -275,7 +275,7 @@ impl Spec {
     /// Reads the JSON form: docs/specs.md. An object that can be nothing but a JSON Schema stands for that.
     ///
     /// # Errors
-    /// [`SpecError`] with the place: text that is no JSON, fields that there are not or that come twice, no kind or
+    /// [`SpecError`] with the place: text that is not JSON, fields that there are not or that come twice, no kind or
     /// several, values of another type or out of range.
     pub fn from_json(text: &[u8]) -> Result<Self, SpecError> {
         const VERSION_FIELD: &str = "version";
@@ -505,7 +505,7 @@ impl Spec {
     /// A payload, in the one text that its content has.
     ///
     /// # Errors
-    /// [`SpecError`]: text that is no JSON, or with a field that comes twice.
+    /// [`SpecError`]: text that is not JSON, or with a field that comes twice.
     pub fn payload(text: &[u8]) -> Result<Self, SpecError> {
         Ok(Self::Payload { text: parse(text)?.to_string().into_bytes().into(), path: None })
     }

@@ -73,7 +73,7 @@ impl Example {
         Self { start: format!("{start}["), call, between: ", ".into(), end: format!("]{end}") }
     }
 
-    /// The text of these calls, with marks around all that is no part of them.
+    /// The text of these calls, with marks around all that is not part of them.
     pub(crate) fn write(&self, calls: &[Value], marks: &OwnMarks) -> String {
         let mut text = marks.around(&self.start);
         for (number, call) in calls.iter().enumerate() {

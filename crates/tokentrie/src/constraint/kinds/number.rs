@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
 
-/// Bounds of numbers, and their digits; `None` is no bound and the usual limit: see [`NumberOptions`].
+/// Bounds of numbers, and their digits; `None` is unbounded, with the usual limit: see [`NumberOptions`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]

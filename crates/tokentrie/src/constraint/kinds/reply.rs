@@ -48,7 +48,7 @@ impl ToolUse {
     /// As the machine takes it.
     ///
     /// # Errors
-    /// A name that is no tool.
+    /// A name that is not a tool.
     #[cfg(feature = "chat")]
     pub(crate) fn among(
         &self,

@@ -17,7 +17,7 @@ impl Spec {
     /// The rule that a spec says; `None` where its values are no texts of a rule.
     ///
     /// # Errors
-    /// [`SpecError`]: a rule that cannot be made, or what is no finite automaton where one is needed.
+    /// [`SpecError`]: a rule that cannot be made, or what is not a finite automaton where one is needed.
     pub fn rule(&self, host: &dyn Host) -> Result<Option<Arc<dyn AnyRule>>> {
         self.rule_at(&Place::ROOT, host, MOST_DEPTH)
     }

@@ -32,7 +32,7 @@ pub struct Think {
     pub masked: Option<Vec<TokenId>>,
     /// Constraint after the thinking.
     pub then: Spec,
-    /// A vocabulary that the host gave to this gate alone. It is no data.
+    /// A vocabulary that the host gave to this gate alone. It is not data.
     pub vocab: Option<OwnVocabulary>,
 }
 

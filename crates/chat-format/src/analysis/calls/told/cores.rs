@@ -29,7 +29,7 @@ struct Loose<'a> {
     end: usize,
 }
 
-/// The most bytes of a value that is no JSON, and between a name and its arguments.
+/// The most bytes of a value that is not JSON, and between a name and its arguments.
 const MOST_BETWEEN: usize = 160;
 
 /// The most bytes of an object, and objects in each other.

@@ -101,7 +101,7 @@ pub(super) fn slot(tag: &str) -> Option<(usize, usize)> {
     (length > 0).then_some((from, from + length))
 }
 
-/// The last word of a text, where nothing but signs comes after it and it is no part of a sentence.
+/// The last word of a text, where nothing but signs comes after it and it is not part of a sentence.
 pub(super) fn last_word(text: &str) -> Option<(usize, usize)> {
     let mut whole = text.trim_end();
     if let Some(fence) = whole.rfind(FENCE).filter(|at| is_word(&whole[at + FENCE.len()..])) {

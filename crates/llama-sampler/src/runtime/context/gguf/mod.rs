@@ -90,8 +90,8 @@ impl Header {
     /// Reads the header, and checks it as far as a vocabulary needs it.
     ///
     /// # Errors
-    /// The path is no readable file, the file is no GGUF of a version that llama.cpp reads, or its tokenizer is one
-    /// that llama.cpp cannot use.
+    /// The path is not a readable file, the file is not GGUF of a version that llama.cpp reads, or its tokenizer is
+    /// one that llama.cpp cannot use.
     pub(super) fn read(path: &Path) -> Result<Self, RuntimeError> {
         let file = |source| RuntimeError::File { path: path.to_owned(), source };
         let metadata = std::fs::metadata(path).map_err(file)?;
