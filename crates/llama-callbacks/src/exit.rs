@@ -111,7 +111,7 @@ extern "C" fn forget_other_threads() {
 
 /// Native calls that may allocate thread-local tables of llama.cpp.
 #[derive(Debug, Clone, Copy)]
-pub enum Made {
+pub enum NativeCall {
     /// A model and a context.
     Opening,
     /// A forward pass of the model.
@@ -122,7 +122,7 @@ pub enum Made {
 
 /// From now on the end of the process waits for work before it destroys what was made. Does something the first time
 /// for each.
-pub fn wait_at_exit(made: Made) {
+pub fn wait_at_exit(made: NativeCall) {
     static DONE: [Once; 3] = [const { Once::new() }; 3];
     heed_forks();
     DONE[made as usize].call_once(|| {

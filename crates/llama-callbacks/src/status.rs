@@ -3,7 +3,7 @@
 use super::abi::RawSampler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Allowed, Leaf, Mode, Observed, Scratch, Span, SpanError, Status, TokenId};
+use trie_core::{Allowed, Leaf, Mode, Observation, Scratch, Span, SpanError, Status, TokenId};
 
 /// Event counts of one sampler since it was created. A reset does not clear it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,11 +45,11 @@ pub struct SamplerStatus {
 /// Every call takes an uncontended lock for some ten nanoseconds; the chain takes the same lock for the length of a
 /// callback.
 #[derive(Debug, Clone)]
-pub struct SamplerHandle(pub(super) Arc<Shared>);
+pub struct SamplerHandle(pub(super) Arc<SharedState>);
 
 /// State shared by the handle and the callbacks.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     inner: Mutex<Inner>,
     poisoned: AtomicBool,
 }
@@ -61,7 +61,7 @@ pub(super) struct Inner {
     pub(super) mode: Mode,
     pub(super) counts: SamplerCounts,
     /// Outcome of the last token.
-    pub(super) last: Option<Observed>,
+    pub(super) last: Option<Observation>,
     pub(super) scratch: Scratch,
 }
 
@@ -76,15 +76,15 @@ impl Inner {
         let observed = self.span.observe(TokenId::try_from(token).unwrap_or(TokenId::MAX));
         self.last = Some(observed);
         let counter = match observed {
-            Observed::Accepted(_) => &mut self.counts.accepted,
-            Observed::Ignored => &mut self.counts.ignored,
-            Observed::TurnedOff => &mut self.counts.turned_off,
+            Observation::Accepted(_) => &mut self.counts.accepted,
+            Observation::Ignored => &mut self.counts.ignored,
+            Observation::TurnedOff => &mut self.counts.turned_off,
         };
         *counter += 1;
     }
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn new(inner: Inner) -> Self {
         Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(false) }
     }
@@ -146,7 +146,7 @@ impl SamplerHandle {
     }
 
     /// Returns the outcome of the token that the chain accepted last.
-    pub fn last_token(&self) -> Option<Observed> {
+    pub fn last_token(&self) -> Option<Observation> {
         self.0.lock().last
     }
 

@@ -161,11 +161,11 @@ impl Payload {
     /// input.
     pub fn is_meant(text: &[u8]) -> bool {
         #[derive(serde::Deserialize)]
-        struct Meant {
+        struct PayloadShape {
             #[serde(default)]
             descriptors: Option<serde::de::IgnoredAny>,
         }
-        serde_json::from_slice::<Meant>(text).is_ok_and(|meant| meant.descriptors.is_some())
+        serde_json::from_slice::<PayloadShape>(text).is_ok_and(|meant| meant.descriptors.is_some())
     }
 
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.

@@ -8,14 +8,14 @@ use crate::machine::span::Allowed;
 use crate::rows::adjustments::Penalties;
 use crate::rows::draw::Draw;
 use crate::rows::element::Logit;
-use crate::rows::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
+use crate::rows::kernel::{BestToken, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
 use crate::rows::logits::{clean, is_usable, with_weight};
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 
 /// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenToken {
     pub(crate) token: TokenId,
     pub(crate) starved: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) fn choose(
     draw: Option<&mut Draw>,
     settings: &DrawSettings,
     written: &[TokenId],
-) -> Option<Chosen> {
+) -> Option<ChosenToken> {
     let chosen = match (allowed, draw) {
         (Allowed::Nothing, _) => return None,
         (allowed, draw) if allowed.weighted().is_some() || !written.is_empty() => {
@@ -43,8 +43,8 @@ pub(crate) fn choose(
         }
     };
     Some(match chosen {
-        Some(token) => Chosen { token, starved: false },
-        None => Chosen { token: allowed.first().unwrap_or_default(), starved: true },
+        Some(token) => ChosenToken { token, starved: false },
+        None => ChosenToken { token: allowed.first().unwrap_or_default(), starved: true },
     })
 }
 
@@ -61,7 +61,9 @@ fn changed(
     let logits = penalties.apply(allowed.logits(row));
     match draw {
         Some(draw) => draw.draw_from(logits, settings),
-        None => usable(logits.map(|(token, logit)| Pick { token, logit: clean(logit) }).reduce(Pick::or_better)),
+        None => {
+            usable(logits.map(|(token, logit)| BestToken { token, logit: clean(logit) }).reduce(BestToken::or_better))
+        }
     }
 }
 
@@ -162,6 +164,6 @@ fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId>
 
 /// The token, unless its logit is as bad as none.
 #[inline]
-fn usable(best: Option<Pick>) -> Option<TokenId> {
+fn usable(best: Option<BestToken>) -> Option<TokenId> {
     best.filter(|pick| !pick.starved()).map(|pick| pick.token)
 }

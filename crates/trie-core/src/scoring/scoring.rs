@@ -6,7 +6,7 @@ use super::error::{ChooseError, PromptProblem, ScoringError};
 use super::job::{Job, Want};
 use super::search::Search;
 use super::values::Values;
-use super::whole::Whole;
+use super::whole::WholeScoring;
 use crate::machine::constraint::AnyConstraint;
 use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
@@ -29,7 +29,7 @@ pub struct Asked<'a> {
 #[derive(Debug)]
 pub struct Scoring {
     /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts.
-    whole: Option<(Box<Whole>, Vec<usize>)>,
+    whole: Option<(Box<WholeScoring>, Vec<usize>)>,
     /// The best values after the other ones; the next one from the end.
     searches: Vec<(usize, Search)>,
     started: Instant,
@@ -90,7 +90,7 @@ impl Scoring {
         // What the host holds stays where there are none: it may be the beginning of the next ones.
         let whole = (!small.is_empty()).then(|| {
             let (numbers, small): (Vec<_>, Vec<_>) = small.into_iter().unzip();
-            (Box::new(Whole::new(&small)), numbers)
+            (Box::new(WholeScoring::new(&small)), numbers)
         });
         let (started, stats) = (Instant::now(), ChooseStats::default());
         Ok(Self { whole, searches, started, stats, is_read: false, found: Vec::new() })

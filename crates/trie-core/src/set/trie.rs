@@ -491,8 +491,8 @@ impl Trie {
     ///
     /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical
     /// tokens.
-    pub fn forced(&self, at: Cursor) -> Forced<'_> {
-        Forced { trie: self, at }
+    pub fn forced(&self, at: Cursor) -> ForcedTokens<'_> {
+        ForcedTokens { trie: self, at }
     }
 
     /// The child that must come next.
@@ -598,19 +598,19 @@ impl fmt::Debug for Trie {
 
 /// The forced run from a position: see [`Trie::forced`].
 #[derive(Debug, Clone)]
-pub struct Forced<'t> {
+pub struct ForcedTokens<'t> {
     trie: &'t Trie,
     at: Cursor,
 }
 
-impl Forced<'_> {
+impl ForcedTokens<'_> {
     /// The position after the tokens yielded so far.
     pub fn position(&self) -> Cursor {
         self.at
     }
 }
 
-impl Iterator for Forced<'_> {
+impl Iterator for ForcedTokens<'_> {
     type Item = TokenId;
 
     fn next(&mut self) -> Option<TokenId> {

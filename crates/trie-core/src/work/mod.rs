@@ -97,9 +97,9 @@ impl Over {
 
 /// Remaining budget under some [`Limits`]. A clone shares it, also with other threads.
 #[derive(Clone)]
-pub struct Work(Arc<Shared>);
+pub struct Work(Arc<WorkState>);
 
-struct Shared {
+struct WorkState {
     limits: Limits,
     /// The processor time that it may take, and what it has taken, in nanoseconds.
     time: Option<Duration>,
@@ -172,7 +172,7 @@ impl Work {
         let is_timed = time.is_some() || outer.as_ref().is_some_and(|outer| outer.0.is_timed);
         let (steps, bytes, taken) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let (is_watched, over) = (false, OnceLock::new());
-        Self(Arc::new(Shared { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
+        Self(Arc::new(WorkState { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
     }
 
     /// Returns the budget active on this thread.
@@ -211,7 +211,7 @@ impl Work {
     #[cfg(not(target_family = "wasm"))]
     fn of_watched() -> (Self, Arc<AtomicBool>) {
         let (made, left) = Self::of_helpers();
-        let shared = Arc::into_inner(made.0).map(|shared| Shared { is_watched: true, ..shared });
+        let shared = Arc::into_inner(made.0).map(|shared| WorkState { is_watched: true, ..shared });
         // Nobody else has it yet.
         (shared.map_or_else(|| Self::new(Limits::NONE), |shared| Self(Arc::new(shared))), left)
     }
@@ -232,7 +232,7 @@ impl Work {
     }
 
     fn spent(&self, steps: u64, bytes: usize) -> Option<Over> {
-        let Shared { limits, time, taken, stop, outer, over, .. } = &*self.0;
+        let WorkState { limits, time, taken, stop, outer, over, .. } = &*self.0;
         if let Some(&over) = over.get() {
             return Some(over);
         }

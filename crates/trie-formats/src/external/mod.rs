@@ -17,7 +17,7 @@ use trie_core::ErrorKind;
 use trie_core::TokenId;
 use trie_core::Trie;
 use trie_core::VocabularyId;
-use trie_core::storage::Packed;
+use trie_core::storage::PackedInts;
 use trie_core::storage::fits;
 use trie_core::{BuildError, TrieBuilder};
 
@@ -130,7 +130,7 @@ impl ExternalBuilder {
         let failed = |source| FileError::io(&self.folder, "write a temporary file there")(source);
         let mut file = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         sections::write(run, &shape, None, &mut file, |row| input.push(row)).map_err(failed)?;
-        Ok(of_written(&mut file, Packed::new(std::iter::once(&input[..])))?)
+        Ok(of_written(&mut file, PackedInts::new(std::iter::once(&input[..])))?)
     }
 
     /// Writes the set as [`TrieFile::save`] would, without ever holding all of it.

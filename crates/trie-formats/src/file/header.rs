@@ -99,7 +99,7 @@ impl Kind {
 }
 
 /// The first damage of the contents, if there is any.
-pub(super) type Verified = Result<(), Damage>;
+pub(super) type CheckResult = Result<(), Damage>;
 
 /// Damage of an item of a section.
 pub(super) fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> Damage {

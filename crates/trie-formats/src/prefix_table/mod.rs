@@ -16,7 +16,7 @@ mod read;
 mod rows;
 mod walk;
 
-pub use problem::{PrefixTableError, PrefixTableReport, Skipped, SkippedWhy};
+pub use problem::{PrefixTableError, PrefixTableReport, SkippedEntry, SkippedWhy};
 
 use problem::shortened;
 use read::Raw;

@@ -26,7 +26,7 @@ pub enum SkippedWhy {
 
 /// An entry that is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedEntry {
     /// Its key, shortened where it is very long.
     pub key: String,
     /// Part of it that was skipped, if not all.
@@ -35,7 +35,7 @@ pub struct Skipped {
     pub why: SkippedWhy,
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, value, .. } = self;
         let value = value.as_deref().unwrap_or_default();
@@ -84,7 +84,7 @@ pub struct PrefixTableReport {
     /// Keys of what comes after the end. They say what always holds: only the end may follow.
     pub after_end: usize,
     /// The first few of those that were skipped, and the first of each kind.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedEntry>,
 }
 
 impl PrefixTableReport {
@@ -103,7 +103,7 @@ impl PrefixTableReport {
         // At least one of each.
         if self.skipped.len() < Self::SHOWN || !self.skipped.iter().any(|skipped| skipped.why == why) {
             let (key, value) = entry();
-            self.skipped.push(Skipped { key: shortened(&key), value, why });
+            self.skipped.push(SkippedEntry { key: shortened(&key), value, why });
         }
     }
 
@@ -162,7 +162,7 @@ pub enum PrefixTableError {
     #[error("prefix table: {first}{}", and_more(*.more))]
     Refused {
         /// First entry with it.
-        first: Skipped,
+        first: SkippedEntry,
         /// Number of further ones.
         more: usize,
     },

@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Dictionary {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Rows, A::Error> {
         let (mut text, mut items) = (String::new(), Vec::new());
-        while map.next_key_seed(Copied(&mut text))?.is_some() {
+        while map.next_key_seed(KeyBuffer(&mut text))?.is_some() {
             let key = self.rows.begin(&text);
             items.clear();
             let list = List { key: &text, items: &mut items, rows: &mut self.rows, weighted: self.weighted };
@@ -157,9 +157,9 @@ impl<'de> Visitor<'de> for Dictionary {
 }
 
 /// A key, copied into a text that is used again.
-struct Copied<'t>(&'t mut String);
+struct KeyBuffer<'t>(&'t mut String);
 
-impl<'de> DeserializeSeed<'de> for Copied<'_> {
+impl<'de> DeserializeSeed<'de> for KeyBuffer<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -167,7 +167,7 @@ impl<'de> DeserializeSeed<'de> for Copied<'_> {
     }
 }
 
-impl Visitor<'_> for Copied<'_> {
+impl Visitor<'_> for KeyBuffer<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for List<'_> {
         let mut read = 0;
         loop {
             let item = if self.weighted {
-                list.next_element_seed(Weighted(self.key))?
+                list.next_element_seed(WeightedEntry(self.key))?
             } else {
                 list.next_element_seed(Plain(self.key))?
             };
@@ -230,7 +230,7 @@ type Item = Result<(TokenId, f32), String>;
 struct Plain<'l>(&'l str);
 
 /// An entry of `prefix_weight_dict`.
-struct Weighted<'l>(&'l str);
+struct WeightedEntry<'l>(&'l str);
 
 impl<'de> DeserializeSeed<'de> for Plain<'_> {
     type Value = Item;
@@ -267,7 +267,7 @@ impl Visitor<'_> for Plain<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Weighted<'_> {
+impl<'de> DeserializeSeed<'de> for WeightedEntry<'_> {
     type Value = Item;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Item, D::Error> {
@@ -275,7 +275,7 @@ impl<'de> DeserializeSeed<'de> for Weighted<'_> {
     }
 }
 
-impl Visitor<'_> for Weighted<'_> {
+impl Visitor<'_> for WeightedEntry<'_> {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

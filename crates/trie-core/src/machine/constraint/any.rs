@@ -19,7 +19,7 @@ enum Kind {
     Trie(Trie),
     /// Its states are those of a trie.
     Filtered(FilteredTrie),
-    Other(Arc<dyn Erased>),
+    Other(Arc<dyn ErasedConstraint>),
 }
 
 /// The state of any constraint; of a trie it is stored in place. A clone is a copy or one reference count.
@@ -76,7 +76,7 @@ impl PartialEq for StateKind {
 }
 
 /// [`Constraint`] and [`Special`] without their type of state. A state of another kind has nothing.
-trait Erased: Any + fmt::Debug + Send + Sync {
+trait ErasedConstraint: Any + fmt::Debug + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;
@@ -98,7 +98,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
 
 const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
 
-impl<C: Special> Erased for C {
+impl<C: Special> ErasedConstraint for C {
     fn start(&self) -> Arc<dyn ErasedState> {
         Arc::new(Constraint::start(self))
     }
@@ -245,7 +245,7 @@ impl fmt::Debug for AnyConstraint {
 
 impl AnyConstraint {
     /// For what is asked seldom. What every step asks looks at the kind first, and costs a trie nothing.
-    fn erased(&self) -> &dyn Erased {
+    fn erased(&self) -> &dyn ErasedConstraint {
         match &self.0 {
             Kind::Trie(trie) => trie,
             Kind::Filtered(filtered) => filtered,

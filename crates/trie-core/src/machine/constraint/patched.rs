@@ -35,9 +35,9 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct PatchedTrie(Arc<Patched>);
+pub struct PatchedTrie(Arc<PatchedInner>);
 
-struct Patched {
+struct PatchedInner {
     base: Trie,
     /// Remaining leaves of the original trie, if any.
     left: Option<FilteredTrie>,
@@ -123,7 +123,7 @@ impl PatchedTrie {
         if left.is_none() && added.is_none() {
             return Err(PatchError::NothingLeft);
         }
-        Ok(Self(Arc::new(Patched { base, left, gone, added })))
+        Ok(Self(Arc::new(PatchedInner { base, left, gone, added })))
     }
 
     /// The trie that has been changed.
@@ -163,7 +163,7 @@ impl PatchedTrie {
 
     /// The tokens of the leaves that have this name.
     pub fn named(&self, name: &str) -> Vec<Vec<TokenId>> {
-        let Patched { base, gone, added, .. } = &*self.0;
+        let PatchedInner { base, gone, added, .. } = &*self.0;
         let here = base.named(name).filter(|leaf| !gone.contains(&leaf.0)).filter_map(|leaf| base.leaf(leaf));
         let came = added.iter().flat_map(|added| added.named(name).filter_map(|leaf| added.leaf(leaf)));
         here.chain(came).map(|leaf| leaf.tokens).collect()
@@ -181,7 +181,7 @@ impl PatchedTrie {
         remove: &[&[TokenId]],
         add: &[(Option<&str>, &[TokenId])],
     ) -> Result<(Self, Changes), PatchError> {
-        let Patched { base, gone, added, .. } = &*self.0;
+        let PatchedInner { base, gone, added, .. } = &*self.0;
         let (mut gone, mut changes, set) = (gone.clone(), Changes::default(), base.has_names());
         let mut came: BTreeMap<Vec<TokenId>, Option<String>> =
             added.iter().flat_map(|added| added.leaves().map(|leaf| (leaf.tokens, leaf.name))).collect();

@@ -64,14 +64,14 @@ crate::error_kind!(SequenceError, Argument);
 pub struct SequenceState {
     part: usize,
     at: AnyState,
-    before: Option<Arc<Passed>>,
+    before: Option<Arc<PassedPart>>,
 }
 
 /// A part that was passed: the state at its end, and those before.
 #[derive(Debug, PartialEq)]
-struct Passed {
+struct PassedPart {
     at: AnyState,
-    before: Option<Arc<Passed>>,
+    before: Option<Arc<PassedPart>>,
 }
 
 impl Sequence {
@@ -120,7 +120,7 @@ impl SequenceState {
     /// Leaves a part behind, for the next one at this state.
     fn pass(&mut self, next: AnyState) {
         let at = std::mem::replace(&mut self.at, next);
-        self.before = Some(Arc::new(Passed { at, before: self.before.take() }));
+        self.before = Some(Arc::new(PassedPart { at, before: self.before.take() }));
         self.part += 1;
     }
 }

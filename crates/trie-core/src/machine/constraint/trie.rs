@@ -68,7 +68,7 @@ impl Trie {
     "the file of the set is damaged, or was changed while it was used: {nth} of the {of} tokens that may follow here \
      are in order. Write a new file and rename it instead"
 )]
-struct Changed {
+struct ChangedFile {
     nth: usize,
     of: usize,
 }
@@ -110,7 +110,7 @@ impl Constraint for Trie {
 
     fn problem(&self, at: &TrieState) -> Option<Problem> {
         let (whole, sound) = (self.written_at(at).len(), self.tokens_of(at).len());
-        (sound < whole).then(|| Problem::new(Changed { nth: sound, of: whole }))
+        (sound < whole).then(|| Problem::new(ChangedFile { nth: sound, of: whole }))
     }
 
     fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {

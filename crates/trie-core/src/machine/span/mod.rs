@@ -14,7 +14,7 @@ pub use error::{SpanError, UnknownPath};
 pub use rules::{After, RulesError, SpanRules};
 pub use state::{SpanState, Status};
 pub(crate) use trail::Trail;
-pub use walk::{ForcedRun, Observed};
+pub use walk::{ForcedRun, Observation};
 
 use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Thought};
 use crate::set::ids::TokenId;
@@ -174,7 +174,7 @@ impl Span {
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
-    pub fn observe(&mut self, token: TokenId) -> Observed {
+    pub fn observe(&mut self, token: TokenId) -> Observation {
         self.walked.observe(&self.rules, &self.constraint, token)
     }
 

@@ -55,9 +55,14 @@ impl Trail {
     }
 
     /// As [`Trail::advance`] for a host that cannot be refused.
-    pub(super) fn observe(&mut self, rules: &SpanRules, constraint: &AnyConstraint, token: TokenId) -> super::Observed {
+    pub(super) fn observe(
+        &mut self,
+        rules: &SpanRules,
+        constraint: &AnyConstraint,
+        token: TokenId,
+    ) -> super::Observation {
         match self.advance(rules, constraint, token) {
-            Some(role) => walk::Observed::Accepted(role),
+            Some(role) => walk::Observation::Accepted(role),
             None => rules.overrule(constraint, &mut self.state),
         }
     }

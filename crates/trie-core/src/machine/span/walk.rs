@@ -17,7 +17,7 @@ use crate::set::ids::TokenId;
 
 /// Outcome of a token that a host reported and that could not be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observed {
+pub enum Observation {
     /// The token was allowed.
     Accepted(Role),
     /// Illegal at the start, or where a damaged set allows nothing: ignored, the span stays as it is.
@@ -180,31 +180,31 @@ impl<C: Special> SpanRules<C> {
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback.
-    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observed {
+    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observation {
         match self.advance(state, token) {
-            Some(role) => Observed::Accepted(role),
+            Some(role) => Observation::Accepted(role),
             None => self.overrule(self.constraint(state), state),
         }
     }
 
     /// Applies an illegal token that cannot be refused.
-    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observed {
+    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observation {
         if state.status != Status::Active {
             state.tail += 1;
         } else if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
             // Off would mean that everything may come.
-            return Observed::Ignored;
+            return Observation::Ignored;
         } else if state.depth > 0 {
             state.tail += 1;
         } else {
             state.ignored += 1;
             if state.ignored < self.patience() {
-                return Observed::Ignored;
+                return Observation::Ignored;
             }
         }
         state.status = Status::Off;
         state.off_at = state.accepted() as u32;
-        Observed::TurnedOff
+        Observation::TurnedOff
     }
 
     /// The token that must come next whatever the model says, while a value is being written. A choice between ending a

@@ -78,7 +78,7 @@ impl Batch {
         mode: ScoreMode,
         groups: &[usize],
         ends: Ends,
-    ) -> Result<Expanded, BatchError> {
+    ) -> Result<Expansion, BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         self.check_scores(scores)?;
         check_groups(groups, self.len())?;
@@ -107,7 +107,7 @@ impl Batch {
             }
             (kept, stops, search.starved)
         });
-        let mut expanded = Expanded::default();
+        let mut expanded = Expansion::default();
         let (mut group, mut first) = (0, 0);
         for (groups, stops, starved) in found {
             self.starved += starved;
@@ -140,7 +140,7 @@ impl Batch {
 
 /// Continuations of rows, and the scores of the values that end in a row.
 #[derive(Debug, Default)]
-pub(super) struct Expanded {
+pub(super) struct Expansion {
     pub(super) children: Vec<Child>,
     pub(super) stops: Vec<(usize, f64)>,
 }

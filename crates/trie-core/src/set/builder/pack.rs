@@ -9,7 +9,7 @@ use super::threads::Threads;
 use super::{BuildError, fits};
 use crate::set::ids::TokenId;
 use crate::set::storage::layout::{Cursors, Sink};
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 use crate::set::trie::{LeafTable, Names, Store};
 use std::convert::Infallible;
 use std::mem::replace;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Threads) -> Result<Store, BuildError> {
     let (levels, cursors) = Levels::new(parts)?;
     let arrays = Arrays::new(&levels);
-    let mut input_rows = Packed::room(parts.iter().map(|part| &part.rows[..]));
+    let mut input_rows = PackedInts::room(parts.iter().map(|part| &part.rows[..]));
     let others = || {
         input_rows.fill(parts.iter().map(|part| &part.rows[..]));
         names.map(|names| pack_names(names, parts))
@@ -144,7 +144,7 @@ impl Arrays {
         levels: &Levels,
         max_token: TokenId,
         mut inner: Vec<u32>,
-        input_rows: Packed,
+        input_rows: PackedInts,
         names: Option<Names>,
     ) -> Store {
         inner.sort_unstable();

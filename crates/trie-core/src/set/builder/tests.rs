@@ -2,7 +2,7 @@
 
 use super::order::{by_comparing, by_keys, gather};
 use super::pack::pack;
-use super::sequences::{Even, Fixed, NameList, Ragged, Source};
+use super::sequences::{Even, FixedRows, NameList, RaggedRows, Source};
 use super::threads::Threads;
 use super::{FlatSequences, TrieBuilder};
 use crate::set::ids::TokenId;
@@ -29,8 +29,8 @@ impl Set {
         set
     }
 
-    fn rows(&self) -> Ragged<'_> {
-        Ragged { tokens: &self.tokens, ends: &self.ends }
+    fn rows(&self) -> RaggedRows<'_> {
+        RaggedRows { tokens: &self.tokens, ends: &self.ends }
     }
 
     fn names(&self) -> NameList<'_> {
@@ -61,7 +61,7 @@ fn check(rows: &[Vec<u32>]) {
     if rows.iter().all(|row| row.len() == width) {
         let expected = compared(&set.rows(), None);
         assert_eq!(keyed(&Even { tokens: &set.tokens, width }, None, 2), expected);
-        assert!(width != 4 || keyed(&Fixed::<4>(set.tokens.as_chunks().0), None, 2) == expected);
+        assert!(width != 4 || keyed(&FixedRows::<4>(set.tokens.as_chunks().0), None, 2) == expected);
     }
     against_map(rows, &set);
 }

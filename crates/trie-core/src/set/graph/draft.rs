@@ -3,7 +3,7 @@
 use super::Graph;
 use crate::set::builder::{BuildError, fits};
 use crate::set::ids::TokenId;
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 use crate::set::trie::{LeafTable, Names, Store, Trie};
 
 /// Marks a missing node.
@@ -114,7 +114,7 @@ impl Draft {
                 count: self.canonical_ends.len() as u32,
             },
             names: self.names,
-            input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
+            input_rows: PackedInts::new(std::iter::once(&self.input_rows[..])),
             verified: true,
             unread: None,
             graph: Some(Graph {

@@ -2,7 +2,7 @@
 
 use super::positions::{Positions, Sequence};
 use crate::set::builder::BuildError;
-use crate::set::byte_trie::{At, ByteTrie};
+use crate::set::byte_trie::{ByteNode, ByteTrie};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 use crate::work::ErrorKind;
@@ -104,7 +104,7 @@ impl Trie {
 impl Positions<u8> {
     /// Tokens whose bytes go on from a position, and where they end.
     fn edges(&self, position: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
-        let mut open: Vec<(u32, At)> = vec![(position, vocab.root())];
+        let mut open: Vec<(u32, ByteNode)> = vec![(position, vocab.root())];
         while let Some((position, at)) = open.pop() {
             for next in self.after(position) {
                 if let Some(at) = vocab.child(at, self.items[next as usize]) {

@@ -3,12 +3,12 @@
 //! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
 //! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
 
-use crate::set::damage::Unverified;
+use crate::set::damage::PendingCheck;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::storage::memory::Array;
 use crate::set::storage::names::Names;
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Store {
     /// Their names, where they have any.
     pub names: Option<Names>,
     /// First row of the input that gave each leaf; empty where that is not known.
-    pub input_rows: Packed,
+    pub input_rows: PackedInts,
     /// The largest token id of any leaf.
     pub max_token: TokenId,
     /// Tokens of the longest leaf.
@@ -33,7 +33,7 @@ pub struct Store {
     /// True if the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
     pub verified: bool,
     /// The file behind arrays that nobody verified when it was opened.
-    pub unread: Option<Box<Unverified>>,
+    pub unread: Option<Box<PendingCheck>>,
     /// Edges of a set in which several token sequences stand for one leaf.
     pub graph: Option<Graph>,
 }
