@@ -1,7 +1,7 @@
 //! Rules of every kind behind one type, for hosts that take whatever a user gives.
 
-use crate::check::{Broken, Checked, check_rule};
-use crate::placed::prefixed::Prefixed;
+use crate::check::{Broken, CheckExtent, check_rule};
+use crate::placed::prefixed::PrefixedRule;
 use crate::placed::{Placed, PlacedState};
 use crate::rule::Rule;
 use crate::samples::samples;
@@ -50,7 +50,7 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As there.
-    fn check(&self, most_states: usize) -> Result<Checked, Broken>;
+    fn check(&self, most_states: usize) -> Result<CheckExtent, Broken>;
 
     /// All of its texts, if there are at most `limit`: see [`texts`].
     ///
@@ -123,7 +123,7 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
 impl<R: Rule + Clone> AnyRule for R {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
         let by_rule = ByRule::with_limits(self.clone(), spelling, limits)?;
-        Ok(Arc::new(Known { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
+        Ok(Arc::new(SpelledRule { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
     }
 
     fn placed(
@@ -140,7 +140,7 @@ impl<R: Rule + Clone> AnyRule for R {
         self.failure()
     }
 
-    fn check(&self, most_states: usize) -> Result<Checked, Broken> {
+    fn check(&self, most_states: usize) -> Result<CheckExtent, Broken> {
         check_rule(self, most_states)
     }
 
@@ -168,12 +168,12 @@ impl<R: Rule + Clone> AnyRule for R {
 const AFTER: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 #[derive(Debug)]
-struct Known<R: Rule> {
+struct SpelledRule<R: Rule> {
     by_rule: ByRule<R>,
     after: Mutex<LruCache<Vec<u8>, AnyConstraint>>,
 }
 
-impl<R: Rule + Clone> Spelled for Known<R> {
+impl<R: Rule + Clone> Spelled for SpelledRule<R> {
     fn constraint(&self) -> AnyConstraint {
         AnyConstraint::new(self.by_rule.clone())
     }
@@ -183,7 +183,7 @@ impl<R: Rule + Clone> Spelled for Known<R> {
         if let Some(kept) = known().get(bytes) {
             return Ok(Some(kept.clone()));
         }
-        let made = AnyConstraint::new(Prefixed::new(bytes, &self.by_rule)?);
+        let made = AnyConstraint::new(PrefixedRule::new(bytes, &self.by_rule)?);
         known().put(bytes.to_vec(), made.clone());
         Ok(Some(made))
     }

@@ -52,7 +52,7 @@ trie_core::error_kind!(Broken, Rule);
 /// Extent of a successful check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckExtent {
     /// States that were reached.
     pub states: usize,
     /// True if every reachable state was checked.
@@ -64,11 +64,11 @@ pub struct Checked {
 ///
 /// # Errors
 /// The first law that is broken.
-pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {
     Work::bounded(Limits::default(), || looked_at(rule, most_states))
 }
 
-fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {
     let hasher = RandomState::new();
     let mut known: HashMap<R::State, usize> = HashMap::new();
     let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
@@ -124,6 +124,6 @@ fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
     match live.iter().position(|&live| !live) {
         Some(0) => Err(Broken::Nothing),
         Some(dead) => Err(Broken::DeadEnd { text: texts.swap_remove(dead) }),
-        None => Ok(Checked { states: texts.len(), complete: border.is_empty() }),
+        None => Ok(CheckExtent { states: texts.len(), complete: border.is_empty() }),
     }
 }

@@ -52,7 +52,7 @@ impl From<TextsError> for NotListed {
 }
 
 /// States that were reached, breadth first, and their steps.
-struct Reached<S> {
+struct StateGraph<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,
     /// Known transitions: byte and target state, ascending by byte.
@@ -81,8 +81,12 @@ struct Reached<S> {
 pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
     let most = limit.saturating_mul(64).saturating_add(100_000);
     let start = rule.start();
-    let mut reached =
-        Reached { known: HashMap::from([(start.clone(), 0)]), order: vec![start], steps: Vec::new(), ends: Vec::new() };
+    let mut reached = StateGraph {
+        known: HashMap::from([(start.clone(), 0)]),
+        order: vec![start],
+        steps: Vec::new(),
+        ends: Vec::new(),
+    };
     // Looked through whenever it doubled: most of what is endless is so soon.
     let mut look_at = 64;
     while reached.steps.len() < reached.order.len() {
@@ -100,7 +104,7 @@ pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError
     Ok(reached.list())
 }
 
-impl<S: Clone + Eq + std::hash::Hash> Reached<S> {
+impl<S: Clone + Eq + std::hash::Hash> StateGraph<S> {
     /// Asks the next state for its steps.
     fn ask<R: Rule<State = S>>(&mut self, rule: &R) {
         let state = self.order[self.steps.len()].clone();

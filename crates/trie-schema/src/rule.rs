@@ -9,7 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, Problem};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
+    AnyRule, Broken, ByRuleError, CheckExtent, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
+    TextsError,
 };
 
 /// A [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
@@ -80,7 +81,7 @@ impl AnyRule for GuidedRule {
         self.reader.read(text)
     }
 
-    fn check(&self, _most_states: usize) -> Result<Checked, Broken> {
+    fn check(&self, _most_states: usize) -> Result<CheckExtent, Broken> {
         Err(Broken::Unasked { what: WHAT })
     }
 

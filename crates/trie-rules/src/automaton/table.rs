@@ -45,7 +45,7 @@ impl Classes {
 }
 
 /// States that were found, each with what it weighs beside the table.
-pub(crate) struct Found<S> {
+pub(crate) struct FoundStates<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,
     weight: usize,
@@ -62,7 +62,7 @@ impl Table {
         mut step: impl FnMut(&S, u8) -> Option<S>,
         end: impl Fn(&S) -> u32,
     ) -> Result<Self, AutomatonError> {
-        let mut found = Found { known: HashMap::new(), order: Vec::new(), weight: 0 };
+        let mut found = FoundStates { known: HashMap::new(), order: Vec::new(), weight: 0 };
         found.number(start, &weigh);
         let (mut next, mut ends) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -265,7 +265,7 @@ impl Table {
     }
 }
 
-impl<S: Clone + Eq + Hash> Found<S> {
+impl<S: Clone + Eq + Hash> FoundStates<S> {
     fn number(&mut self, state: S, weigh: impl Fn(&S) -> usize) -> u32 {
         if let Some(&known) = self.known.get(&state) {
             return known;

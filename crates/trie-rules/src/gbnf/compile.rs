@@ -5,8 +5,8 @@
 //! automata of regular expressions do the rest, and most grammars are one automaton, or a few.
 
 use super::machine::{Body, CALL, DIGITS, Machine};
-use super::order::{Can, Knot, find, knots};
-use super::text::{Part, Written};
+use super::order::{Productivity, Scc, find, knots};
+use super::text::{ParsedGrammar, Part};
 use crate::automaton::{AutomatonError, AutomatonLimits, Several, Table};
 use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::hir::{Class, Hir, Repetition};
@@ -34,8 +34,8 @@ struct Piece {
 }
 
 struct Compiler<'w, 't> {
-    written: &'w Written<'t>,
-    can: Vec<Can>,
+    written: &'w ParsedGrammar<'t>,
+    can: Vec<Productivity>,
     /// Rules that are written out.
     pieces: Vec<Option<Piece>>,
     /// The numbers of rules that are called.
@@ -44,12 +44,12 @@ struct Compiler<'w, 't> {
     called: Vec<(Hir, usize)>,
 }
 
-pub(super) fn compile(written: &Written<'_>, limits: Limits) -> Result<Machine, GrammarError> {
+pub(super) fn compile(written: &ParsedGrammar<'_>, limits: Limits) -> Result<Machine, GrammarError> {
     let (root, rules) = (written.root(), written.rules.len());
     let too_much = |over| written.wrong_with(root, GrammarProblem::TooMuch { over });
     let mut compiler = Compiler {
         written,
-        can: vec![Can::default(); rules],
+        can: vec![Productivity::default(); rules],
         pieces: vec![None; rules],
         numbers: vec![None; rules],
         called: Vec::new(),
@@ -99,7 +99,7 @@ fn automaton(hir: &Hir, limits: AutomatonLimits) -> Result<Table, AutomatonError
 }
 
 impl Compiler<'_, '_> {
-    fn knot(&mut self, knot: &Knot) -> Result<(), Over> {
+    fn knot(&mut self, knot: &Scc) -> Result<(), Over> {
         if !knot.recursive {
             for &rule in &knot.rules {
                 self.pieces[rule] = Some(self.rule(rule)?);

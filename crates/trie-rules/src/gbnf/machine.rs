@@ -151,7 +151,7 @@ fn insert(places: &mut Vec<Place>, place: Place) -> bool {
 
 /// The places behind one byte.
 #[derive(Default)]
-struct Behind {
+struct NextPlaces {
     end: bool,
     places: Vec<Place>,
     /// Read, and what follows from it not yet seen.
@@ -206,7 +206,7 @@ impl Rule for Machine {
 
     fn start(&self) -> Places {
         let root = &self.bodies[self.root as usize];
-        let mut behind = Behind { end: root.table.is_end(root.start()), ..Behind::default() };
+        let mut behind = NextPlaces { end: root.table.is_end(root.start()), ..NextPlaces::default() };
         behind.calls.insert(self.root, (true, Vec::new()));
         self.settled(behind)
     }
@@ -215,7 +215,7 @@ impl Rule for Machine {
         if byte == CALL {
             return None;
         }
-        let mut behind = Behind::default();
+        let mut behind = NextPlaces::default();
         for place in &from.0.places {
             let Some(state) = self.bodies[place.body as usize].table.step(place.state, byte) else { continue };
             behind.left.push(Place { state, ..place.clone() });
@@ -233,7 +233,7 @@ impl Rule for Machine {
 
 impl Machine {
     /// With all that needs no byte: returns, then calls.
-    fn settled(&self, mut behind: Behind) -> Places {
+    fn settled(&self, mut behind: NextPlaces) -> Places {
         while let Some(place) = behind.left.pop() {
             if !insert(&mut behind.places, place.clone()) {
                 continue;

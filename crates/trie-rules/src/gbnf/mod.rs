@@ -54,10 +54,10 @@ enum Way {
 
 /// State of a text in a grammar. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct GbnfState(At);
+pub struct GbnfState(Position);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum At {
+enum Position {
     Finite(u32),
     Recursive(Places),
 }
@@ -65,8 +65,8 @@ enum At {
 impl fmt::Debug for GbnfState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            At::Finite(state) => write!(f, "GbnfState({state})"),
-            At::Recursive(places) => write!(f, "GbnfState({places:?})"),
+            Position::Finite(state) => write!(f, "GbnfState({state})"),
+            Position::Recursive(places) => write!(f, "GbnfState({places:?})"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Gbnf {
 
     fn made(text: &str, limits: Limits) -> Result<Self, GrammarError> {
         text::measured(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
-        let written = text::Written::parse(text)?;
+        let written = text::ParsedGrammar::parse(text)?;
         let machine = compile::compile(&written, limits)?;
         Ok(Self(match machine.alone() {
             Ok(table) => Way::Finite(Automaton::of_exact(table)),
@@ -121,15 +121,17 @@ impl Rule for Gbnf {
 
     fn start(&self) -> GbnfState {
         GbnfState(match &self.0 {
-            Way::Finite(automaton) => At::Finite(automaton.start()),
-            Way::Recursive(machine) => At::Recursive(machine.start()),
+            Way::Finite(automaton) => Position::Finite(automaton.start()),
+            Way::Recursive(machine) => Position::Recursive(machine.start()),
         })
     }
 
     fn step(&self, state: &GbnfState, byte: u8) -> Option<GbnfState> {
         match (&self.0, &state.0) {
-            (Way::Finite(automaton), At::Finite(state)) => automaton.step(state, byte).map(At::Finite),
-            (Way::Recursive(machine), At::Recursive(places)) => machine.step(places, byte).map(At::Recursive),
+            (Way::Finite(automaton), Position::Finite(state)) => automaton.step(state, byte).map(Position::Finite),
+            (Way::Recursive(machine), Position::Recursive(places)) => {
+                machine.step(places, byte).map(Position::Recursive)
+            }
             _ => None,
         }
         .map(GbnfState)
@@ -137,8 +139,8 @@ impl Rule for Gbnf {
 
     fn is_end(&self, state: &GbnfState) -> bool {
         match (&self.0, &state.0) {
-            (Way::Finite(automaton), At::Finite(state)) => automaton.is_end(state),
-            (Way::Recursive(machine), At::Recursive(places)) => machine.is_end(places),
+            (Way::Finite(automaton), Position::Finite(state)) => automaton.is_end(state),
+            (Way::Recursive(machine), Position::Recursive(places)) => machine.is_end(places),
             _ => false,
         }
     }
@@ -165,8 +167,8 @@ enum Walk {
 impl Walker<GbnfState> for Walk {
     fn tokens(&self, state: &GbnfState, words: &mut [u32]) {
         match (self, &state.0) {
-            (Self::Finite(walk), At::Finite(state)) => walk.tokens(state, words),
-            (Self::Recursive(walk), At::Recursive(places)) => walk.tokens(places, words),
+            (Self::Finite(walk), Position::Finite(state)) => walk.tokens(state, words),
+            (Self::Recursive(walk), Position::Recursive(places)) => walk.tokens(places, words),
             _ => {}
         }
     }

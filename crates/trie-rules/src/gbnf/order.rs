@@ -1,10 +1,10 @@
 //! In which order rules are compiled: those that a rule uses come before it, but for those that need each other.
 
-use super::text::{Part, Written};
+use super::text::{ParsedGrammar, Part};
 use trie_core::work::{Over, spend};
 
 /// Rules that need each other, or one alone.
-pub(super) struct Knot {
+pub(super) struct Scc {
     pub(super) rules: Vec<usize>,
     /// True if the rules are recursive.
     pub(super) recursive: bool,
@@ -12,7 +12,7 @@ pub(super) struct Knot {
 
 /// Productivity and nullability of a rule, or of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Can {
+pub(super) struct Productivity {
     /// True if the rule is productive: some text completes it.
     pub(super) end: bool,
     /// True if the rule is nullable: the empty text completes it.
@@ -21,7 +21,7 @@ pub(super) struct Can {
 
 /// The knots of all rules that the root needs, by Tarjan's algorithm, which keeps its own stack: rules may need rules
 /// as deep as the text is long.
-pub(super) fn knots(written: &Written<'_>) -> Result<Vec<Knot>, Over> {
+pub(super) fn knots(written: &ParsedGrammar<'_>) -> Result<Vec<Scc>, Over> {
     const NEW: usize = usize::MAX;
     let rules = written.rules.len();
     let (mut number, mut low) = (vec![NEW; rules], vec![NEW; rules]);
@@ -58,7 +58,7 @@ pub(super) fn knots(written: &Written<'_>) -> Result<Vec<Knot>, Over> {
                 in_open[rule] = false;
             }
             let recursive = rules.len() > 1 || uses[rule].contains(&rule);
-            knots.push(Knot { rules, recursive });
+            knots.push(Scc { rules, recursive });
         }
     }
     Ok(knots)
@@ -70,7 +70,7 @@ fn used(part: &Part) -> Option<usize> {
 
 /// Computes productivity and nullability of the rules of a strongly connected component, given those of all rules
 /// outside it.
-pub(super) fn find(written: &Written<'_>, knot: &Knot, known: &mut [Can]) -> Result<(), Over> {
+pub(super) fn find(written: &ParsedGrammar<'_>, knot: &Scc, known: &mut [Productivity]) -> Result<(), Over> {
     let mut parts = Vec::new();
     loop {
         let mut changed = false;
@@ -79,19 +79,21 @@ pub(super) fn find(written: &Written<'_>, knot: &Knot, known: &mut [Can]) -> Res
             spend(range.len())?;
             parts.clear();
             for part in &written.parts[range.clone()] {
-                let of = |at: &usize| -> Can { parts[at - range.start] };
+                let of = |at: &usize| -> Productivity { parts[at - range.start] };
                 parts.push(match part {
-                    Part::Text(text) => Can { end: true, be_empty: text.is_empty() },
-                    Part::Class(_) => Can { end: true, be_empty: false },
+                    Part::Text(text) => Productivity { end: true, be_empty: text.is_empty() },
+                    Part::Class(_) => Productivity { end: true, be_empty: false },
                     Part::Rule(rule) => known[*rule],
-                    Part::Sequence(inner) => {
-                        Can { end: inner.iter().all(|at| of(at).end), be_empty: inner.iter().all(|at| of(at).be_empty) }
-                    }
-                    Part::Either(inner) => {
-                        Can { end: inner.iter().any(|at| of(at).end), be_empty: inner.iter().any(|at| of(at).be_empty) }
-                    }
+                    Part::Sequence(inner) => Productivity {
+                        end: inner.iter().all(|at| of(at).end),
+                        be_empty: inner.iter().all(|at| of(at).be_empty),
+                    },
+                    Part::Either(inner) => Productivity {
+                        end: inner.iter().any(|at| of(at).end),
+                        be_empty: inner.iter().any(|at| of(at).be_empty),
+                    },
                     Part::Repeat { part, least, .. } => {
-                        Can { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
+                        Productivity { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
                     }
                 });
             }

@@ -11,7 +11,7 @@ const MOST_TIMES: u32 = 100_000;
 
 /// A grammar as it was written.
 #[derive(Debug, Default)]
-pub(super) struct Written<'t> {
+pub(super) struct ParsedGrammar<'t> {
     text: &'t str,
     pub(super) rules: Vec<WrittenRule<'t>>,
     /// Parts of all rules, each behind its own parts.
@@ -55,7 +55,7 @@ fn in_name(character: char) -> bool {
 }
 
 struct Reader<'t> {
-    written: Written<'t>,
+    written: ParsedGrammar<'t>,
     known: HashMap<&'t str, usize>,
     at: usize,
 }
@@ -68,9 +68,9 @@ pub(super) fn measured(text: &str, most: usize, limit: usize) -> Result<(), Gram
     Err(GrammarProblem::TooMuch { over: Over::Bytes(limit) }.at(Place { line: 1, column: 1 }))
 }
 
-impl<'t> Written<'t> {
+impl<'t> ParsedGrammar<'t> {
     pub(super) fn parse(text: &'t str) -> Result<Self, GrammarError> {
-        let written = Written { text, ..Written::default() };
+        let written = ParsedGrammar { text, ..ParsedGrammar::default() };
         let mut reader = Reader { written, known: HashMap::new(), at: 0 };
         reader.space(true);
         while reader.peek().is_some() {

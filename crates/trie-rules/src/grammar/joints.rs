@@ -8,8 +8,8 @@
 
 use super::bits::Bits;
 use super::lexer::{Lexer, NONE};
-use super::names::{Part, Resolved, made_of};
-use super::sets::{EMPTY, Made, Sets};
+use super::names::{Part, ResolvedGrammar, made_of};
+use super::sets::{EMPTY, SetTable, Sets};
 use super::states::{borders, bottom_up};
 use super::tables::Tables;
 use std::collections::{HashMap, VecDeque};
@@ -70,7 +70,7 @@ pub(super) struct Neighbours {
     behind: Vec<u32>,
     /// At the beginning of a text.
     first: u32,
-    sets: Made,
+    sets: SetTable,
 }
 
 impl Neighbours {
@@ -80,7 +80,7 @@ impl Neighbours {
     }
 }
 
-pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
+pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, Over> {
     let (rules, mut sets) = (&grammar.rules, Sets::new());
     let empty = made_of(rules, false);
     let first = borders(rules, &empty, false, &mut sets)?;
@@ -113,7 +113,7 @@ pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
 impl Joints {
     /// `None` if no neighbours run into each other. Otherwise the lexer tells the ends of terminals apart as well.
     pub(super) fn of(
-        grammar: &Resolved,
+        grammar: &ResolvedGrammar,
         tables: &Tables,
         lexer: &mut Lexer,
         neighbours: &Neighbours,
@@ -207,7 +207,7 @@ fn after_classes(
 }
 
 fn relations(
-    grammar: &Resolved,
+    grammar: &ResolvedGrammar,
     tables: &Tables,
     kinds: &[(u32, usize)],
     after: &[Bits],

@@ -3,8 +3,8 @@
 
 use super::bits::Bits;
 use super::error::{GrammarError, GrammarProblem};
-use super::names::{Pattern, Resolved};
-use super::sets::{EMPTY, Made, Sets};
+use super::names::{Pattern, ResolvedGrammar};
+use super::sets::{EMPTY, SetTable, Sets};
 use super::{GrammarOptions, TextOf};
 use crate::automaton::dense::Dense;
 use crate::automaton::regex::fits;
@@ -24,12 +24,15 @@ pub(super) struct Lexer {
     reads: Vec<u32>,
     /// Accepting ends reachable from each state, by number of `sets`.
     reach: Vec<u32>,
-    sets: Made,
+    sets: SetTable,
 }
 
 impl Lexer {
     /// The lexer, and terminals that are never read.
-    pub(super) fn of(grammar: &Resolved, options: &GrammarOptions) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+    pub(super) fn of(
+        grammar: &ResolvedGrammar,
+        options: &GrammarOptions,
+    ) -> Result<(Self, Vec<GrammarError>), GrammarError> {
         let mut patterns: Vec<(u32, &Pattern)> = Vec::new();
         for (number, terminal) in grammar.terminals.iter().enumerate() {
             patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
@@ -85,7 +88,7 @@ impl Lexer {
         next.extend_from_within(row);
         reads.push(NONE);
         let (classes, width, reach) = (table.classes, table.width, Vec::new());
-        let mut lexer = Self { classes, width, next, reads, reach, sets: Made::default() };
+        let mut lexer = Self { classes, width, next, reads, reach, sets: SetTable::default() };
         let kinds: Vec<u32> = lexer.reads.clone();
         lexer.name_ends(&kinds).map_err(|over| GrammarProblem::TooMuch { over }.at(start_place))?;
         Ok((lexer, warnings))

@@ -62,10 +62,10 @@ const BYTES_OF_A_BYTE: usize = 32;
 /// # Ok::<(), trie_rules::GrammarError>(())
 /// ```
 #[derive(Clone)]
-pub struct Grammar(Arc<Compiled>);
+pub struct Grammar(Arc<GrammarTables>);
 
 #[derive(Debug)]
-struct Compiled {
+struct GrammarTables {
     lexer: Lexer,
     /// State of the lexer before the first byte.
     begin: u32,
@@ -218,13 +218,13 @@ impl Grammar {
         if text.len() > options.limits.bytes / BYTES_OF_A_BYTE {
             return Err(too_much(Over::Bytes(options.limits.bytes)));
         }
-        let written = text::Written::parse(text)?;
+        let written = text::ParsedGrammar::parse(text)?;
         let parts: usize = written.rules.iter().flat_map(|rule| &rule.alternatives).map(|parts| parts.len() + 1).sum();
         if parts > options.parts {
             let problem = GrammarProblem::TooLarge { what: "parts of rules", limit: options.parts };
             return Err(problem.at(Place { line: 1, column: 1 }));
         }
-        let mut resolved = names::Resolved::of(&written)?;
+        let mut resolved = names::ResolvedGrammar::of(&written)?;
         let mut warnings = resolved.warnings.clone();
         let checked = |found: Vec<GrammarError>, warnings: &mut Vec<GrammarError>| {
             if options.lenient {
@@ -252,7 +252,7 @@ impl Grammar {
         }
         let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
         let (skip, rules) = (resolved.skip, resolved.rules.len());
-        Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
+        Ok(Self(Arc::new(GrammarTables { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
     }
 
     /// Returns the problems that a lenient reading ignored.

@@ -1,7 +1,7 @@
 //! Names become numbers: which of them are terminals, what each rule is made of, and whether all of it is of use.
 
 use super::error::{GrammarError, GrammarProblem, Place};
-use super::text::{Kind, Written, WrittenRule};
+use super::text::{Kind, ParsedGrammar, WrittenRule};
 use std::collections::HashMap;
 
 /// The rule for what may stand between terminals.
@@ -40,7 +40,7 @@ pub(super) struct RuleOf {
 
 /// A grammar whose names are resolved.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedGrammar {
     pub(super) terminals: Vec<Terminal>,
     pub(super) rules: Vec<RuleOf>,
     pub(super) start: u32,
@@ -106,8 +106,8 @@ fn defines_terminal(rule: &WrittenRule) -> bool {
     capitals && rule.alternatives.iter().all(quoted)
 }
 
-impl Resolved {
-    pub(super) fn of(written: &Written) -> Result<Self, GrammarError> {
+impl ResolvedGrammar {
+    pub(super) fn of(written: &ParsedGrammar) -> Result<Self, GrammarError> {
         let mut names: HashMap<String, (Part, Place)> = HashMap::new();
         let mut made = Self { terminals: Vec::new(), rules: Vec::new(), start: 0, skip: None, warnings: Vec::new() };
         let mut quoted: HashMap<String, u32> = HashMap::new();

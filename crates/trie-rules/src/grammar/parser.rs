@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::joints::Joints;
 use super::stack::{Ends, Live, Stack};
-use super::tables::{Does, Tables};
+use super::tables::{Action, Tables};
 use std::sync::LazyLock;
 use trie_core::work::{over, spend};
 
@@ -17,7 +17,7 @@ pub(super) struct Parser {
 }
 
 /// A stack after the reductions that a terminal asks for: some of its nodes, and states above them.
-struct Reduced<'s> {
+struct ReducedStack<'s> {
     base: &'s Stack,
     above: Vec<u32>,
     shift: Option<u32>,
@@ -87,16 +87,16 @@ impl Parser {
     }
 
     /// Reduces until the terminal can be shifted, or the end be accepted.
-    fn reduced<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<Reduced<'s>> {
+    fn reduced<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<ReducedStack<'s>> {
         let mut base = stack;
         let mut above: Vec<u32> = Vec::new();
         loop {
             spend(1).ok()?;
             let top = above.last().copied().unwrap_or_else(|| base.state());
             match self.tables.does(top, terminal)? {
-                Does::Shift(state) => return Some(Reduced { base, above, shift: Some(state) }),
-                Does::Accept => return Some(Reduced { base, above, shift: None }),
-                Does::Reduce(production) => {
+                Action::Shift(state) => return Some(ReducedStack { base, above, shift: Some(state) }),
+                Action::Accept => return Some(ReducedStack { base, above, shift: None }),
+                Action::Reduce(production) => {
                     let production = self.tables.productions.get(production as usize)?;
                     let parts = production.parts.len();
                     let left = above.len().saturating_sub(parts);

@@ -15,18 +15,22 @@ type Words = Arc<[(u32, u64)]>;
 #[derive(Debug)]
 pub(super) struct Sets {
     known: HashMap<Words, u32>,
-    made: Made,
+    made: SetTable,
     unions: HashMap<(u32, u32), u32>,
 }
 
 /// Sets by their numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Made(Vec<Words>);
+pub(super) struct SetTable(Vec<Words>);
 
 impl Sets {
     pub(super) fn new() -> Self {
         let empty: Words = Arc::new([]);
-        Self { known: HashMap::from([(Arc::clone(&empty), EMPTY)]), made: Made(vec![empty]), unions: HashMap::new() }
+        Self {
+            known: HashMap::from([(Arc::clone(&empty), EMPTY)]),
+            made: SetTable(vec![empty]),
+            unions: HashMap::new(),
+        }
     }
 
     fn number(&mut self, words: Vec<(u32, u64)>) -> Result<u32, Over> {
@@ -116,17 +120,17 @@ impl Sets {
         self.made.words(set).len()
     }
 
-    pub(super) fn made(&self) -> &Made {
+    pub(super) fn made(&self) -> &SetTable {
         &self.made
     }
 
     /// When no more are made.
-    pub(super) fn finish(self) -> Made {
+    pub(super) fn finish(self) -> SetTable {
         self.made
     }
 }
 
-impl Made {
+impl SetTable {
     #[inline]
     fn words(&self, set: u32) -> &Words {
         &self.0[set as usize]

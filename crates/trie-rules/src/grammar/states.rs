@@ -1,7 +1,7 @@
 //! The states of an LR(1) parser, by Pager's method: states of one core are one, unless that made conflicts that LR(1)
 //! does not have. (D. Pager, "A Practical General Method for Constructing LR(k) Parsers", Acta Informatica 7, 1977.)
 
-use super::names::{Part, Resolved, RuleOf, made_of};
+use super::names::{Part, ResolvedGrammar, RuleOf, made_of};
 use super::sets::{EMPTY, Sets};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use trie_core::work::{Over, hold, spend};
@@ -113,7 +113,7 @@ pub(super) fn bottom_up(rules: &[RuleOf]) -> Vec<u32> {
 }
 
 impl<'g> Plan<'g> {
-    pub(super) fn of(grammar: &Resolved, productions: &'g [Production], sets: &mut Sets) -> Result<Self, Over> {
+    pub(super) fn of(grammar: &ResolvedGrammar, productions: &'g [Production], sets: &mut Sets) -> Result<Self, Over> {
         let empty = made_of(&grammar.rules, false);
         let first = borders(&grammar.rules, &empty, false, sets)?;
         let mut alternatives = Vec::with_capacity(grammar.rules.len());

@@ -1,7 +1,7 @@
 //! LR(1) tables: what each terminal does in each state, and what stands in the way of that.
 
 use super::error::{GrammarError, GrammarProblem, Place};
-use super::names::{Part, Resolved};
+use super::names::{Part, ResolvedGrammar};
 use super::sets::Sets;
 use super::states::{Item, Plan, Production, States};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const MOST_CONFLICTS: usize = 1000;
 
 /// Action of the parser on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum Action {
     Shift(u32),
     Reduce(u32),
     Accept,
@@ -56,7 +56,7 @@ pub(super) struct Tables {
     /// The column of the end of the text.
     end: u32,
     /// By state and terminal.
-    actions: Rows<Does>,
+    actions: Rows<Action>,
     /// By state and rule.
     gotos: Rows<u32>,
     pub(super) productions: Vec<Production>,
@@ -68,7 +68,7 @@ pub(super) struct Tables {
 impl Tables {
     /// Returns the action on a terminal in a state; the column after the last is the end of the text.
     #[inline]
-    pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Does> {
+    pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Action> {
         self.actions.get(state, terminal)
     }
 
@@ -97,7 +97,7 @@ impl Tables {
     }
 
     /// Tables, and the conflicts that were decided as yacc does: shift, or the rule that comes first.
-    pub(super) fn of(grammar: &Resolved) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+    pub(super) fn of(grammar: &ResolvedGrammar) -> Result<(Self, Vec<GrammarError>), GrammarError> {
         let start = grammar.rules[grammar.start as usize].place;
         let too_much = |over: Over| GrammarProblem::TooMuch { over }.at(start);
         let of_rule = |(number, rule): (usize, &super::names::RuleOf)| {
@@ -130,7 +130,7 @@ impl Tables {
 
 /// Builder of a row of the action table.
 struct Row<'g> {
-    grammar: &'g Resolved,
+    grammar: &'g ResolvedGrammar,
     plan: &'g Plan<'g>,
     whole: u32,
 }
@@ -141,13 +141,13 @@ impl Row<'_> {
         states: &mut States,
         state: usize,
         conflicts: &mut Vec<GrammarError>,
-    ) -> Result<Result<BTreeMap<u32, Does>, GrammarError>, Over> {
+    ) -> Result<Result<BTreeMap<u32, Action>, GrammarError>, Over> {
         let kernel = &states.kernels[state];
         let closure = self.plan.closure(kernel, &mut states.sets)?;
         let mut row = BTreeMap::new();
         for &(part, to) in &states.edges[state] {
             if let Part::Terminal(terminal) = part {
-                row.insert(terminal, Does::Shift(to));
+                row.insert(terminal, Action::Shift(to));
             }
         }
         let begun =
@@ -167,17 +167,17 @@ impl Row<'_> {
             }
             for terminal in states.sets.made().members(follows) {
                 spend(4)?;
-                let does = if production == self.whole { Does::Accept } else { Does::Reduce(production) };
+                let does = if production == self.whole { Action::Accept } else { Action::Reduce(production) };
                 let known = *row.entry(terminal).or_insert(does);
                 if known == does {
                     continue;
                 }
                 let conflict = match known {
-                    Does::Accept => return Ok(Err(self.endless(production))),
+                    Action::Accept => return Ok(Err(self.endless(production))),
                     // The whole grammar comes last of all alternatives.
-                    Does::Reduce(first) if production == self.whole => return Ok(Err(self.endless(first))),
-                    Does::Reduce(first) => self.conflict(terminal, (first, None), (production, None)),
-                    Does::Shift(_) => {
+                    Action::Reduce(first) if production == self.whole => return Ok(Err(self.endless(first))),
+                    Action::Reduce(first) => self.conflict(terminal, (first, None), (production, None)),
+                    Action::Shift(_) => {
                         let (shifted, dot) = shifts.get(&terminal).copied().unwrap_or_default();
                         self.conflict(terminal, (production, None), (shifted, Some(dot)))
                     }

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 
 /// A grammar as it was written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct ParsedGrammar {
     pub(super) start: Option<(String, Place)>,
     pub(super) rules: Vec<WrittenRule>,
 }
@@ -141,7 +141,7 @@ fn quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String
     }
 }
 
-impl Written {
+impl ParsedGrammar {
     pub(super) fn parse(text: &str) -> Result<Self, GrammarError> {
         let end = Place {
             line: text.lines().count().max(1),

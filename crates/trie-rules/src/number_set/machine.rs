@@ -49,9 +49,9 @@ impl NumberSpelling {
 /// # Ok::<(), trie_rules::NumberError>(())
 /// ```
 #[derive(Clone)]
-pub struct NumberMachine(Arc<Bounded>);
+pub struct NumberMachine(Arc<NumberTables>);
 
-struct Bounded {
+struct NumberTables {
     spelling: NumberSpelling,
     /// True if every number is in it, however it is written.
     all: bool,
@@ -175,7 +175,7 @@ impl NumberMachine {
         let most_fraction = most_fraction.max(multiples.digits);
         let set = (spelling.exponent && !all).then_some(set);
         let powers = set.as_ref().map_or((0, 0), powers);
-        let mut bounded = Bounded { spelling, all, sides, set, powers, most_whole, most_fraction, multiples };
+        let mut bounded = NumberTables { spelling, all, sides, set, powers, most_whole, most_fraction, multiples };
         bounded.multiples.count_powers(most_whole + most_fraction + 2);
         let machine = Self(Arc::new(bounded));
         let start = machine.start();
@@ -200,7 +200,7 @@ impl NumberMachine {
     }
 }
 
-impl Bounded {
+impl NumberTables {
     fn side(&self, state: &NumberState) -> &Side {
         &self.sides[usize::from(state.negative)]
     }

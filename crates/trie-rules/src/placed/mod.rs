@@ -18,11 +18,11 @@ use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Spe
 /// soon as it is known where the rule's text ends: the rest of the text behind it is left to whoever writes that. Of
 /// several the one that is written first counts, and the longest of those that end at once.
 #[derive(Debug)]
-pub struct Placed<R: Rule>(ByRule<Between<R>>);
+pub struct Placed<R: Rule>(ByRule<PlacedBytes<R>>);
 
 /// Bytes before a rule, the rule, and bytes after it. A clone is one reference count.
 #[derive(Debug)]
-pub(crate) struct Between<R>(Arc<Texts<R>>);
+pub(crate) struct PlacedBytes<R>(Arc<Texts<R>>);
 
 #[derive(Debug)]
 struct Texts<R> {
@@ -42,7 +42,7 @@ struct Texts<R> {
 /// Places in texts one after the other, each with one more place than it has bytes.
 pub(crate) type Places = u128;
 
-impl<R> Clone for Between<R> {
+impl<R> Clone for PlacedBytes<R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -61,7 +61,7 @@ pub fn fit_behind(after: &[&[u8]]) -> bool {
 
 /// State of a walk through a [`Placed`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum At<S> {
+pub(crate) enum Position<S> {
     /// So many bytes of what stands before.
     Before(u32),
     Inside {
@@ -78,7 +78,7 @@ impl<R: Rule> Clone for Placed<R> {
     }
 }
 
-impl<R: Rule> Between<R> {
+impl<R: Rule> PlacedBytes<R> {
     /// Before one of these texts; before none where there is none. Those that do not [fit](fit_behind) are cut.
     pub(crate) fn new(before: &[u8], rule: R, after: &[&[u8]]) -> Self {
         const NOTHING: &[&[u8]] = &[b""];
@@ -111,10 +111,10 @@ impl<R: Rule> Between<R> {
         behind & !self.0.starts == 0
     }
 
-    fn begun(&self) -> At<R::State> {
+    fn begun(&self) -> Position<R::State> {
         let state = self.0.rule.start();
         let behind = self.over(self.0.rule.is_end(&state));
-        At::Inside { rule: Some(state), behind }
+        Position::Inside { rule: Some(state), behind }
     }
 
     /// The places where the rule's text may be over.
@@ -141,33 +141,33 @@ impl<R: Rule> Between<R> {
     }
 }
 
-impl<R: Rule> Rule for Between<R> {
-    type State = At<R::State>;
+impl<R: Rule> Rule for PlacedBytes<R> {
+    type State = Position<R::State>;
 
     fn start(&self) -> Self::State {
-        if self.0.before.is_empty() { self.begun() } else { At::Before(0) }
+        if self.0.before.is_empty() { self.begun() } else { Position::Before(0) }
     }
 
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State> {
         match state {
-            At::Before(at) => {
+            Position::Before(at) => {
                 let place = *at as usize;
                 let last = place + 1 == self.0.before.len();
-                (self.0.before[place] == byte).then(|| if last { self.begun() } else { At::Before(at + 1) })
+                (self.0.before[place] == byte).then(|| if last { self.begun() } else { Position::Before(at + 1) })
             }
             // Once what stands behind is whole, nothing goes on: the shortest text of the rule counts.
-            At::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
-            At::Inside { rule, behind } => {
+            Position::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
+            Position::Inside { rule, behind } => {
                 let rule = rule.as_ref().and_then(|state| self.0.rule.step(state, byte));
                 let over = self.over(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
                 let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | over;
-                (rule.is_some() || behind != 0).then_some(At::Inside { rule, behind })
+                (rule.is_some() || behind != 0).then_some(Position::Inside { rule, behind })
             }
         }
     }
 
     fn is_end(&self, state: &Self::State) -> bool {
-        matches!(state, At::Inside { behind, .. } if self.is_whole(*behind))
+        matches!(state, Position::Inside { behind, .. } if self.is_whole(*behind))
     }
 
     fn failure(&self) -> Option<Problem> {
@@ -190,7 +190,7 @@ impl<R: Rule> Rule for Between<R> {
 
 /// A state of a [`Placed`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PlacedState<S>(ByRuleState<At<S>>);
+pub struct PlacedState<S>(ByRuleState<Position<S>>);
 
 impl<R: Rule> Placed<R> {
     /// The rule between a text and one of several. Texts behind it that do not [fit](fit_behind) are cut.
@@ -204,19 +204,19 @@ impl<R: Rule> Placed<R> {
         spelling: impl Into<Spelling>,
         limits: MaskLimits,
     ) -> Result<Self, ByRuleError> {
-        ByRule::with_limits(Between::new(before, rule, after), spelling, limits).map(Self)
+        ByRule::with_limits(PlacedBytes::new(before, rule, after), spelling, limits).map(Self)
     }
 
     /// Returns whether the rule's text may end here, with no byte of a suffix behind it.
     pub fn may_end(&self, at: &PlacedState<R::State>) -> bool {
         let starts = self.0.rule().0.starts;
-        matches!(at.0.rule_state(), At::Inside { behind, .. } if behind & starts != 0)
+        matches!(at.0.rule_state(), Position::Inside { behind, .. } if behind & starts != 0)
     }
 
     /// Returns the number of written bytes of the suffix, once the end of the rule's own text is known.
     pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
         let (between, own) = (self.0.rule(), &self.0.rule().0.rule);
-        let &At::Inside { ref rule, behind } = at.0.rule_state() else { return None };
+        let &Position::Inside { ref rule, behind } = at.0.rule_state() else { return None };
         if between.stops() && between.is_whole(behind) {
             return between.ways(behind).filter(|(_, whole)| *whole).map(|(bytes, _)| bytes as usize).max();
         }
@@ -272,7 +272,7 @@ impl<R: Rule> Special for Placed<R> {}
 
 #[derive(Debug)]
 pub(crate) struct BetweenWalk<R: Rule> {
-    between: Between<R>,
+    between: PlacedBytes<R>,
     inside: Arc<dyn Walker<R::State>>,
     tokens: Arc<TokenBytes>,
     /// The tokens with the first byte of a text that stands behind: no other can cross the end of the rule's text.
@@ -280,7 +280,7 @@ pub(crate) struct BetweenWalk<R: Rule> {
 }
 
 impl<R: Rule> BetweenWalk<R> {
-    pub(crate) fn new(between: Between<R>, inside: Arc<dyn Walker<R::State>>, tokens: Arc<TokenBytes>) -> Self {
+    pub(crate) fn new(between: PlacedBytes<R>, inside: Arc<dyn Walker<R::State>>, tokens: Arc<TokenBytes>) -> Self {
         let mut before: &[u8] = &[];
         let crossing = Order::new(tokens.order().tokens().iter().filter_map(|&token| {
             let bytes = tokens.bytes(token);
@@ -292,8 +292,8 @@ impl<R: Rule> BetweenWalk<R> {
         Self { between, inside, tokens, crossing }
     }
 
-    fn scan(&self, tokens: (&Order, Range<usize>), state: &At<R::State>, words: &mut [u32]) {
-        let step = |state: &At<R::State>, byte| self.between.step(state, byte);
+    fn scan(&self, tokens: (&Order, Range<usize>), state: &Position<R::State>, words: &mut [u32]) {
+        let step = |state: &Position<R::State>, byte| self.between.step(state, byte);
         tokens_from(step, tokens, state, &mut Path::default(), |token, _| set(words, token));
     }
 }
@@ -302,11 +302,11 @@ fn set(words: &mut [u32], token: TokenId) {
     words[token.index() / 32] |= 1 << (token.index() % 32);
 }
 
-impl<R: Rule> Walker<At<R::State>> for BetweenWalk<R> {
-    fn tokens(&self, state: &At<R::State>, words: &mut [u32]) {
+impl<R: Rule> Walker<Position<R::State>> for BetweenWalk<R> {
+    fn tokens(&self, state: &Position<R::State>, words: &mut [u32]) {
         match state {
             // Nothing of what stands behind is written yet.
-            At::Inside { rule: Some(rule), behind } if self.between.is_inside(*behind) => {
+            Position::Inside { rule: Some(rule), behind } if self.between.is_inside(*behind) => {
                 self.inside.tokens(rule, words);
                 for token in self.crossing.tokens() {
                     words[token.index() / 32] &= !(1 << (token.index() % 32));

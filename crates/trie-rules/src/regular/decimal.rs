@@ -151,7 +151,7 @@ impl NumberOptions {
 
 /// Order of the read digits relative to a bound, without its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum At {
+enum BoundOrder {
     Start,
     Minus,
     /// Digits before the point, 0 of them for a zero, and how they compare with the same digits of each bound.
@@ -258,41 +258,41 @@ pub(super) fn between(
         let (low, high) = (read(low, all.low), all.high.map_or(equal, |bound| read(high, bound)));
         let most = all.high.map_or(most_whole, |bound| bound.whole.len().min(most_whole));
         let rest = every.read(rest, byte);
-        (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high, rest })
+        (digits < most).then_some(BoundOrder::Whole { negative, digits: digits + 1, low, high, rest })
     };
-    let step = |at: &At, byte: u8| match (*at, byte) {
-        (At::Start, b'-') => negatives.as_ref().map(|_| At::Minus),
-        (At::Start | At::Minus, b'0') => {
-            let negative = *at == At::Minus;
-            of(negative).map(|_| At::Whole { negative, digits: 0, low: equal, high: equal, rest: 0 })
+    let step = |at: &BoundOrder, byte: u8| match (*at, byte) {
+        (BoundOrder::Start, b'-') => negatives.as_ref().map(|_| BoundOrder::Minus),
+        (BoundOrder::Start | BoundOrder::Minus, b'0') => {
+            let negative = *at == BoundOrder::Minus;
+            of(negative).map(|_| BoundOrder::Whole { negative, digits: 0, low: equal, high: equal, rest: 0 })
         }
-        (At::Start | At::Minus, b'1'..=b'9') => {
-            let negative = *at == At::Minus;
+        (BoundOrder::Start | BoundOrder::Minus, b'1'..=b'9') => {
+            let negative = *at == BoundOrder::Minus;
             whole(of(negative)?, negative, 0, equal, equal, 0, byte)
         }
-        (At::Whole { negative, digits, low, high, rest }, b'0'..=b'9') if digits > 0 => {
+        (BoundOrder::Whole { negative, digits, low, high, rest }, b'0'..=b'9') if digits > 0 => {
             whole(of(negative)?, negative, digits, low, high, rest, byte)
         }
-        (At::Whole { negative, digits, low, high, rest }, b'.') if most_fraction > 0 => {
+        (BoundOrder::Whole { negative, digits, low, high, rest }, b'.') if most_fraction > 0 => {
             let all = of(negative)?;
             let low = whole_order(digits, low, all.low);
             let high = all.high.map_or(equal, |bound| whole_order(digits, high, bound));
-            Some(At::Fraction { negative, digits: 0, low, high, rest })
+            Some(BoundOrder::Fraction { negative, digits: 0, low, high, rest })
         }
-        (At::Fraction { negative, digits, low, high, rest }, b'0'..=b'9') if digits < most_fraction => {
+        (BoundOrder::Fraction { negative, digits, low, high, rest }, b'0'..=b'9') if digits < most_fraction => {
             let rest = every.read_fraction(rest, digits, byte)?;
             let all = of(negative)?;
             let low = with(low, digits, &all.low.fraction, byte);
             let high = all.high.map_or(equal, |bound| with(high, digits, &bound.fraction, byte));
-            Some(At::Fraction { negative, digits: digits + 1, low, high, rest })
+            Some(BoundOrder::Fraction { negative, digits: digits + 1, low, high, rest })
         }
         _ => None,
     };
-    let end = |at: &At| {
+    let end = |at: &BoundOrder| {
         let (negative, low, high, read, rest, is_fraction) = match *at {
-            At::Start | At::Minus | At::Fraction { digits: 0, .. } => return 0,
-            At::Whole { negative, digits, low, high, rest } => (negative, low, high, digits, rest, false),
-            At::Fraction { negative, digits, low, high, rest } => (negative, low, high, digits, rest, true),
+            BoundOrder::Start | BoundOrder::Minus | BoundOrder::Fraction { digits: 0, .. } => return 0,
+            BoundOrder::Whole { negative, digits, low, high, rest } => (negative, low, high, digits, rest, false),
+            BoundOrder::Fraction { negative, digits, low, high, rest } => (negative, low, high, digits, rest, true),
         };
         if !every.is_end(rest, if is_fraction { read } else { 0 }) {
             return 0;
@@ -305,6 +305,6 @@ pub(super) fn between(
         u32::from(of(negative).is_some_and(has))
     };
     let classes = Classes::by(|byte| if b"-.0123456789".contains(&byte) { byte } else { 0 });
-    let table = Table::explore(&classes, At::Start, AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, BoundOrder::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

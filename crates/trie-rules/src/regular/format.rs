@@ -383,7 +383,7 @@ struct DayOf {
 
 /// Moments that are still possible before a piece.
 #[derive(Clone)]
-struct Left {
+struct Candidates {
     days: Vec<DayOf>,
     hours: Vec<u32>,
     /// Minutes, seconds and microseconds.
@@ -398,7 +398,7 @@ struct Finder<'f> {
     classes: Vec<YearClass>,
     /// Nodes by their keys; the last is where a text ends.
     known: HashMap<Key, usize>,
-    nodes: Vec<(usize, Left)>,
+    nodes: Vec<(usize, Candidates)>,
     /// Texts that lead somewhere, which often are those that led elsewhere.
     texts: HashMap<Vec<String>, Automaton>,
     /// Bytes of the automata of all edges.
@@ -420,7 +420,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     };
     let mut roots = Vec::new();
     for (days, hours, rest) in finder.pieces_of(range) {
-        if let Some(left) = Left::new(days, hours, rest, format) {
+        if let Some(left) = Candidates::new(days, hours, rest, format) {
             roots.push(finder.number(0, left));
         }
     }
@@ -460,7 +460,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     parts.determinised(LIMITS)
 }
 
-impl Left {
+impl Candidates {
     /// `None` where there are none: what a format leaves out is 0.
     fn new(days: Vec<DayOf>, hours: RangeInclusive<u32>, rest: [(u32, u32); 3], format: &MomentFormat) -> Option<Self> {
         let mut written = rest;
@@ -545,7 +545,7 @@ impl Finder<'_> {
     }
 
     /// The node of what is left: moments that differ in nothing that is still written count once.
-    fn number(&mut self, at: usize, mut left: Left) -> usize {
+    fn number(&mut self, at: usize, mut left: Candidates) -> usize {
         let later: Vec<Field> = self.format.pieces[at..]
             .iter()
             .filter_map(|piece| match piece {
@@ -599,7 +599,7 @@ impl Finder<'_> {
     }
 
     /// Texts of a piece, and where they lead.
-    fn edges(&mut self, at: usize, left: &Left) -> Result<Vec<(Automaton, usize)>, RegularError> {
+    fn edges(&mut self, at: usize, left: &Candidates) -> Result<Vec<(Automaton, usize)>, RegularError> {
         let (field, is_padded) = match &self.format.pieces[at] {
             Piece::Text(text) => {
                 let texts = self.of_texts(vec![text.clone()])?;
@@ -608,19 +608,19 @@ impl Finder<'_> {
             Piece::Field { field, is_padded } => (*field, *is_padded),
         };
         // What it says, and what is left where it says that.
-        let mut said: Vec<(u32, Left)> = Vec::new();
+        let mut said: Vec<(u32, Candidates)> = Vec::new();
         if field.is_of_day() {
             let mut by: HashMap<u32, Vec<DayOf>> = HashMap::new();
             for day in &left.days {
                 by.entry(self.of_day(field, day)).or_default().push(*day);
             }
-            said.extend(by.into_iter().map(|(value, days)| (value, Left { days, ..left.clone() })));
+            said.extend(by.into_iter().map(|(value, days)| (value, Candidates { days, ..left.clone() })));
         } else if field.is_of_hour() {
             let mut by: HashMap<u32, Vec<u32>> = HashMap::new();
             for &hour in &left.hours {
                 by.entry(Self::of_hour(field, hour)).or_default().push(hour);
             }
-            said.extend(by.into_iter().map(|(value, hours)| (value, Left { hours, ..left.clone() })));
+            said.extend(by.into_iter().map(|(value, hours)| (value, Candidates { hours, ..left.clone() })));
         } else {
             let range = left.rest[[Minute, Second, Microsecond].iter().position(|of| *of == field).unwrap_or_default()];
             let to = self.number(at + 1, left.clone());

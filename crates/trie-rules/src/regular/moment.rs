@@ -144,7 +144,7 @@ impl Range {
 }
 
 /// Parsed bound of a range.
-struct Bound {
+struct MomentBound {
     /// As it is written, without what is finer.
     text: String,
     /// True if a finer part that is not 0 was cut off.
@@ -266,10 +266,10 @@ impl Moment {
         Ok(format!("{}{}", &text[..start + timespec.length()], if self.utc() { "Z" } else { "" }))
     }
 
-    fn cut(self, given: &str) -> Result<Bound, RegularError> {
+    fn cut(self, given: &str) -> Result<MomentBound, RegularError> {
         let text = self.to_the_last_digit(given)?;
         let (written, rest) = text.split_at(self.length() - usize::from(self.utc()));
-        Ok(Bound { text: written.to_owned(), is_cut: !MIDNIGHT.ends_with(rest) })
+        Ok(MomentBound { text: written.to_owned(), is_cut: !MIDNIGHT.ends_with(rest) })
     }
 }
 
@@ -292,7 +292,7 @@ pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Re
     let without_low = from.as_ref().is_some_and(|from| from.is_cut);
     // Beside what was read, whether it is still the beginning of each bound.
     let step = |&(read, from_low, to_high): &(Read, bool, bool), byte: u8| {
-        let of = |bound: &Option<Bound>, still: bool| {
+        let of = |bound: &Option<MomentBound>, still: bool| {
             let bound = bound.as_ref().filter(|_| still)?;
             bound.text.as_bytes().get(read.0).copied()
         };
@@ -300,7 +300,7 @@ pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Re
         let inside = least.is_none_or(|least| byte >= least) && most.is_none_or(|most| byte <= most);
         let next = kind.step(read, byte).filter(|_| inside)?;
         // After the last byte of a bound, before the zone, it is known for good.
-        let still = |bound: Option<u8>, before: bool, whole: &Option<Bound>| {
+        let still = |bound: Option<u8>, before: bool, whole: &Option<MomentBound>| {
             bound
                 .map_or(before && whole.as_ref().is_some_and(|whole| read.0 >= whole.text.len()), |bound| bound == byte)
         };

@@ -27,7 +27,7 @@ pub struct Parts {
 
 #[derive(Clone, PartialEq, Eq)]
 struct Part {
-    of: Of,
+    of: Source,
     /// Parts that may follow.
     then: Vec<u32>,
     /// True if the text may end with it.
@@ -35,7 +35,7 @@ struct Part {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum Source {
     Automaton(Automaton),
     List(Arc<List>),
 }
@@ -62,14 +62,14 @@ pub(super) struct Item {
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |part: &Part| match &part.of {
-            Of::Automaton(automaton) => format!("{} states", automaton.states()),
-            Of::List(list) => format!("{} texts", list.len()),
+            Source::Automaton(automaton) => format!("{} states", automaton.states()),
+            Source::List(list) => format!("{} texts", list.len()),
         };
         f.debug_tuple("Parts").field(&self.all.iter().map(shown).collect::<Vec<_>>()).finish()
     }
 }
 
-impl Of {
+impl Source {
     fn start(&self) -> Place {
         match self {
             Self::Automaton(automaton) => Place { node: automaton.start(), depth: 0 },
@@ -101,10 +101,10 @@ impl Factor {
             all.len() as u32 - 1
         };
         match self {
-            Self::Automaton(automaton) => vec![one(Of::Automaton(automaton.clone()))],
+            Self::Automaton(automaton) => vec![one(Source::Automaton(automaton.clone()))],
             Self::Choice(choice) => {
-                let automaton = choice.automaton.clone().map(Of::Automaton);
-                automaton.into_iter().chain([Of::List(Arc::clone(&choice.list))]).map(one).collect()
+                let automaton = choice.automaton.clone().map(Source::Automaton);
+                automaton.into_iter().chain([Source::List(Arc::clone(&choice.list))]).map(one).collect()
             }
             Self::Parts(parts) => {
                 let offset = all.len() as u32;
@@ -225,7 +225,7 @@ impl Parts {
     }
 
     /// The part of a place, if nothing follows it.
-    pub(super) fn last(&self, place: Item) -> Option<&Of> {
+    pub(super) fn last(&self, place: Item) -> Option<&Source> {
         let part = &self.all[place.part as usize];
         part.then.is_empty().then_some(&part.of)
     }
@@ -233,8 +233,8 @@ impl Parts {
     /// The automaton of each part.
     pub(super) fn automata(&self) -> impl Iterator<Item = Option<&Automaton>> {
         self.all.iter().map(|part| match &part.of {
-            Of::Automaton(automaton) => Some(automaton),
-            Of::List(_) => None,
+            Source::Automaton(automaton) => Some(automaton),
+            Source::List(_) => None,
         })
     }
 

@@ -3,7 +3,7 @@
 
 use super::choice::ChoiceState;
 use super::list::Place;
-use super::parts::{Item, Of, Parts, PartsState};
+use super::parts::{Item, Parts, PartsState, Source};
 use crate::rule::{Rule, Walker};
 use crate::tokens::masks::Legal;
 use crate::tokens::slices::set;
@@ -18,16 +18,16 @@ pub(super) struct PartsWalk {
     tokens: Arc<TokenBytes>,
     /// The automata's own ways to their tokens, part by part.
     walkers: Vec<Option<Arc<dyn Walker<u32>>>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<PlaceCache>,
 }
 
-struct Kept {
+struct PlaceCache {
     by_place: LruCache<Item, Legal>,
     bytes: usize,
     limit: usize,
 }
 
-impl Kept {
+impl PlaceCache {
     /// Gives up what was not used for longest.
     fn shrink(&mut self) {
         while self.bytes > self.limit {
@@ -47,11 +47,11 @@ impl PartsWalk {
     pub(super) fn new(parts: Parts, tokens: Arc<TokenBytes>) -> Self {
         let walkers =
             parts.automata().map(|automaton| automaton.and_then(|automaton| automaton.walker(&tokens))).collect();
-        let kept = Kept { by_place: LruCache::unbounded(), bytes: 0, limit: usize::MAX };
+        let kept = PlaceCache { by_place: LruCache::unbounded(), bytes: 0, limit: usize::MAX };
         Self { parts, tokens, walkers, kept: Mutex::new(kept) }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, PlaceCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl PartsWalk {
         let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
         match self.parts.last(place) {
             // Nothing follows: no sets are needed.
-            Some(Of::Automaton(automaton)) => {
+            Some(Source::Automaton(automaton)) => {
                 if let Some(walker) = &self.walkers[place.part as usize] {
                     walker.tokens(&place.at.node, &mut words);
                 } else {
@@ -93,7 +93,7 @@ impl PartsWalk {
                     tokens_from(step, self.tokens.all(), &place.at.node, &mut Path::default(), each);
                 }
             }
-            Some(Of::List(list)) => {
+            Some(Source::List(list)) => {
                 let step = |at: &Place, byte| list.step(*at, byte);
                 let each = |token, _: &Place| set(&mut words, token);
                 tokens_from(step, self.tokens.all(), &place.at, &mut Path::default(), each);

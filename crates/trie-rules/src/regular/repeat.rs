@@ -1,7 +1,7 @@
 //! A text of a rule several times, with a separator between: counted exactly, every way to split a text walked at once.
 
 use super::parts::{Factor, Parts};
-use super::{Machine, Reads, Regular, RegularError};
+use super::{Machine, Regular, RegularError, ValueReader};
 use crate::automaton::regex::Regex;
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use crate::rule::Rule;
@@ -69,14 +69,14 @@ impl Regular {
             Machine::Parts(Arc::new(parts))
         };
         let repeat = Repeat { rule: self.clone(), min, max, separator: separator.into() };
-        Ok(Self { machine, reads: Reads::repeat(repeat)? })
+        Ok(Self { machine, reads: ValueReader::repeat(repeat)? })
     }
 
     /// Returns the range of each item of a repetition in a text: of several ways to split it, the one whose first items
     /// are longest. `None` where this is not a repetition, or the text is none of its texts.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
-            Reads::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),
+            ValueReader::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),
             _ => None,
         }
     }

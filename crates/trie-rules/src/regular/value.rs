@@ -74,7 +74,7 @@ const MOST_DEPTH: usize = 256;
 
 /// Reader for the values of a rule.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reads {
+pub(super) enum ValueReader {
     Text,
     Integer,
     Number,
@@ -97,7 +97,7 @@ pub(super) enum Reads {
     },
 }
 
-impl Reads {
+impl ValueReader {
     /// # Errors
     /// Too many choices in each other.
     pub(super) fn one_of(rules: Vec<Regular>) -> Result<Self, RegularError> {

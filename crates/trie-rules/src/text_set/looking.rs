@@ -132,7 +132,7 @@ struct Machine<'n> {
 }
 
 /// Facts about one position of the text.
-struct Here {
+struct PlaceFacts {
     is_start: bool,
     /// For each lookahead body, the formulas that its states need to reach the end; empty for lookbehinds.
     ahead: Vec<Rc<[Formula]>>,
@@ -226,7 +226,7 @@ impl Machine<'_> {
         &mut self,
         formula: Formula,
         class: usize,
-        here: &Here,
+        here: &PlaceFacts,
         made: &mut HashMap<Formula, Formula>,
     ) -> Result<Formula, AutomatonError> {
         if formula <= TRUE {
@@ -244,7 +244,7 @@ impl Machine<'_> {
         Ok(after)
     }
 
-    fn variable_after(&self, var: u32, class: usize, here: &Here) -> Formula {
+    fn variable_after(&self, var: u32, class: usize, here: &PlaceFacts) -> Formula {
         if var == END {
             return FALSE;
         }
@@ -262,9 +262,9 @@ impl Machine<'_> {
     fn here(
         &mut self,
         is_start: bool,
-        mut seeds: impl FnMut(&mut Self, &Here) -> Result<Vec<(u32, Formula)>, AutomatonError>,
-    ) -> Result<Here, AutomatonError> {
-        let mut here = Here { is_start, ahead: Vec::new(), values: Vec::new(), behind: Vec::new() };
+        mut seeds: impl FnMut(&mut Self, &PlaceFacts) -> Result<Vec<(u32, Formula)>, AutomatonError>,
+    ) -> Result<PlaceFacts, AutomatonError> {
+        let mut here = PlaceFacts { is_start, ahead: Vec::new(), values: Vec::new(), behind: Vec::new() };
         for body in 0..self.nfa.bodies.len() as u32 {
             if self.nfa.bodies[body as usize].is_ahead {
                 let ahead = self.ahead(body, &here)?;
@@ -282,7 +282,7 @@ impl Machine<'_> {
     }
 
     /// Returns whether the assertion of a body holds.
-    fn holds(&mut self, body: u32, negative: bool, here: &Here) -> Result<Formula, AutomatonError> {
+    fn holds(&mut self, body: u32, negative: bool, here: &PlaceFacts) -> Result<Formula, AutomatonError> {
         let of = &self.nfa.bodies[body as usize];
         let holds = if of.is_ahead {
             here.ahead[body as usize][self.local[of.entry as usize] as usize]
@@ -292,7 +292,7 @@ impl Machine<'_> {
         if negative { self.formulas.not(holds) } else { Ok(holds) }
     }
 
-    fn ahead(&mut self, body: u32, here: &Here) -> Result<Rc<[Formula]>, AutomatonError> {
+    fn ahead(&mut self, body: u32, here: &PlaceFacts) -> Result<Rc<[Formula]>, AutomatonError> {
         let key = (body, here.is_start, here.values.clone());
         if let Some(known) = self.known.get(&key) {
             return Ok(Rc::clone(known));
@@ -360,7 +360,7 @@ impl Machine<'_> {
         &mut self,
         body: u32,
         mut queue: Vec<(u32, Formula)>,
-        here: &Here,
+        here: &PlaceFacts,
     ) -> Result<(Vec<(u32, Formula)>, Formula), AutomatonError> {
         let nfa = self.nfa;
         let of = &nfa.bodies[body as usize];

@@ -1,6 +1,6 @@
 //! Sets of texts with bounds on their length, byte by byte.
 
-use super::alphabet::After;
+use super::alphabet::ByteTarget;
 use super::{Characters, TextSet};
 use crate::automaton::table::DEAD;
 use std::collections::HashMap;
@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// # Ok::<(), trie_rules::RegexError>(())
 /// ```
 #[derive(Clone)]
-pub struct TextMachine(Arc<Bounded>);
+pub struct TextMachine(Arc<TextTables>);
 
-struct Bounded {
+struct TextTables {
     characters: Arc<Characters>,
     min: u32,
     max: Option<u32>,
@@ -59,7 +59,7 @@ pub struct TextState {
 
 impl fmt::Debug for TextMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Bounded { characters, min, max, .. } = &*self.0;
+        let TextTables { characters, min, max, .. } = &*self.0;
         let states = characters.raw.ends.len();
         f.debug_struct("TextMachine").field("states", &states).field("min", min).field("max", max).finish()
     }
@@ -90,7 +90,7 @@ impl TextMachine {
         let most = longest(&characters, &into);
         let lengths = Mutex::default();
         let (min, max) = (min_chars, max_chars);
-        let machine = Self(Arc::new(Bounded { characters, min, max, fewest, most, free, lengths }));
+        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths }));
         machine.0.completes(0, 0).then_some(machine)
     }
 
@@ -104,9 +104,9 @@ impl TextMachine {
     pub fn step(&self, state: TextState, byte: u8) -> Option<TextState> {
         let utf8 = self.0.characters.utf8();
         match utf8.step(state.place.checked_sub(1), byte) {
-            After::No => None,
-            After::Class(class) => self.after_class(state, class),
-            After::Inside(place) => {
+            ByteTarget::No => None,
+            ByteTarget::Class(class) => self.after_class(state, class),
+            ByteTarget::Inside(place) => {
                 let goes = utf8.below(place).iter().any(|&class| self.after_class(state, class).is_some());
                 goes.then_some(TextState { place: place + 1, ..state })
             }
@@ -137,7 +137,7 @@ impl TextMachine {
     /// Returns a number of arbitrary characters that are allowed, from between two: after each of them the text can
     /// still be completed. `u32::MAX` if they may for ever. Sound, but not always the most.
     pub fn free_chars(&self, state: TextState) -> u32 {
-        let Bounded { characters, min, max, fewest, most, free, .. } = &*self.0;
+        let TextTables { characters, min, max, fewest, most, free, .. } = &*self.0;
         let free = free[state.state as usize];
         match max {
             None if *min == 0 || state.chars >= *min || most.iter().all(|&most| most == u32::MAX) => free,
@@ -156,7 +156,7 @@ impl TextMachine {
 
     #[inline]
     fn after_class(&self, state: TextState, class: u32) -> Option<TextState> {
-        let Bounded { characters, min, max, .. } = &*self.0;
+        let TextTables { characters, min, max, .. } = &*self.0;
         let next = characters.raw.step(state.state, class);
         if next == DEAD {
             return None;
@@ -167,7 +167,7 @@ impl TextMachine {
     }
 }
 
-impl Bounded {
+impl TextTables {
     /// Returns whether some text ends exactly so many characters from here.
     #[inline]
     fn completes(&self, state: u32, chars: u32) -> bool {

@@ -30,9 +30,9 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 ///
 /// A value of it has no number and no name: its text is what the tokens spell.
 #[derive(Debug)]
-pub struct ByRule<R: Rule>(Arc<Walked<R>>);
+pub struct ByRule<R: Rule>(Arc<RuleWalk<R>>);
 
-struct Walked<R: Rule> {
+struct RuleWalk<R: Rule> {
     rule: R,
     /// The rule's own way to its tokens.
     walker: Option<Arc<dyn Walker<R::State>>>,
@@ -126,7 +126,7 @@ impl<R: Rule> Clone for ByRule<R> {
     }
 }
 
-impl<R: Rule> fmt::Debug for Walked<R> {
+impl<R: Rule> fmt::Debug for RuleWalk<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByRule").field("rule", &self.rule).field("spelling", &self.spelling).finish_non_exhaustive()
     }
@@ -168,7 +168,7 @@ impl<R: Rule> ByRule<R> {
         }
         let (forced, failed) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let (masks, spare) = (Masks::new(limits), Mutex::default());
-        let made = Self(Arc::new(Walked { rule, walker, spelling, masks, forced, failed, spare }));
+        let made = Self(Arc::new(RuleWalk { rule, walker, spelling, masks, forced, failed, spare }));
         match made.legal(&start) {
             Err(problem) => Err(ByRuleError::Failed(problem)),
             Ok(legal) if legal.is_empty() => Err(ByRuleError::Unspellable { bytes }),

@@ -19,7 +19,7 @@ use trie_core::work::quiet;
 pub struct LazyWalk<R: Rule> {
     rule: Arc<R>,
     tokens: Arc<TokenBytes>,
-    known: Mutex<Known<R::State>>,
+    known: Mutex<LazyStates<R::State>>,
 }
 
 /// No way on, and a way that was not asked yet. Numbers of states are less.
@@ -35,7 +35,7 @@ const MOST_IN_A_WALK: usize = 2 * MOST;
 /// Walks that later ones may copy from.
 const COPIED: usize = 8;
 
-struct Known<S> {
+struct LazyStates<S> {
     numbers: HashMap<S, u32>,
     states: Vec<S>,
     next: Vec<[u32; 256]>,
@@ -60,14 +60,14 @@ impl<R: Rule> LazyWalk<R> {
     }
 }
 
-impl<S> Default for Known<S> {
+impl<S> Default for LazyStates<S> {
     fn default() -> Self {
         let (numbers, states, next) = (HashMap::new(), Vec::new(), Vec::new());
         Self { numbers, states, next, most: MOST, full: false, path: Path::default(), walked: VecDeque::new() }
     }
 }
 
-impl<S: Clone + Eq + std::hash::Hash> Known<S> {
+impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
     fn number(&mut self, state: S) -> u32 {
         if let Some(&number) = self.numbers.get(&state) {
             return number;
@@ -192,11 +192,11 @@ impl<R: Rule> LazyWalk<R> {
     }
 
     /// Locks the known states, which there is room to extend.
-    fn known(&self) -> MutexGuard<'_, Known<R::State>> {
+    fn known(&self) -> MutexGuard<'_, LazyStates<R::State>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {
             let most = known.most;
-            *known = Known { most, ..Known::default() };
+            *known = LazyStates { most, ..LazyStates::default() };
         }
         known
     }

@@ -42,7 +42,7 @@ impl PrepareLimits {
 /// Extent of a walk ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Prepared {
+pub struct Preparation {
     /// States that were found.
     pub states: usize,
     /// States whose masks are there now.
@@ -70,7 +70,7 @@ impl<R: Rule> ByRule<R> {
     /// assert!(done.complete && done.walked == 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prepare(&self, limits: PrepareLimits) -> Prepared {
+    pub fn prepare(&self, limits: PrepareLimits) -> Preparation {
         let deadline = Instant::now().checked_add(limits.time);
         let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let (states, all) = self.shortest(limits.states, late);
@@ -88,7 +88,7 @@ impl<R: Rule> ByRule<R> {
             self.legal(state).is_ok()
         });
         let walked = walked.count();
-        Prepared { states: states.len(), walked, complete: all && walked == states.len() }
+        Preparation { states: states.len(), walked, complete: all && walked == states.len() }
     }
 
     /// Up to so many states, those of the shortest texts first, and whether there are no more.

@@ -15,14 +15,14 @@ pub struct TokenBytes {
     order: Order,
     slices: Slices,
     /// Bytes of each token by its id, for single steps.
-    spelled: Spelled,
+    spelled: TokenTexts,
     /// Bytes that are tokens of their own.
     single: [bool; 256],
     longest: usize,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Spelled {
+struct TokenTexts {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
@@ -55,7 +55,7 @@ impl Default for TokenBytes {
     /// Returns a vocabulary without tokens.
     fn default() -> Self {
         let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
-        Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
+        Self { n_vocab: 0, order, slices, spelled: TokenTexts::default(), single: [false; 256], longest: 0 }
     }
 }
 
@@ -83,7 +83,7 @@ impl TokenBytes {
                 return Err(TokenBytesError::Repeated { token });
             }
         }
-        let mut spelled = Spelled { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
+        let mut spelled = TokenTexts { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
         for bytes in by_id {
             spelled.bytes.extend_from_slice(bytes.unwrap_or_default());
             spelled.ends.push(spelled.bytes.len() as u32);

@@ -53,9 +53,9 @@ use trie_core::work::{Limits, Work, over, spend};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Wasm(Arc<Loaded>);
+pub struct Wasm(Arc<LoadedModule>);
 
-struct Loaded {
+struct LoadedModule {
     code: Code,
     start: i64,
     nbytes: usize,
@@ -104,7 +104,7 @@ impl Wasm {
                 return Err(WasmError::Start { state: start });
             }
             let (spare, ends) = (Mutex::new(vec![instance]), Mutex::new(LruCache::new(ENDS)));
-            Ok(Self(Arc::new(Loaded { code, start, nbytes: module.len(), spare, ends })))
+            Ok(Self(Arc::new(LoadedModule { code, start, nbytes: module.len(), spare, ends })))
         })
     }
 
