@@ -33,7 +33,7 @@ struct Search {
 }
 
 /// A state on the way, and the token that led there.
-struct Visited<S> {
+struct VisitedState<S> {
     state: S,
     token: Option<TokenId>,
     before: usize,
@@ -91,7 +91,7 @@ impl Search {
         vocab: &Vocab,
     ) -> Option<Vec<TokenId>> {
         let mut scratch = Scratch::default();
-        let mut visited = vec![Visited { state: from.clone(), token: None, before: 0, depth: 0 }];
+        let mut visited = vec![VisitedState { state: from.clone(), token: None, before: 0, depth: 0 }];
         let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
         for _ in 0..self.states {
             let Reverse((strange, depth, at)) = open.pop()?;
@@ -112,7 +112,7 @@ impl Search {
                 let mut after = state.clone();
                 if constraint.advance(&mut after, token).is_some() {
                     open.push(Reverse((strange + rank, depth + 1, visited.len())));
-                    visited.push(Visited { state: after, token: Some(token), before: at, depth: depth + 1 });
+                    visited.push(VisitedState { state: after, token: Some(token), before: at, depth: depth + 1 });
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Search {
     }
 }
 
-fn way_to<S>(visited: &[Visited<S>], end: usize) -> Vec<TokenId> {
+fn way_to<S>(visited: &[VisitedState<S>], end: usize) -> Vec<TokenId> {
     let steps = std::iter::successors(Some(end), |&at| Some(visited[at].before)).take(visited[end].depth);
     let mut way: Vec<TokenId> = steps.filter_map(|at| visited[at].token).collect();
     way.reverse();

@@ -7,7 +7,7 @@ use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
 use super::slot_rule::Crossing;
 use super::slot_set::Written;
-use super::state::{At, FormState};
+use super::state::{FormState, PartPosition};
 use super::{Overshoot, Part};
 use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tokens};
 
@@ -34,7 +34,7 @@ impl FormConstraint {
 
     /// All of the free text that is written, and its stops.
     fn crossings<'a>(&'a self, state: &'a FormState) -> Option<(&'a [Crossing], &'a [String])> {
-        let At::Rule { rule, .. } = &state.at else { return None };
+        let PartPosition::Rule { rule, .. } = &state.at else { return None };
         let Some(Part::Text { pattern: None, stops, .. }) = self.form.parts().get(state.part) else { return None };
         let find = || stops.iter().flat_map(|stop| self.beyond(state.part, stop)).collect();
         (self.options.overshoot == Overshoot::Refused).then(|| (&**rule.crossings.get_or_init(find), stops.as_slice()))
@@ -51,7 +51,7 @@ impl FormConstraint {
             let left_of_stop = Written { rest: text.len() - written, text, tokens: Vec::new() }.alone()?;
             let (_, at) = self.beginning(part + 1, &left_of_stop).ok()?;
             let tokens: Box<[TokenId]> = match &at {
-                At::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
+                PartPosition::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
                 at => {
                     let (constraint, at) = inner(at)?;
                     constraint.next(at, &mut Scratch::default()).tokens.iter().filter(goes_beyond).collect()

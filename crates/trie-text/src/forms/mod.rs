@@ -314,24 +314,24 @@ impl FormOptions {
 /// Cached results for a vocabulary and a part of the form: sets and rules by the text before, and tokens of free text.
 #[derive(Debug, Default)]
 struct Cache {
-    sets: Kept<(String, usize, Written), SlotSet>,
+    sets: RecentEntries<(String, usize, Written), SlotSet>,
     /// By what stands before and is not written yet.
-    rules: Kept<(String, usize, Vec<u8>, FormOptions), SlotRule>,
-    texts: Kept<(String, usize), [TokenId]>,
+    rules: RecentEntries<(String, usize, Vec<u8>, FormOptions), SlotRule>,
+    texts: RecentEntries<(String, usize), [TokenId]>,
 }
 
 /// The entries used last.
 #[derive(Debug)]
-struct Kept<K: Hash + Eq, V: ?Sized>(Mutex<LruCache<K, Arc<V>>>);
+struct RecentEntries<K: Hash + Eq, V: ?Sized>(Mutex<LruCache<K, Arc<V>>>);
 
-impl<K: Hash + Eq, V: ?Sized> Default for Kept<K, V> {
+impl<K: Hash + Eq, V: ?Sized> Default for RecentEntries<K, V> {
     fn default() -> Self {
         const ENTRIES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
         Self(Mutex::new(LruCache::new(ENTRIES)))
     }
 }
 
-impl<K: Hash + Eq, V: ?Sized> Kept<K, V> {
+impl<K: Hash + Eq, V: ?Sized> RecentEntries<K, V> {
     /// Returns the cached value, or makes it now. Nothing is locked meanwhile, because making may wait for other
     /// threads: two of them may make the same, once.
     fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<Arc<V>, E>) -> Result<Arc<V>, E> {

@@ -35,28 +35,28 @@ impl FilledField {
 /// State of a walk through a [`FormConstraint`](super::FormConstraint). A clone copies the tokens of one part.
 #[derive(Debug, Clone)]
 pub struct FormState {
-    pub(super) filled: Option<Arc<Filled>>,
+    pub(super) filled: Option<Arc<FilledFields>>,
     /// Everything before the part's own tokens.
     pub(super) before: Arc<Written>,
     /// The part's own tokens.
     pub(super) tokens: Vec<TokenId>,
     pub(super) part: usize,
-    pub(super) at: At,
+    pub(super) at: PartPosition,
     pub(super) last: LastToken,
 }
 
 /// Fields that were filled, the last one first. There may be very many: nothing goes through them by recursion.
 #[derive(Debug)]
-pub(super) struct Filled {
+pub(super) struct FilledFields {
     pub(super) field: FilledField,
-    pub(super) before: Option<Arc<Filled>>,
+    pub(super) before: Option<Arc<FilledFields>>,
 }
 
 /// Position in a part.
 #[derive(Debug, Clone)]
-pub(super) enum At {
+pub(super) enum PartPosition {
     /// Tokens that must stand there, and what comes after them.
-    Lead(Arc<[TokenId]>, Arc<At>),
+    Lead(Arc<[TokenId]>, Arc<PartPosition>),
     Set(Arc<SlotSet>, AnyState),
     Rule {
         rule: Arc<SlotRule>,
@@ -124,7 +124,7 @@ impl FormState {
         fields
     }
 
-    fn last_first(&self) -> impl Iterator<Item = &Filled> {
+    fn last_first(&self) -> impl Iterator<Item = &FilledFields> {
         std::iter::successors(self.filled.as_deref(), |filled| filled.before.as_deref())
     }
 
@@ -142,8 +142,8 @@ impl FormState {
     pub fn certain(&self) -> usize {
         self.before.tokens.len()
             + match &self.at {
-                At::Free(text, _) => text.certain,
-                At::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
+                PartPosition::Free(text, _) => text.certain,
+                PartPosition::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
                 _ => self.tokens.len(),
             }
     }
@@ -161,37 +161,37 @@ impl FormState {
     /// Returns the depth in the part: in tokens; of free text in bytes.
     pub fn depth(&self) -> usize {
         match &self.at {
-            At::Lead(..) | At::Over | At::Failed(_) => 0,
-            At::Free(text, _) => text.bytes.len(),
-            At::Set(..) | At::Rule { .. } | At::Held(..) => self.tokens.len(),
+            PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => 0,
+            PartPosition::Free(text, _) => text.bytes.len(),
+            PartPosition::Set(..) | PartPosition::Rule { .. } | PartPosition::Held(..) => self.tokens.len(),
         }
     }
 
     /// Returns whether tokens that must precede the next part are being written.
     pub fn is_before_part(&self) -> bool {
-        matches!(self.at, At::Lead(..) | At::Over)
+        matches!(self.at, PartPosition::Lead(..) | PartPosition::Over)
     }
 
     /// Returns whether nothing but its end restricts the text that is being written.
     pub fn is_free(&self) -> bool {
-        matches!(self.at, At::Free(..))
+        matches!(self.at, PartPosition::Free(..))
     }
 
     /// Returns whether the form is filled.
     pub fn is_over(&self) -> bool {
-        matches!(self.at, At::Over)
+        matches!(self.at, PartPosition::Over)
     }
 
     /// The set of the slot that begins here.
     pub fn begun_set(&self) -> Option<&Arc<SlotSet>> {
         match &self.at {
-            At::Set(set, _) if self.tokens.is_empty() => Some(set),
+            PartPosition::Set(set, _) if self.tokens.is_empty() => Some(set),
             _ => None,
         }
     }
 }
 
-impl Drop for Filled {
+impl Drop for FilledFields {
     fn drop(&mut self) {
         let mut before = self.before.take();
         while let Some(mut last) = before.and_then(Arc::into_inner) {

@@ -1,7 +1,7 @@
 //! The shortest way out of a form: what ends the part that is being filled, and what the rest needs at least.
 
 use super::constraint::FormConstraint;
-use super::state::{At, FormState, LastToken};
+use super::state::{FormState, LastToken, PartPosition};
 use crate::completion::{LIMITS, completion, spellings};
 use std::iter::{empty, once, once_with};
 use trie_core::work::Work;
@@ -73,7 +73,7 @@ impl FormConstraint {
 
     fn shortest(&self, from: &FormState) -> Option<WayOut> {
         let mut way = WayOut { tokens: Vec::new(), before_last_choice: None, after: from.clone() };
-        while let At::Lead(lead, _) = &way.after.at {
+        while let PartPosition::Lead(lead, _) = &way.after.at {
             let token = lead.get(way.after.tokens.len()).copied()?;
             self.follow(&mut way, token)?;
         }
@@ -117,14 +117,14 @@ impl FormConstraint {
     /// Tokens after which the value that is being filled may end.
     fn inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
         match &state.at {
-            At::Rule { rule, at, .. } => {
+            PartPosition::Rule { rule, at, .. } => {
                 let bytes = rule.shortest_end(at);
                 let spelled = bytes.into_iter().flat_map(|bytes| spellings(&self.vocab, &bytes).collect::<Vec<_>>());
                 Box::new(spelled.chain(once_with(|| completion(rule.constraint(), at, &self.vocab)).flatten()))
             }
-            At::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
-            At::Held(..) | At::Free(..) => Box::new(once(Vec::new())),
-            At::Lead(..) | At::Over | At::Failed(_) => Box::new(empty()),
+            PartPosition::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
+            PartPosition::Held(..) | PartPosition::Free(..) => Box::new(once(Vec::new())),
+            PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => Box::new(empty()),
         }
     }
 

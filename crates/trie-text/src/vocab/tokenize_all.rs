@@ -90,8 +90,15 @@ impl Vocab {
         }
         // Threads of a pool have no work of their own.
         let work = Work::current().unwrap_or_else(|| Work::new(Limits::NONE));
-        let job =
-            |points| Job { vocab: self, values, prefix, suffix, points, known: Known::default(), work: work.clone() };
+        let job = |points| Job {
+            vocab: self,
+            values,
+            prefix,
+            suffix,
+            points,
+            known: KnownParts::default(),
+            work: work.clone(),
+        };
         if let Some(points) = self.split_points()
             && let Some(portions) = job(Some(points)).run()?
         {
@@ -109,7 +116,7 @@ struct Job<'v, S> {
     suffix: &'v str,
     /// Whole texts if None.
     points: Option<&'v SplitPoints>,
-    known: Known,
+    known: KnownParts,
     work: Work,
 }
 
@@ -167,9 +174,9 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
 
 /// The tokens of the parts that were seen, for all threads. Nothing is tokenized while a part of it is locked.
 #[derive(Default)]
-struct Known(DashMap<String, Box<[TokenId]>, RandomState>);
+struct KnownParts(DashMap<String, Box<[TokenId]>, RandomState>);
 
-impl Known {
+impl KnownParts {
     /// Learns the parts that are not known and can be joined.
     fn learn(&self, parts: &[&str], vocab: &Vocab, points: &SplitPoints) -> Result<(), VocabError> {
         let new = parts.iter().copied().filter(|part| points.joins(part) && !self.0.contains_key(*part));

@@ -41,7 +41,7 @@ pub struct TokenizerJson {
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
-    added_tokens: Vec<Added>,
+    added_tokens: Vec<AddedToken>,
     model: Model,
     decoder: Option<Value>,
     pre_tokenizer: Option<Value>,
@@ -52,7 +52,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-struct Added {
+struct AddedToken {
     id: u32,
     content: String,
     #[serde(default)]
@@ -82,8 +82,8 @@ struct Names(Vec<(String, u32)>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
             type Value = Names;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,13 +107,13 @@ impl<'de> Deserialize<'de> for Names {
                 Ok(Names(names))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(NamesVisitor)
     }
 }
 
 /// Spelling of names as bytes.
 #[derive(Debug, Default)]
-struct Spelled {
+struct NameSpelling {
     /// Names are in the alphabet of GPT-2.
     byte_level: bool,
     /// `<0x0A>` is a byte.
@@ -124,7 +124,7 @@ struct Spelled {
     inside_word: Option<String>,
 }
 
-impl Spelled {
+impl NameSpelling {
     fn of(file: &File) -> Result<Self, String> {
         let mut spelled = Self { byte_fallback: file.model.byte_fallback.unwrap_or(false), ..Self::default() };
         match &file.decoder {
@@ -268,7 +268,7 @@ impl TokenizerJson {
 
     fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let spelled = Spelled::of(&file)?;
+        let spelled = NameSpelling::of(&file)?;
         let Names(names) = &file.model.vocab;
         let ids = || names.iter().map(|&(_, id)| id).chain(file.added_tokens.iter().map(|added| added.id));
         let largest = ids().max();
@@ -323,7 +323,7 @@ impl TokenizerJson {
                 tokens[id as usize] = (name.unwrap_or_default().as_bytes().to_vec(), TokenKind::Unknown);
             }
         }
-        let unmarked = |added: &Added| !added.special && tokens[added.id as usize].1 != TokenKind::Text;
+        let unmarked = |added: &AddedToken| !added.special && tokens[added.id as usize].1 != TokenKind::Text;
         let changes = file.added_tokens.iter().any(unmarked)
             || file.truncation.is_some()
             || file.padding.is_some()
