@@ -288,7 +288,7 @@ pub(super) fn attr(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let has = match &value {
         Value::Namespace(namespace) => namespace.attributes.borrow().contains_key(name),
         Value::Loop(_) => true,
-        other => methods::known(other, name) != methods::Known::No,
+        other => methods::known(other, name) != methods::AttributeAccess::No,
     };
     if has { attribute(&value, name) } else { Ok(missing()) }
 }

@@ -9,14 +9,14 @@ use std::rc::Rc;
 
 /// Support for an attribute of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum AttributeAccess {
     Safe,
     /// It has it, and the sandbox hides it: what changes values, and Python's inside.
     Forbidden,
     No,
 }
 
-pub(crate) fn known(of: &Value, name: &str) -> Known {
+pub(crate) fn known(of: &Value, name: &str) -> AttributeAccess {
     let (safe, forbidden): (&[&str], &[&str]) = match of {
         Value::Str(_) => (&methods_of_text::METHODS, &[]),
         Value::List(_) => {
@@ -33,11 +33,11 @@ pub(crate) fn known(of: &Value, name: &str) -> Known {
         _ => (&[], &[]),
     };
     if safe.contains(&name) {
-        Known::Safe
+        AttributeAccess::Safe
     } else if forbidden.contains(&name) || DUNDER.contains(&name) {
-        Known::Forbidden
+        AttributeAccess::Forbidden
     } else {
-        Known::No
+        AttributeAccess::No
     }
 }
 

@@ -1,6 +1,6 @@
 //! `value.name` and `value[key]`, as the sandbox of Jinja2 looks them up.
 
-use crate::builtins::methods::{self, Known};
+use crate::builtins::methods::{self, AttributeAccess};
 use crate::error::{Res, wrong};
 use crate::meter::{self, spend};
 use crate::value::number::as_int;
@@ -50,15 +50,15 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
         return found.definition.name.as_deref().and_then(|name| Value::own_str(name).ok());
     }
     match methods::known(of, name) {
-        Known::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
-        Known::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
+        AttributeAccess::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
+        AttributeAccess::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
             Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() })))
         }
-        Known::Forbidden => {
+        AttributeAccess::Forbidden => {
             let found = of.type_name();
             Some(Value::forbidden(format!("access to attribute '{name}' of '{found}' object is unsafe.")))
         }
-        Known::No => None,
+        AttributeAccess::No => None,
     }
 }
 

@@ -118,7 +118,7 @@ impl Eval<'_> {
             let next = rest.peek().map(|next| &next.kind);
             let applied = match (&postfix.kind, next) {
                 (PostfixKind::Attribute(name), Some(PostfixKind::Call(args)))
-                    if methods::known(&value, name) == methods::Known::Safe && !has_item(&value, name) =>
+                    if methods::known(&value, name) == methods::AttributeAccess::Safe && !has_item(&value, name) =>
                 {
                     rest.next();
                     let args = self.arguments(args)?;

@@ -6,7 +6,7 @@ use super::macros::MacroValue;
 use crate::builtins::args::Args;
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::meter::spend;
-use crate::syntax::ast::{For, Ident, Postfix, PostfixKind, Stmt, StmtKind, Target};
+use crate::syntax::ast::{ForLoop, Ident, Postfix, PostfixKind, Stmt, StmtKind, Target};
 use crate::value::{Text, Value};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -156,13 +156,13 @@ impl Eval<'_> {
         }
     }
 
-    fn for_loop(&mut self, found: &Arc<For>) -> Res<Flow> {
+    fn for_loop(&mut self, found: &Arc<ForLoop>) -> Res<Flow> {
         let items = self.eval(&found.items)?;
         self.go_over(found, &items, 0)
     }
 
     /// A loop over these items; `depth` levels of the same loop are around it.
-    pub(super) fn go_over(&mut self, found: &Arc<For>, items: &Value, depth: usize) -> Res<Flow> {
+    pub(super) fn go_over(&mut self, found: &Arc<ForLoop>, items: &Value, depth: usize) -> Res<Flow> {
         let mut items = items.iterate()?;
         if let Some(condition) = &found.only_if {
             let mut kept = Vec::new();

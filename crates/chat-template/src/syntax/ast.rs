@@ -21,7 +21,7 @@ pub(crate) enum StmtKind {
         branches: Vec<(Expr, Block)>,
         otherwise: Block,
     },
-    For(Arc<For>),
+    For(Arc<ForLoop>),
     Set {
         target: Target,
         value: Expr,
@@ -55,7 +55,7 @@ pub(crate) enum StmtKind {
 }
 
 #[derive(Debug)]
-pub(crate) struct For {
+pub(crate) struct ForLoop {
     pub(crate) target: Target,
     pub(crate) items: Expr,
     pub(crate) only_if: Option<Expr>,
@@ -71,11 +71,11 @@ pub(crate) struct Macro {
     pub(crate) parameters: Vec<(Ident, Option<Expr>)>,
     pub(crate) body: Block,
     /// Uses of `varargs`, `kwargs` and `caller` in the body: only then does a macro take them.
-    pub(crate) takes: Takes,
+    pub(crate) takes: ImplicitArguments,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Takes {
+pub(crate) struct ImplicitArguments {
     pub(crate) varargs: bool,
     pub(crate) kwargs: bool,
     pub(crate) caller: bool,

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::ast::{CallArgs, Comparison, Expr, ExprKind, Operator, Postfix, PostfixKind};
-use super::lexer::What;
+use super::lexer::TokenKind;
 use crate::builtins::{filters, tests};
 use crate::error::Res;
 
@@ -22,14 +22,14 @@ impl Parser {
         let mut is_tuple = false;
         loop {
             if !items.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
-            let ends = matches!(self.here(), What::PrintEnd | What::BlockEnd | What::Op(")"));
+            let ends = matches!(self.here(), TokenKind::PrintEnd | TokenKind::BlockEnd | TokenKind::Op(")"));
             if ends || end.is_some_and(|end| self.is_name(end)) {
                 break;
             }
             items.push(if conditional { self.expression()? } else { self.deeper(Self::or)? });
-            if !self.is(&What::Op(",")) {
+            if !self.is(&TokenKind::Op(",")) {
                 break;
             }
             is_tuple = true;
@@ -97,14 +97,14 @@ impl Parser {
         let mut rest = Vec::new();
         loop {
             let comparison = match self.here() {
-                What::Op("==") => Comparison::Eq,
-                What::Op("!=") => Comparison::Ne,
-                What::Op("<") => Comparison::Lt,
-                What::Op("<=") => Comparison::Le,
-                What::Op(">") => Comparison::Gt,
-                What::Op(">=") => Comparison::Ge,
-                What::Name(name) if &**name == "in" => Comparison::In,
-                What::Name(name) if &**name == "not" && self.next_is(&What::Name("in".into())) => {
+                TokenKind::Op("==") => Comparison::Eq,
+                TokenKind::Op("!=") => Comparison::Ne,
+                TokenKind::Op("<") => Comparison::Lt,
+                TokenKind::Op("<=") => Comparison::Le,
+                TokenKind::Op(">") => Comparison::Gt,
+                TokenKind::Op(">=") => Comparison::Ge,
+                TokenKind::Name(name) if &**name == "in" => Comparison::In,
+                TokenKind::Name(name) if &**name == "not" && self.next_is(&TokenKind::Name("in".into())) => {
                     self.at += 1;
                     Comparison::NotIn
                 }
@@ -120,7 +120,7 @@ impl Parser {
         let line = self.line();
         let first = read(self)?;
         let mut rest = Vec::new();
-        while let What::Op(found) = self.here() {
+        while let TokenKind::Op(found) = self.here() {
             let Some(&(_, operator)) = operators.iter().find(|(name, _)| name == found) else { break };
             self.at += 1;
             rest.push((operator, read(self)?));
@@ -135,11 +135,11 @@ impl Parser {
     fn concat(&mut self) -> Res<Expr> {
         let line = self.line();
         let first = self.product()?;
-        if !self.is(&What::Op("~")) {
+        if !self.is(&TokenKind::Op("~")) {
             return Ok(first);
         }
         let mut all = vec![first];
-        while self.skip(&What::Op("~")) {
+        while self.skip(&TokenKind::Op("~")) {
             all.push(self.product()?);
         }
         Ok(at(line, ExprKind::Concat(all)))
@@ -156,9 +156,9 @@ impl Parser {
 
     fn unary(&mut self, with_filter: bool) -> Res<Expr> {
         let line = self.line();
-        let base = if self.skip(&What::Op("-")) {
+        let base = if self.skip(&TokenKind::Op("-")) {
             at(line, ExprKind::Neg(Box::new(self.deeper(|parser| parser.unary(false))?)))
-        } else if self.skip(&What::Op("+")) {
+        } else if self.skip(&TokenKind::Op("+")) {
             at(line, ExprKind::Pos(Box::new(self.deeper(|parser| parser.unary(false))?)))
         } else {
             self.primary()?
@@ -169,38 +169,38 @@ impl Parser {
     fn primary(&mut self) -> Res<Expr> {
         let line = self.line();
         let kind = match self.here().clone() {
-            What::Name(name) => match &*name {
+            TokenKind::Name(name) => match &*name {
                 "true" | "True" => ExprKind::Bool(true),
                 "false" | "False" => ExprKind::Bool(false),
                 "none" | "None" => ExprKind::None,
                 _ => ExprKind::Name(name),
             },
-            What::Str(text) => {
+            TokenKind::Str(text) => {
                 self.at += 1;
                 let mut text = text.to_string();
-                while let What::Str(more) = self.here() {
+                while let TokenKind::Str(more) = self.here() {
                     text.push_str(more);
                     self.at += 1;
                 }
                 return Ok(at(line, ExprKind::Str(text.into())));
             }
-            What::Int(value) => ExprKind::Int(value),
-            What::Float(value) => ExprKind::Float(value),
-            What::Op("(") => {
+            TokenKind::Int(value) => ExprKind::Int(value),
+            TokenKind::Float(value) => ExprKind::Float(value),
+            TokenKind::Op("(") => {
                 self.at += 1;
                 let inner = self.deeper(|parser| parser.tuple(true, None, true))?;
-                self.expect(&What::Op(")"))?;
+                self.expect(&TokenKind::Op(")"))?;
                 return Ok(inner);
             }
-            What::Op("[") => {
+            TokenKind::Op("[") => {
                 self.at += 1;
                 return Ok(at(line, ExprKind::List(self.items("]", Self::expression)?)));
             }
-            What::Op("{") => {
+            TokenKind::Op("{") => {
                 self.at += 1;
                 let pair = |parser: &mut Self| {
                     let key = parser.expression()?;
-                    parser.expect(&What::Op(":"))?;
+                    parser.expect(&TokenKind::Op(":"))?;
                     Ok((key, parser.expression()?))
                 };
                 return Ok(at(line, ExprKind::Dict(self.items("}", pair)?)));
@@ -214,16 +214,16 @@ impl Parser {
     /// Items up to a closing bracket, which is read too.
     fn items<T>(&mut self, close: &'static str, read: impl Fn(&mut Self) -> Res<T>) -> Res<Vec<T>> {
         let mut items = Vec::new();
-        while !self.is(&What::Op(close)) {
+        while !self.is(&TokenKind::Op(close)) {
             if !items.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
-            if self.is(&What::Op(close)) {
+            if self.is(&TokenKind::Op(close)) {
                 break;
             }
             items.push(read(self)?);
         }
-        self.expect(&What::Op(close))?;
+        self.expect(&TokenKind::Op(close))?;
         Ok(items)
     }
 
@@ -234,19 +234,19 @@ impl Parser {
         loop {
             let line = self.line();
             let kind = match self.here() {
-                What::Op(".") => {
+                TokenKind::Op(".") => {
                     self.at += 1;
                     match self.advance() {
-                        What::Name(name) => PostfixKind::Attribute(name),
-                        What::Int(index) => PostfixKind::Item(at(line, ExprKind::Int(index))),
+                        TokenKind::Name(name) => PostfixKind::Attribute(name),
+                        TokenKind::Int(index) => PostfixKind::Item(at(line, ExprKind::Int(index))),
                         _ => return self.fail("expected name or number"),
                     }
                 }
-                What::Op("[") => {
+                TokenKind::Op("[") => {
                     self.at += 1;
                     self.deeper(Self::subscript)?
                 }
-                What::Op("(") => PostfixKind::Call(self.call_args()?),
+                TokenKind::Op("(") => PostfixKind::Call(self.call_args()?),
                 _ => break,
             };
             rest.push(Postfix { line, kind });
@@ -255,12 +255,12 @@ impl Parser {
             loop {
                 let line = self.line();
                 let kind = match self.here() {
-                    What::Op("|") => {
+                    TokenKind::Op("|") => {
                         self.at += 1;
                         self.filter()?
                     }
-                    What::Op("(") => PostfixKind::Call(self.call_args()?),
-                    What::Name(name) if &**name == "is" => {
+                    TokenKind::Op("(") => PostfixKind::Call(self.call_args()?),
+                    TokenKind::Name(name) if &**name == "is" => {
                         self.at += 1;
                         self.test()?
                     }
@@ -278,17 +278,17 @@ impl Parser {
         let mut number = 0;
         loop {
             match self.here() {
-                What::Op("]") => break,
-                What::Op(":") if number < 2 => {
+                TokenKind::Op("]") => break,
+                TokenKind::Op(":") if number < 2 => {
                     self.at += 1;
                     number += 1;
                 }
                 _ if parts[number].is_none() => parts[number] = Some(self.expression()?),
-                _ if number == 0 && self.is(&What::Op(",")) => return self.tuple_subscript(parts[0].take()),
+                _ if number == 0 && self.is(&TokenKind::Op(",")) => return self.tuple_subscript(parts[0].take()),
                 _ => return self.expected("']'"),
             }
         }
-        self.expect(&What::Op("]"))?;
+        self.expect(&TokenKind::Op("]"))?;
         match (number, parts) {
             (0, [Some(index), ..]) => Ok(PostfixKind::Item(index)),
             (0, _) => Ok(PostfixKind::Item(at(self.line(), ExprKind::Tuple(Vec::new())))),
@@ -299,16 +299,16 @@ impl Parser {
     fn tuple_subscript(&mut self, first: Option<Expr>) -> Res<PostfixKind> {
         let line = self.line();
         let mut items: Vec<Expr> = first.into_iter().collect();
-        while self.skip(&What::Op(",")) {
+        while self.skip(&TokenKind::Op(",")) {
             items.push(self.expression()?);
         }
-        self.expect(&What::Op("]"))?;
+        self.expect(&TokenKind::Op("]"))?;
         Ok(PostfixKind::Item(at(line, ExprKind::Tuple(items))))
     }
 
     fn dotted_name(&mut self) -> Res<super::ast::Ident> {
         let mut name = self.expect_name()?;
-        while self.skip(&What::Op(".")) {
+        while self.skip(&TokenKind::Op(".")) {
             name = format!("{name}.{}", self.expect_name()?).into();
         }
         Ok(name)
@@ -321,7 +321,7 @@ impl Parser {
         if apply.is_none() {
             self.unknown.push((self.line(), format!("no filter named '{name}'")));
         }
-        let args = if self.is(&What::Op("(")) { self.call_args()? } else { CallArgs::default() };
+        let args = if self.is(&TokenKind::Op("(")) { self.call_args()? } else { CallArgs::default() };
         Ok(PostfixKind::Filter { name, apply, args })
     }
 
@@ -331,7 +331,7 @@ impl Parser {
         loop {
             let line = self.line();
             filters.push(Postfix { line, kind: self.filter()? });
-            if !self.skip(&What::Op("|")) {
+            if !self.skip(&TokenKind::Op("|")) {
                 return Ok(filters);
             }
         }
@@ -346,9 +346,10 @@ impl Parser {
             self.unknown.push((self.line(), format!("no test named '{name}'")));
         }
         let ends = ["else", "or", "and"].iter().any(|word| self.is_name(word));
-        let begins = matches!(self.here(), What::Name(_) | What::Str(_) | What::Int(_) | What::Float(_))
-            || matches!(self.here(), What::Op("[" | "{"));
-        let args = if self.is(&What::Op("(")) {
+        let begins =
+            matches!(self.here(), TokenKind::Name(_) | TokenKind::Str(_) | TokenKind::Int(_) | TokenKind::Float(_))
+                || matches!(self.here(), TokenKind::Op("[" | "{"));
+        let args = if self.is(&TokenKind::Op("(")) {
             self.call_args()?
         } else if begins && !ends {
             if self.is_name("is") {
@@ -366,25 +367,25 @@ impl Parser {
     }
 
     fn call_args(&mut self) -> Res<CallArgs> {
-        self.expect(&What::Op("("))?;
+        self.expect(&TokenKind::Op("("))?;
         let mut args = CallArgs::default();
         let mut first = true;
-        while !self.is(&What::Op(")")) {
+        while !self.is(&TokenKind::Op(")")) {
             if !first {
-                self.expect(&What::Op(","))?;
-                if self.is(&What::Op(")")) {
+                self.expect(&TokenKind::Op(","))?;
+                if self.is(&TokenKind::Op(")")) {
                     break;
                 }
             }
             first = false;
             let (rest, named_rest) = (args.more_positional.is_some(), args.more_named.is_some());
-            let valid = if self.skip(&What::Op("*")) {
+            let valid = if self.skip(&TokenKind::Op("*")) {
                 args.more_positional = Some(Box::new(self.expression()?));
                 !rest && !named_rest
-            } else if self.skip(&What::Op("**")) {
+            } else if self.skip(&TokenKind::Op("**")) {
                 args.more_named = Some(Box::new(self.expression()?));
                 !named_rest
-            } else if matches!(self.here(), What::Name(_)) && self.next_is(&What::Op("=")) {
+            } else if matches!(self.here(), TokenKind::Name(_)) && self.next_is(&TokenKind::Op("=")) {
                 let name = self.expect_name()?;
                 self.at += 1;
                 let repeated = args.named.iter().any(|(other, _)| *other == name);
@@ -398,7 +399,7 @@ impl Parser {
                 return self.fail("invalid syntax for function call expression");
             }
         }
-        self.expect(&What::Op(")"))?;
+        self.expect(&TokenKind::Op(")"))?;
         Ok(args)
     }
 }

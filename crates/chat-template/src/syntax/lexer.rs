@@ -8,7 +8,7 @@ use crate::value::is_space;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum TokenKind {
     Data(Arc<str>),
     BlockBegin,
     BlockEnd,
@@ -23,7 +23,7 @@ pub(super) enum What {
     End,
 }
 
-impl What {
+impl TokenKind {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Data(_) => "text".into(),
@@ -43,7 +43,7 @@ impl What {
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: TokenKind,
 }
 
 /// All operators, longest first.
@@ -80,7 +80,7 @@ impl<'s> Lexer<'s> {
         Err(Fault::new(Kind::Syntax, reason).at(self.line))
     }
 
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: TokenKind) {
         self.tokens.push(Token { line: self.line, what });
     }
 
@@ -120,11 +120,11 @@ impl<'s> Lexer<'s> {
             match kind {
                 Tag::Comment => self.comment()?,
                 Tag::Block => {
-                    self.push(What::BlockBegin);
+                    self.push(TokenKind::BlockBegin);
                     self.code(true)?;
                 }
                 Tag::Print => {
-                    self.push(What::PrintBegin);
+                    self.push(TokenKind::PrintBegin);
                     self.code(false)?;
                 }
             }
@@ -147,7 +147,7 @@ impl<'s> Lexer<'s> {
 
     fn push_text(&mut self, text: &str, bytes: usize) {
         if !text.is_empty() {
-            self.push(What::Data(text.into()));
+            self.push(TokenKind::Data(text.into()));
         }
         self.take(bytes);
     }
@@ -216,7 +216,7 @@ impl<'s> Lexer<'s> {
                     let skipped = sign.map_or(0, |_| 1);
                     rest[skipped..].starts_with(end).then_some((skipped, sign))
                 }) {
-                    self.push(if block { What::BlockEnd } else { What::PrintEnd });
+                    self.push(if block { TokenKind::BlockEnd } else { TokenKind::PrintEnd });
                     self.take(bytes.0 + 2);
                     self.after_end(bytes.1, block);
                     return Ok(());
@@ -232,7 +232,7 @@ impl<'s> Lexer<'s> {
             } else if first == '_' || first.is_alphabetic() {
                 let name = |character: char| character == '_' || character.is_alphanumeric();
                 let bytes = rest.find(|character| !name(character)).unwrap_or(rest.len());
-                self.push(What::Name(rest[..bytes].into()));
+                self.push(TokenKind::Name(rest[..bytes].into()));
                 self.take(bytes);
             } else if first == '"' || first == '\'' {
                 self.string(first)?;
@@ -250,7 +250,7 @@ impl<'s> Lexer<'s> {
                     },
                     _ => {}
                 }
-                self.push(What::Op(operator));
+                self.push(TokenKind::Op(operator));
                 self.take(operator.len());
             } else {
                 return self.fail(format!("unexpected character {first:?}"));
@@ -268,7 +268,7 @@ impl<'s> Lexer<'s> {
         });
         let Some((end, _)) = end else { return self.fail(format!("unexpected character {quote:?}: no end of string")) };
         let text = unescape(&rest[1..=end]).map_err(|reason| Fault::new(Kind::Syntax, reason).at(self.line))?;
-        self.push(What::Str(text.into()));
+        self.push(TokenKind::Str(text.into()));
         self.take(end + 2);
         Ok(())
     }

@@ -13,7 +13,7 @@ mod statements;
 use crate::error::{Fault, Kind, Res, too_much};
 use crate::meter::{NESTING, SOURCE};
 use ast::Block;
-use lexer::{Token, What};
+use lexer::{Token, TokenKind};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -45,18 +45,18 @@ struct Parser {
 impl Parser {
     fn words(&self) -> HashSet<Arc<str>> {
         let literals = self.tokens.iter().filter_map(|token| match &token.what {
-            What::Str(text) => Some(text),
+            TokenKind::Str(text) => Some(text),
             _ => None,
         });
         let in_word = |character: char| character.is_alphabetic() || matches!(character, '_' | '-' | ' ');
         literals.filter(|text| !text.is_empty() && text.chars().all(in_word)).map(|text| text.as_ref().into()).collect()
     }
 
-    fn here(&self) -> &What {
-        self.tokens.get(self.at).map_or(&What::End, |token| &token.what)
+    fn here(&self) -> &TokenKind {
+        self.tokens.get(self.at).map_or(&TokenKind::End, |token| &token.what)
     }
 
-    fn next_is(&self, wanted: &What) -> bool {
+    fn next_is(&self, wanted: &TokenKind) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.what == *wanted)
     }
 
@@ -65,15 +65,15 @@ impl Parser {
         self.tokens.get(self.at).or(last).map_or(1, |token| token.line)
     }
 
-    fn is(&self, wanted: &What) -> bool {
+    fn is(&self, wanted: &TokenKind) -> bool {
         self.here() == wanted
     }
 
     fn is_name(&self, name: &str) -> bool {
-        matches!(self.here(), What::Name(found) if &**found == name)
+        matches!(self.here(), TokenKind::Name(found) if &**found == name)
     }
 
-    fn skip(&mut self, wanted: &What) -> bool {
+    fn skip(&mut self, wanted: &TokenKind) -> bool {
         let found = self.is(wanted);
         self.at += usize::from(found);
         found
@@ -85,7 +85,7 @@ impl Parser {
         found
     }
 
-    fn advance(&mut self) -> What {
+    fn advance(&mut self) -> TokenKind {
         let what = self.here().clone();
         self.at += 1;
         what
@@ -97,18 +97,18 @@ impl Parser {
 
     fn expected<T>(&self, wanted: &str) -> Res<T> {
         match self.here() {
-            What::End => self.fail(format!("unexpected end of template, expected {wanted}")),
+            TokenKind::End => self.fail(format!("unexpected end of template, expected {wanted}")),
             other => self.fail(format!("expected {wanted}, got {}", other.describe())),
         }
     }
 
-    fn expect(&mut self, wanted: &What) -> Res<()> {
+    fn expect(&mut self, wanted: &TokenKind) -> Res<()> {
         if self.skip(wanted) { Ok(()) } else { self.expected(&wanted.describe()) }
     }
 
     fn expect_name(&mut self) -> Res<ast::Ident> {
         match self.here() {
-            What::Name(name) => {
+            TokenKind::Name(name) => {
                 let name = name.clone();
                 self.at += 1;
                 Ok(name)

@@ -1,9 +1,9 @@
 //! Literals as Python reads them: numbers, and what a backslash means in a string.
 
-use super::lexer::What;
+use super::lexer::TokenKind;
 
 /// A number at the beginning of a text, and its bytes.
-pub(super) fn number(text: &str) -> Result<(What, usize), String> {
+pub(super) fn number(text: &str) -> Result<(TokenKind, usize), String> {
     let digits = |text: &str, radix: u32| {
         let mut end = 0;
         for (at, character) in text.char_indices() {
@@ -27,7 +27,7 @@ pub(super) fn number(text: &str) -> Result<(What, usize), String> {
         let bytes = digits(after, radix);
         if bytes > 0 {
             let value = i128::from_str_radix(&after[..bytes].replace('_', ""), radix);
-            return Ok((What::Int(value.map_err(|_| too_long())?), text.len() - after.len() + bytes));
+            return Ok((TokenKind::Int(value.map_err(|_| too_long())?), text.len() - after.len() + bytes));
         }
     }
     let mut end = digits(text, 10);
@@ -44,13 +44,13 @@ pub(super) fn number(text: &str) -> Result<(What, usize), String> {
     }
     let plain = text[..end].replace('_', "");
     if end > whole {
-        return Ok((What::Float(plain.parse().map_err(|_| format!("invalid number {plain}"))?), end));
+        return Ok((TokenKind::Float(plain.parse().map_err(|_| format!("invalid number {plain}"))?), end));
     }
     if plain.starts_with('0') && plain.bytes().any(|byte| byte != b'0') {
         // `012` is 0 and then 12, which no grammar takes.
-        return Ok((What::Int(0), text[..end].find(|digit| digit != '0' && digit != '_').unwrap_or(end)));
+        return Ok((TokenKind::Int(0), text[..end].find(|digit| digit != '0' && digit != '_').unwrap_or(end)));
     }
-    Ok((What::Int(plain.parse().map_err(|_| too_long())?), end))
+    Ok((TokenKind::Int(plain.parse().map_err(|_| too_long())?), end))
 }
 
 fn too_long() -> String {

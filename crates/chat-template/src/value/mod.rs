@@ -175,7 +175,7 @@ impl Dict {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
-        self.entries.get(&Named(key))
+        self.entries.get(&KeyRef(key))
     }
 
     pub(crate) fn get_value(&self, key: &Value) -> Res<Option<&Value>> {
@@ -241,15 +241,15 @@ impl Hash for Key {
 }
 
 /// Looks a key up without making one.
-struct Named<'k>(&'k str);
+struct KeyRef<'k>(&'k str);
 
-impl Hash for Named<'_> {
+impl Hash for KeyRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl Equivalent<Key> for Named<'_> {
+impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         matches!(&key.0, Value::Str(text) if text.as_str() == self.0)
     }
