@@ -77,7 +77,7 @@ impl Kind {
 pub struct Table<T> {
     kind: Kind,
     pages: [OnceLock<Page<T>>; PAGES],
-    unused: Mutex<Unused>,
+    unused: Mutex<FreeSlots>,
 }
 
 type Page<T> = Box<[Mutex<Slot<T>>]>;
@@ -87,7 +87,7 @@ struct Slot<T> {
     object: Option<T>,
 }
 
-struct Unused {
+struct FreeSlots {
     /// Slots that held something before.
     freed: Vec<u32>,
     /// The first slot that never held anything.
@@ -103,7 +103,7 @@ fn place(slot: usize) -> (usize, usize, usize) {
 impl<T> Table<T> {
     /// Returns an empty table.
     pub const fn new(kind: Kind) -> Self {
-        let unused = Mutex::new(Unused { freed: Vec::new(), next: 0 });
+        let unused = Mutex::new(FreeSlots { freed: Vec::new(), next: 0 });
         Self { kind, pages: [const { OnceLock::new() }; PAGES], unused }
     }
 

@@ -18,10 +18,10 @@ use trie_core::{
 };
 use trie_text::{HealingError, Prompt, ValueSet, ValueSets};
 
-static SCORINGS: Table<Asked> = Table::new(Kind::Scoring);
+static SCORINGS: Table<PendingChoice> = Table::new(Kind::Scoring);
 
 /// A choice, and the rows that are to come.
-struct Asked {
+struct PendingChoice {
     scoring: Option<Scoring>,
     n_vocab: usize,
     /// The nodes whose rows were asked for, the next one last.
@@ -32,7 +32,7 @@ struct Asked {
     choice: Option<Choice>,
 }
 
-impl Asked {
+impl PendingChoice {
     /// Goes on until it wants rows, or is over.
     fn advance(&mut self) -> Result<()> {
         let Some(scoring) = &mut self.scoring else { return Ok(()) };
@@ -78,7 +78,7 @@ fn begun(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> 
     let host = Host { n_vocab, room, rows_at_once };
     let scoring = Scoring::new::<Infallible>(host, &[prompt], &set.trie().clone().into(), &asked);
     let scoring = Some(scoring.map_err(|error| Error::argument(error.to_string()))?);
-    let mut asked = Asked { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
+    let mut asked = PendingChoice { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
     asked.advance()?;
     SCORINGS.insert(asked)
 }

@@ -58,12 +58,12 @@ impl Plan {
 /// Hears of every token.
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(TokenId, &str);
 
-struct Told<'a> {
+struct StepEvents<'a> {
     call: &'a Call,
     sink: Sink<'a>,
 }
 
-impl Watch for Told<'_> {
+impl Watch for StepEvents<'_> {
     fn stop(&mut self) -> bool {
         gives_up(self.call)
     }
@@ -89,7 +89,7 @@ impl Watch for Told<'_> {
 }
 
 /// A generation that may begin.
-struct Prepared {
+struct CheckedGeneration {
     ready: ReadyGeneration,
     options: Generate,
     call: Call,
@@ -127,7 +127,7 @@ impl Session {
     }
 
     /// Prepares a generation; `None` if its time was over first. Whatever is wrong here, none begins.
-    fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
+    fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<CheckedGeneration>> {
         let Plan { request, draw, began } = plan;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let prepared = made_unless_over(&call, || self.prepared(request, draw, call.clone()))?;
@@ -138,7 +138,7 @@ impl Session {
         Ok(prepared)
     }
 
-    fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<Prepared> {
+    fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<CheckedGeneration> {
         let GenerateRequest { prompt, constraint, mut options, has_sampling, .. } = request;
         let vocab = self.model.model.vocab();
         let host = HostOfSession::new(self);
@@ -199,14 +199,14 @@ impl Session {
         };
         (state.last, state.found) = (Last::default(), None);
         let receipt_of = receipt_of.map(|subject| subject.ending_as(&options));
-        Ok(Prepared { ready, options, call, receipt_of, brings_prompt })
+        Ok(CheckedGeneration { ready, options, call, receipt_of, brings_prompt })
     }
 
-    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
-        let Prepared { ready, options, call, receipt_of, brings_prompt } = prepared;
+    fn run(&self, prepared: CheckedGeneration, sink: Sink<'_>) -> Result<()> {
+        let CheckedGeneration { ready, options, call, receipt_of, brings_prompt } = prepared;
         let decoder = self.state().decoder.clone();
         let began = Instant::now();
-        let mut watch = Told { call: &call, sink };
+        let mut watch = StepEvents { call: &call, sink };
         let run = |runtime: &mut Runtime<'_>| ready.run(runtime, &options, &mut watch);
         // Also in the middle of a mask.
         let work = || call.within(|| self.with_runtime(&decoder, &call, run));

@@ -29,7 +29,7 @@ use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use ::llama_callbacks::exit::{self, Made};
+use ::llama_callbacks::exit::{self, NativeCall};
 use ::llama_sampler::{ContextOptions, Generated};
 use errors::ending;
 use events::Events;
@@ -155,7 +155,7 @@ impl Session {
             options.n_ctx = options.n_ctx.map(|n_ctx| n_ctx.min(model.model.n_ctx_train()));
         }
         let (own, n_ctx) = model.decoder(options, opening.engine)?;
-        exit::wait_at_exit(Made::Opening);
+        exit::wait_at_exit(NativeCall::Opening);
         let state = State {
             prompt: Vec::new(),
             text: None,
@@ -204,7 +204,7 @@ impl Session {
             }
             Decoder::Engine(engine) => work(&mut Runtime::Shared(engine)).map_err(Error::from),
         };
-        exit::wait_at_exit(Made::Pass);
+        exit::wait_at_exit(NativeCall::Pass);
         done
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct SharedModel {
     /// The format of its chats, and whether its file has no template.
     format: OnceLock<(Arc<ModelFormat>, bool)>,
     slots: Mutex<Vec<(ContextOptions, i32, Weak<Slot>)>>,
-    engines: Held<Vec<(ContextOptions, EngineOptions, Weak<Engine>)>>,
+    engines: LongLock<Vec<(ContextOptions, EngineOptions, Weak<Engine>)>>,
 }
 
 /// A file as it is now: one that was replaced is loaded anew.
@@ -45,17 +45,17 @@ pub(super) enum Decoder {
 }
 
 /// A context that is used by one call at a time.
-pub(super) struct Slot(Held<Option<Context>>);
+pub(super) struct Slot(LongLock<Option<Context>>);
 
 /// Object that is locked for long. In a process that was forked meanwhile the thread that holds it is missing: there it
 /// says so.
-struct Held<T> {
+struct LongLock<T> {
     held: Mutex<T>,
     /// The process whose thread held it last.
     process: AtomicU32,
 }
 
-impl<T> Held<T> {
+impl<T> LongLock<T> {
     /// Times to look before the holder counts as missing: whoever takes it says so a moment later.
     const LOOKS: u32 = 100;
     const PAUSE: Duration = Duration::from_micros(200);
@@ -117,7 +117,7 @@ impl Drop for InCallback {
 impl SharedModel {
     /// The model of a file: loaded, unless a session has it.
     pub(super) fn open(path: &Path, n_gpu_layers: u32) -> Result<Arc<Self>> {
-        static LOADED: Held<Vec<(Key, Weak<SharedModel>)>> = Held::new(Vec::new());
+        static LOADED: LongLock<Vec<(Key, Weak<SharedModel>)>> = LongLock::new(Vec::new());
         if n_gpu_layers > 0 && !supports_graphics_cards()? {
             let message = format!("n_gpu_layers is {n_gpu_layers}: this library finds no graphics card");
             return Err(Error::new(TOKENTRIE_ERROR_MODEL, message));
@@ -137,7 +137,7 @@ impl SharedModel {
             vocab: OnceLock::new(),
             format: OnceLock::new(),
             slots: Mutex::default(),
-            engines: Held::new(Vec::new()),
+            engines: LongLock::new(Vec::new()),
         });
         loaded.extend(key.map(|key| (key, Arc::downgrade(&model))));
         Ok(model)
@@ -206,7 +206,7 @@ impl Key {
 
 impl Slot {
     pub(super) fn new(context: Option<Context>) -> Self {
-        Self(Held::new(context))
+        Self(LongLock::new(context))
     }
 
     /// Its context, once nobody else uses it.
