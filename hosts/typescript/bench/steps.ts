@@ -131,7 +131,7 @@ const time = (ns: number) => {
 const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;
 
 /** Fields that its types leave out. */
-interface Measured {
+interface Report {
   readonly layout: readonly { readonly name: string | null }[];
   readonly benchmarks: readonly {
     readonly alias: string;
@@ -140,7 +140,7 @@ interface Measured {
   }[];
 }
 
-const { benchmarks, layout } = (await run({ format: "quiet" })) as unknown as Measured;
+const { benchmarks, layout } = (await run({ format: "quiet" })) as unknown as Report;
 console.log(`${runtime}, ${cpus()[0]?.model ?? "unknown processor"}, ${library.path}`);
 let named = -1;
 for (const { alias, group: number, runs } of benchmarks) {

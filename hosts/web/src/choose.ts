@@ -36,7 +36,7 @@ export interface ChooseRowsOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Found {
+interface ChoiceJson {
   readonly names: (string | null)[];
   readonly probabilities: (number | null)[];
   readonly ranking: number[];
@@ -45,13 +45,13 @@ interface Found {
 }
 
 /** Scoring task: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
-export type Asked =
+export type ScoringTask =
   | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
   | { readonly prompt: string; readonly spec: Spec | string; readonly vocab: Vocab; readonly nVocab: number };
 
 /** A choice in the module, while it is scored. */
 class Scoring extends Resource {
-  static of(asked: Asked, { endTokens, top, maxRows, beam, room }: ChooseRowsOptions): Scoring {
+  static of(asked: ScoringTask, { endTokens, top, maxRows, beam, room }: ChooseRowsOptions): Scoring {
     const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
     const json = utf8(
       JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, beam, room, n_vocab: asked.nVocab }),
@@ -98,8 +98,8 @@ class Scoring extends Resource {
     check(this.library, own(this.library, "tokentrie_choice_take")(this.handle, row, row.length));
   }
 
-  result(): Found {
-    return made(this.library, own(this.library, "tokentrie_choice_result")(this.handle)) as Found;
+  result(): ChoiceJson {
+    return made(this.library, own(this.library, "tokentrie_choice_result")(this.handle)) as ChoiceJson;
   }
 }
 
@@ -143,7 +143,7 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
 }
 
 /** The same, the values in the order of a list. Leaves of a trie have that of their tokens. */
-function inOrder(found: Found, order: readonly string[] | undefined): Found {
+function inOrder(found: ChoiceJson, order: readonly string[] | undefined): ChoiceJson {
   if (order === undefined) return found;
   const place = new Map(order.map((name, index) => [name, index]));
   const to = found.names.map((name, index) => place.get(name ?? "") ?? index);
@@ -155,7 +155,7 @@ function inOrder(found: Found, order: readonly string[] | undefined): Found {
 /** Scores what is asked for, over any rows. */
 export async function scored(
   rows: RowsOf,
-  asked: Asked,
+  asked: ScoringTask,
   options: ChooseRowsOptions,
   order?: readonly string[],
 ): Promise<Choice> {

@@ -28,7 +28,7 @@ export const OWN = {
   tokentrie_parser_free: signature("i32", "handle"),
 } as const satisfies Record<string, Signature>;
 
-type Own = { readonly [Name in keyof typeof OWN]: Callable<(typeof OWN)[Name]> };
+type OwnFunctions = { readonly [Name in keyof typeof OWN]: Callable<(typeof OWN)[Name]> };
 const found = new WeakMap<Library, Map<string, unknown>>();
 
 /**
@@ -36,7 +36,7 @@ const found = new WeakMap<Library, Map<string, unknown>>();
  *
  * @throws LibraryError where the library has none: it is not a module, or one without that part.
  */
-export function own<Name extends keyof Own>(library: Library, name: Name): Own[Name] {
+export function own<Name extends keyof OwnFunctions>(library: Library, name: Name): OwnFunctions[Name] {
   let functions = found.get(library);
   if (functions === undefined) found.set(library, (functions = new Map<string, unknown>()));
   let one = functions.get(name);
@@ -45,7 +45,7 @@ export function own<Name extends keyof Own>(library: Library, name: Name): Own[N
     if (one === undefined) throw new LibraryError(`${library.path} has no function ${name}: load another module`);
     functions.set(name, one);
   }
-  return one as Own[Name];
+  return one as OwnFunctions[Name];
 }
 
 /** Returns the JSON text that a function made. */

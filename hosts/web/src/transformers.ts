@@ -57,12 +57,13 @@ const wordsOf = (tokenizer: TransformersTokenizer | Vocab): Vocab =>
 /** transformers.js calls its processors as functions. */
 class Callable {
   constructor() {
-    const call = (ids: bigint[][], logits: TensorLike): TensorLike => (call as unknown as Called)._call(ids, logits);
+    const call = (ids: bigint[][], logits: TensorLike): TensorLike =>
+      (call as unknown as ProcessorCall)._call(ids, logits);
     return Object.setPrototypeOf(call, new.target.prototype) as Callable;
   }
 }
 
-interface Called {
+interface ProcessorCall {
   _call(ids: bigint[][], logits: TensorLike): TensorLike;
 }
 
@@ -76,7 +77,7 @@ interface Called {
  * const only = new TokenTrieLogitsProcessor(tokenizer, { choice: ["yes", "no"] });
  * const output = await model.generate({ ...tokenizer("Is it on? "), logits_processor: [only], max_new_tokens: 20 });
  */
-export class TokenTrieLogitsProcessor extends Callable implements Called {
+export class TokenTrieLogitsProcessor extends Callable implements ProcessorCall {
   readonly #first: Sampler;
   #rows: { readonly sampler: Sampler; seen: number }[] = [];
 
@@ -230,7 +231,7 @@ export async function choose(
 }
 
 /** Result of a generation. */
-export interface Written {
+export interface WriteResult {
   readonly tokens: readonly number[];
   readonly text: string;
   /** Filled fields of a form, by name; null without any. `form.values(written)` gives it its types. */
@@ -271,7 +272,7 @@ export async function generate(
   given: PromptLike,
   set: Constrains,
   options: GenerateOptions,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { Tensor, signal, maxTokens = 256, onStep, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
@@ -279,7 +280,7 @@ export async function generate(
   const sampler = Sampler.create(vocab, after.set, { ...ending(vocab), ...draws });
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];
-  let [finish, forcedTokens] = ["max_tokens" as Written["finish"], 0];
+  let [finish, forcedTokens] = ["max_tokens" as WriteResult["finish"], 0];
   const decoder = new TextDecoder();
   try {
     while (tokens.length < maxTokens) {

@@ -85,13 +85,13 @@ function classOf(status: number): new (message: string) => TokenTrieError {
     case Status.ERROR_MODEL:
       return ModelError;
     case Status.ERROR_CANCELLED:
-      return Cancelled;
+      return CancelledCall;
     default:
       return TokenTrieError;
   }
 }
 
-class Cancelled extends CancelledError<undefined> {
+class CancelledCall extends CancelledError<undefined> {
   constructor(message: string) {
     super(message, undefined);
   }
@@ -172,7 +172,7 @@ export function endsOf(count: number): BigUint64Array {
   return new BigUint64Array(Math.max(count, 1)).subarray(0, count);
 }
 
-interface Held {
+interface ForgottenHandle {
   readonly free: (handle: number) => number;
   readonly handle: number;
 }
@@ -180,14 +180,14 @@ interface Held {
 const COUNTED_BYTES = 1 << 16;
 
 /** Frees what was forgotten. Whoever holds many large sets frees them himself. */
-const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => free(handle));
+const forgotten = new FinalizationRegistry<ForgottenHandle>(({ free, handle }) => free(handle));
 
 /** Something in the library that is freed once: by `free()`, by `using`, or when nobody has it any more. */
 export abstract class Resource {
   /** The number that C knows it by. A freed one is refused by the library: it is never used again. */
   readonly handle: number;
   readonly library: Library;
-  #held: Held | undefined;
+  #held: ForgottenHandle | undefined;
   /** Memory in the library, as the garbage collector counts it. */
   protected weight: ArrayBuffer | undefined;
 

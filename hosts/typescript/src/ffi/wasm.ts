@@ -12,7 +12,7 @@ type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
 
 /** Exports of the module beside the functions of the header: `crates/tokentrie-wasm`. */
-interface Own {
+interface ModuleExports {
   readonly memory: WasmMemory;
   /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
   readonly tokentrie_wasm_memory: (bytes: number) => number;
@@ -79,7 +79,7 @@ class Lends {
 type RowCall = [sampler: number, row: Float32Array, length: number, token: Int32Array | null];
 
 /** Allowed tokens, in the module's memory. */
-interface Few {
+interface AllowedBuffer {
   readonly sampler: bigint;
   readonly row: number;
   readonly ids: number;
@@ -90,7 +90,7 @@ interface Few {
 /** A module of WebAssembly as a library. What stops it by a fault leaves it broken, and every later call says so. */
 export class WasmLibrary implements ForeignLibrary {
   readonly #exports: Record<string, unknown>;
-  readonly #own: Own;
+  readonly #own: ModuleExports;
   readonly #views: Views;
   readonly #tokenizers: (Tokenizes | undefined)[] = [];
   #tokens: ArrayLike<number> = [];
@@ -107,7 +107,7 @@ export class WasmLibrary implements ForeignLibrary {
     instantiate: (imports: Imports) => { readonly exports: Record<string, unknown> },
   ) {
     this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
-    this.#own = this.#exports as unknown as Own;
+    this.#own = this.#exports as unknown as ModuleExports;
     if (!(this.#exports["memory"] instanceof wasm.Memory) || !this.#exports["tokentrie_wasm_memory"])
       throw new LibraryError(`${path} is not a module of tokentrie: it has no tokentrie_wasm_memory`);
     this.#views = new Views(this.#own.memory);
@@ -250,7 +250,7 @@ export class WasmLibrary implements ForeignLibrary {
   }
 
   /** Copies the logits of what may come next; null where that is more than a few, or not known. */
-  #fewOf(handle: number, row: Float32Array, length: number): Few | null {
+  #fewOf(handle: number, row: Float32Array, length: number): AllowedBuffer | null {
     this.#allowed ??= this.#exports["tokentrie_sampler_allowed"] as Export;
     const begins = this.#room(4 * length + ROOM_OF_ROW);
     const out = begins + up(4 * length);

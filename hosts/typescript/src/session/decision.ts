@@ -1,28 +1,34 @@
 /** Typed questions about a state, and their answers: `docs/decisions.md`. */
 
 /** Input of a decision: text or JSON. */
-export type Told = string | boolean | number | null | readonly Told[] | { readonly [key: string]: Told };
+export type DecisionData =
+  string | boolean | number | null | readonly DecisionData[] | { readonly [key: string]: DecisionData };
 
 /** Question of a decision; without instructions its name is asked. */
 export type Question =
-  | { readonly type: "predicate"; readonly instructions?: Told; readonly yes?: Told; readonly no?: Told }
+  | {
+      readonly type: "predicate";
+      readonly instructions?: DecisionData;
+      readonly yes?: DecisionData;
+      readonly no?: DecisionData;
+    }
   | {
       readonly type: "choice";
-      readonly instructions?: Told;
+      readonly instructions?: DecisionData;
       readonly options:
-        | readonly (string | boolean | { readonly value: string | boolean; readonly description?: Told })[]
-        | { readonly [option: string]: Told };
+        | readonly (string | boolean | { readonly value: string | boolean; readonly description?: DecisionData })[]
+        | { readonly [option: string]: DecisionData };
     }
   | {
       readonly type: "score";
-      readonly instructions?: Told;
-      readonly levels: readonly (string | { readonly label: string; readonly description?: Told })[];
+      readonly instructions?: DecisionData;
+      readonly levels: readonly (string | { readonly label: string; readonly description?: DecisionData })[];
     };
 
 export interface DecideOptions {
   readonly signal?: AbortSignal;
   /** Instructions for all questions. */
-  readonly instructions?: Told;
+  readonly instructions?: DecisionData;
   /** Reads an option's own text, or a short label that stands for it: "text" unless given. */
   readonly readout?: "text" | "label";
   /** Lists the options in the prompt: yes, unless given. */
@@ -36,7 +42,7 @@ export interface DecideOptions {
   /** The best so many options of a question with thousands. */
   readonly top?: number;
   /** The content of a file that `tokentrie decide --calibrate` made: the probabilities are those it makes of them. */
-  readonly calibration?: Told;
+  readonly calibration?: DecisionData;
   /** Text of the system message. */
   readonly system?: string;
   /** The user's message, with `{state}`, `{instructions}`, `{options}` and `{answer}`. */
@@ -54,7 +60,7 @@ export interface Answer {
   readonly value: string | boolean | number | null;
   /** The most probable option, by number. */
   readonly index: number;
-  readonly options: readonly Told[];
+  readonly options: readonly DecisionData[];
   /** Probability of yes, for a predicate; else that of the most probable option. */
   readonly probability: number;
   /** Probability of every option, in their order; together they are 1. Null for what was not scored. */

@@ -11,7 +11,7 @@ import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "..
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
-import { type DecideOptions, type Decision, decisionOf, type Question, type Told } from "./decision.js";
+import { type DecideOptions, type Decision, type DecisionData, decisionOf, type Question } from "./decision.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
 import type { ChosenValues, Outcome, SessionInfo } from "./thread/protocol.js";
@@ -244,7 +244,7 @@ export class Session implements AsyncDisposable {
    * });
    */
   decide<Name extends string>(
-    state: Told,
+    state: DecisionData,
     questions: { readonly [name in Name]: Question },
     options: DecideOptions = {},
   ): Promise<Decision<Name>> {

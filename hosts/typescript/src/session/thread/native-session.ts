@@ -17,7 +17,7 @@ import {
 } from "./protocol.js";
 
 /** Fields read from the JSON of a generation. */
-interface Said {
+interface GenerationJson {
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
   readonly value: string | null;
   readonly values: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ interface Said {
 }
 
 /** Fields read from the JSON of a choice. */
-interface Chosen {
+interface ChoiceJson {
   readonly index: number;
   readonly names: readonly (string | null)[];
   readonly probabilities: readonly (number | null)[];
@@ -167,7 +167,7 @@ export class NativeSession implements Calls {
   choose(request: string): ChosenValues {
     const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_choose(this.#handle, json, json.length));
-    const chosen = this.#result<Chosen>();
+    const chosen = this.#result<ChoiceJson>();
     if (chosen === null) throw new ModelError("the library returned no choice");
     return {
       names: chosen.names.map((name) => name ?? ""),
@@ -240,7 +240,7 @@ export class NativeSession implements Calls {
 
   /** Returns the fields of a generation that failed, which are unknown. */
   #said(): Pick<Outcome, "leaf" | "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
-    const said = this.#result<Said>();
+    const said = this.#result<GenerationJson>();
     if (said === null) {
       return { leaf: null, value: null, values: null, probabilities: {}, logprobs: [], receipt: null };
     }
