@@ -156,7 +156,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SetResult:
     """What all modes did on one set."""
 
     values: ValueSet
@@ -179,7 +179,7 @@ class Plan:
 
 def measure(
     model: tokentrie.Model, values: ValueSet, prompts: Sequence[Prompt], modes: Sequence[str], plan: Plan
-) -> Measured:
+) -> SetResult:
     """Checks the trie's outputs, then times every mode. What fails or is too slow ends with its reason, alone."""
     tracks = {mode: Track(mode, plan.repeats * len(prompts)) for mode in modes}
     checker = Checker(model, values)
@@ -203,7 +203,7 @@ def measure(
                 if not track.over:
                     _run_once(model, made, number, prompt, track, plan.budget, checker)
                 plan.step(values.name, made.mode)
-    return Measured(values, prompts, len(model.vocab), tracks, walks, passes)
+    return SetResult(values, prompts, len(model.vocab), tracks, walks, passes)
 
 
 def _untimed(model: tokentrie.Model, values: ValueSet, prompt: Prompt, checker: Checker) -> tuple[Walk, int]:

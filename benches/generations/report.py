@@ -21,7 +21,7 @@ from tokentrie.files import replacing
 
 from benches.generations.engines import WHAT
 from benches.generations.figures import DEFINITIONS
-from benches.generations.measure import Measured
+from benches.generations.measure import SetResult
 from benches.record import cpu
 
 VERSION = 3
@@ -51,7 +51,7 @@ CONTRACT = (
 
 
 def document(
-    measured: Sequence[Measured],
+    measured: Sequence[SetResult],
     rows: list[dict[str, Any]],
     model: dict[str, Any],
     settings: dict[str, Any],
@@ -84,7 +84,7 @@ def _of_one(rows: list[dict[str, Any]], mode: str) -> dict[str, Any]:
     return {name: asked[0][name] for name in (*CONTRACT, "status", "reason")}
 
 
-def _set(measured: Measured) -> dict[str, Any]:
+def _set(measured: SetResult) -> dict[str, Any]:
     values, trie = measured.values, measured.values.trie
     return {
         "name": values.name,
