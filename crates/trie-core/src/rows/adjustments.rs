@@ -31,14 +31,14 @@ impl<'s> Penalties<'s> {
                 left = rest;
             }
             match left {
-                [(counted, count), ..] if *counted == token => (token, self.penalised(logit, *count)),
+                [(counted, count), ..] if *counted == token => (token, self.apply_penalties(logit, *count)),
                 _ => (token, logit),
             }
         })
     }
 
     /// As llama.cpp has it, to the bit.
-    fn penalised(&self, logit: f32, count: u32) -> f32 {
+    fn apply_penalties(&self, logit: f32, count: u32) -> f32 {
         let &DrawSettings { repeat_penalty, presence_penalty, frequency_penalty, .. } = self.settings;
         // Dividing would make negative logits more probable.
         let logit = if logit <= 0.0 { logit * repeat_penalty } else { logit / repeat_penalty };

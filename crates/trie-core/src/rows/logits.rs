@@ -49,7 +49,7 @@ pub fn nothing_in<L: Logit>(row: &[L]) -> Option<&'static str> {
 
 /// A row in which no token can be chosen, although its prefix may come: an error of the model's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", after(.prefix))]
+#[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", describe_prefix(.prefix))]
 pub struct NoLogits {
     /// The tokens after which the row comes, those of the prompt first.
     pub prefix: Vec<TokenId>,
@@ -62,7 +62,7 @@ pub struct NoLogits {
 crate::error_kind!(NoLogits, Model);
 
 /// Tokens, as a place; of many only the last.
-fn after(prefix: &[TokenId]) -> String {
+fn describe_prefix(prefix: &[TokenId]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<u32> = prefix.iter().skip(prefix.len().saturating_sub(SHOWN)).map(|token| token.get()).collect();
     match prefix.len() {

@@ -33,7 +33,7 @@ pub(crate) fn choose(
     let chosen = match (allowed, draw) {
         (Allowed::Nothing, _) => return None,
         (allowed, draw) if allowed.weighted().is_some() || !written.is_empty() => {
-            changed(row, allowed, draw, settings, written)
+            choose_adjusted(row, allowed, draw, settings, written)
         }
         (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
         (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
@@ -50,7 +50,7 @@ pub(crate) fn choose(
 
 /// The best of the legal tokens, or one drawn, with their weights and after penalties.
 #[cold]
-fn changed(
+fn choose_adjusted(
     row: &[f32],
     allowed: Allowed<'_>,
     draw: Option<&mut Draw>,

@@ -117,7 +117,7 @@ impl Sampler {
     pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        self.chooser.choose(row, allowed).ok_or_else(|| self.span.stuck().into())
+        self.chooser.choose(row, allowed).ok_or_else(|| self.span.dead_end_error().into())
     }
 
     /// Takes a token, and says what it was.
@@ -186,7 +186,9 @@ impl Sampler {
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
         self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.span.stuck().into()) };
+        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else {
+            return Err(self.span.dead_end_error().into());
+        };
         self.chooser.count_starved(starved);
         Ok(())
     }
@@ -206,7 +208,7 @@ impl Sampler {
             return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
         }
         let allowed = self.span.allowed(&mut self.scratch);
-        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.span.stuck().into())
+        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.span.dead_end_error().into())
     }
 
     /// Returns the allowed tokens, without a row: see [`Span::allowed`].

@@ -47,7 +47,7 @@ enum Field {
 
 /// A setting out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("{name} is {}: it must be {range}", shown(*.value))]
+#[error("{name} is {}: it must be {range}", format_value(*.value))]
 pub struct DrawError {
     /// Name of the setting.
     pub name: &'static str,
@@ -60,7 +60,7 @@ pub struct DrawError {
 crate::error_kind!(DrawError, Argument);
 
 /// As it was given: whole numbers to the last digit, others as the single that they became.
-fn shown(value: f64) -> String {
+fn format_value(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { (value as f32).to_string() }
 }
 
@@ -113,9 +113,9 @@ impl DrawSetting {
     /// A value out of its range; a count is a whole number.
     pub fn set(&self, settings: &mut DrawSettings, value: f64) -> Result<(), DrawError> {
         match self.field {
-            Field::Number(field) => *field(settings) = self.checked(f64::from(value as f32))? as f32,
-            Field::Count(field) => *field(settings) = self.checked(value)? as u32,
-            Field::Last(field) => *field(settings) = self.checked(value)? as i32,
+            Field::Number(field) => *field(settings) = self.check_range(f64::from(value as f32))? as f32,
+            Field::Count(field) => *field(settings) = self.check_range(value)? as u32,
+            Field::Last(field) => *field(settings) = self.check_range(value)? as i32,
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl DrawSetting {
         !self.is_for_greedy && ![self.default, self.greedy].map(f64::from).contains(&value)
     }
 
-    fn checked(&self, value: f64) -> Result<f64, DrawError> {
+    fn check_range(&self, value: f64) -> Result<f64, DrawError> {
         let is_whole = !self.is_count || value.fract() == 0.0;
         if (self.least..=self.most).contains(&value) && is_whole {
             return Ok(value);
@@ -242,7 +242,7 @@ impl DrawSettings {
     /// # Errors
     /// One out of its range.
     pub fn check(&self) -> Result<(), DrawError> {
-        Self::ALL.iter().try_for_each(|setting| setting.checked(setting.get(*self)).map(drop))
+        Self::ALL.iter().try_for_each(|setting| setting.check_range(setting.get(*self)).map(drop))
     }
 
     /// Returns whether written tokens change a logit.

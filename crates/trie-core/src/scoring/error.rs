@@ -148,7 +148,7 @@ pub enum PromptProblem {
     /// No room for the longest value.
     #[error(
         "no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}",
-        named(.value.as_ref())
+        describe_value(.value.as_ref())
     )]
     ValueTooLong {
         /// Its name, where it has one.
@@ -206,6 +206,6 @@ pub enum RowProblem {
 
 crate::error_kind!(RowProblem, Row);
 
-fn named(value: Option<&String>) -> String {
+fn describe_value(value: Option<&String>) -> String {
     value.map_or_else(String::new, |name| format!(" ({name:?})"))
 }

@@ -102,7 +102,7 @@ impl Frontier {
     }
 
     /// Returns the positions that were not read, and `others` that cannot be.
-    pub(super) fn left(&self, others: &[Open]) -> Vec<UnreadPosition> {
+    pub(super) fn unread_positions(&self, others: &[Open]) -> Vec<UnreadPosition> {
         let left = |open: &Open| UnreadPosition { at: self.at(open.step).position().cursor(), logprob: open.logprob };
         self.open.iter().chain(others).map(left).collect()
     }

@@ -113,7 +113,7 @@ impl Scoring {
     }
 
     /// Returns the cost since the last choice.
-    fn spent(&mut self) -> ChooseStats {
+    fn take_stats(&mut self) -> ChooseStats {
         let seconds = std::mem::replace(&mut self.started, Instant::now()).elapsed().as_secs_f64();
         ChooseStats { seconds, ..std::mem::take(&mut self.stats) }
     }
@@ -127,7 +127,7 @@ impl Job for Scoring {
             return Ok(true);
         }
         if let Some((whole, numbers)) = self.whole.take() {
-            let stats = self.spent();
+            let stats = self.take_stats();
             self.found.extend(numbers.into_iter().zip(whole.into_choices(stats)));
         }
         while let Some((_, search)) = self.searches.last_mut() {
@@ -135,7 +135,7 @@ impl Job for Scoring {
                 return Ok(true);
             }
             if let Some((number, search)) = self.searches.pop() {
-                let stats = self.spent();
+                let stats = self.take_stats();
                 self.found.push((number, search.into_choice(stats)));
             }
         }

@@ -92,29 +92,29 @@ impl LeafSet {
         // Most callers have them in order already: that costs one look.
         few.sort_unstable();
         few.dedup();
-        Ok(Self { len: len as u32, form: Form::Few(few.into()) }.settled())
+        Ok(Self { len: len as u32, form: Form::Few(few.into()) }.compact())
     }
 
     /// Collects the leaves with a set flag.
     pub fn from_flags(flags: &[bool]) -> Self {
         let word = |flags: &[bool]| flags.iter().rev().fold(0u64, |word, &flag| word << 1 | u64::from(flag));
         let words = flags.chunks(64).map(word).collect();
-        Self { len: flags.len() as u32, form: Form::Bits(Bits::new(words)) }.settled()
+        Self { len: flags.len() as u32, form: Form::Bits(Bits::new(words)) }.compact()
     }
 
     /// In the smallest of the three forms.
-    fn settled(self) -> Self {
+    fn compact(self) -> Self {
         let (len, count) = (self.size(), self.count());
         let form = match self.form {
             Form::Bits(bits) if count.min(len - count) * SPARSE < len => {
                 if count * 2 <= len {
                     Form::Few(bits.iter().collect())
                 } else {
-                    Form::AllBut(bits.inverted(len).iter().collect())
+                    Form::AllBut(bits.invert(len).iter().collect())
                 }
             }
             Form::Few(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few)),
-            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few).inverted(len)),
+            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few).invert(len)),
             form => form,
         };
         Self { form, ..self }
@@ -213,7 +213,7 @@ impl LeafSet {
                 Form::Bits(Bits::new(one.words.iter().zip(&other.words).map(|(one, other)| one & other).collect()))
             }
         };
-        Ok(Self { len: self.len, form }.settled())
+        Ok(Self { len: self.len, form }.compact())
     }
 
     /// Leaves of either.
@@ -227,7 +227,7 @@ impl LeafSet {
     fn bits(&self) -> Bits {
         match &self.form {
             Form::Few(few) => Bits::of(self.size(), few),
-            Form::AllBut(few) => Bits::of(self.size(), few).inverted(self.size()),
+            Form::AllBut(few) => Bits::of(self.size(), few).invert(self.size()),
             Form::Bits(bits) => bits.clone(),
         }
     }
@@ -259,7 +259,7 @@ impl Bits {
         Self::new(words.into())
     }
 
-    fn inverted(&self, len: usize) -> Self {
+    fn invert(&self, len: usize) -> Self {
         let mut words: Box<[u64]> = self.words.iter().map(|word| !word).collect();
         if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(64)) {
             *last &= (1 << (len % 64)) - 1;
@@ -302,7 +302,7 @@ impl Not for LeafSet {
         let form = match self.form {
             Form::Few(few) => Form::AllBut(few),
             Form::AllBut(few) => Form::Few(few),
-            Form::Bits(bits) => Form::Bits(bits.inverted(self.len as usize)),
+            Form::Bits(bits) => Form::Bits(bits.invert(self.len as usize)),
         };
         Self { len: self.len, form }
     }

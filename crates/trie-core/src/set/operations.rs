@@ -105,7 +105,7 @@ impl SetError {
 }
 
 impl SetOperation {
-    const fn what(self) -> &'static str {
+    const fn label(self) -> &'static str {
         match self {
             Self::Union => "the union",
             Self::Intersection => "the intersection",
@@ -155,12 +155,12 @@ impl Trie {
     /// is not a tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
-            return Err(SetError::NotATree { what: operation.what() });
+            return Err(SetError::NotATree { what: operation.label() });
         }
         if operation.mixes() && self.has_names() != other.has_names() {
-            return Err(SetError::HalfNamed { what: operation.what() });
+            return Err(SetError::HalfNamed { what: operation.label() });
         }
-        self.check_alike(operation.what(), other)?;
+        self.check_alike(operation.label(), other)?;
         [self, other].into_iter().try_for_each(Self::verified)?;
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
@@ -176,7 +176,7 @@ impl Trie {
             }
         }
         let vocabulary = self.vocabulary().or(other.vocabulary());
-        let made = self.like(builder, operation.what())?.weighed_as(&[self, other]);
+        let made = self.like(builder, operation.label())?.weighed_as(&[self, other]);
         Ok(made.with_vocabulary(vocabulary))
     }
 

@@ -152,7 +152,7 @@ pub struct Leaf {
 
 /// A token that does not continue the walk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("token {token} at position {position} is not allowed there: {}", few(.allowed, *.count))]
+#[error("token {token} at position {position} is not allowed there: {}", shorten_list(.allowed, *.count))]
 pub struct NotAllowed {
     /// The token that was given.
     pub token: TokenId,
@@ -175,7 +175,7 @@ impl NotAllowed {
     }
 }
 
-fn few(allowed: &[TokenId], count: usize) -> String {
+fn shorten_list(allowed: &[TokenId], count: usize) -> String {
     match count {
         0 => "nothing may follow".to_owned(),
         n if n > allowed.len() => format!("{n} tokens may follow, the first are {allowed:?}"),

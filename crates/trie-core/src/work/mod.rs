@@ -231,7 +231,7 @@ impl Work {
         self.0.limits
     }
 
-    fn spent(&self, steps: u64, bytes: usize) -> Option<Over> {
+    fn check_budget(&self, steps: u64, bytes: usize) -> Option<Over> {
         let WorkState { limits, time, taken, stop, outer, over, .. } = &*self.0;
         if let Some(&over) = over.get() {
             return Some(over);
@@ -248,7 +248,7 @@ impl Work {
             let taken = Duration::from_nanos(taken.load(Ordering::Relaxed));
             time.filter(|&time| taken >= time).map(Over::Time)
         };
-        found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.spent(0, 0))
+        found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.check_budget(0, 0))
     }
 }
 
@@ -328,7 +328,7 @@ pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
     {
         settle(current.as_ref());
     }
-    let spent = current.as_ref().and_then(|work| work.spent(taken, bytes)).or_else(|| {
+    let spent = current.as_ref().and_then(|work| work.check_budget(taken, bytes)).or_else(|| {
         let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
         (asks && HOST.get().is_some_and(|asked| asked())).then_some(Over::Stopped)
     });

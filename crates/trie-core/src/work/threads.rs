@@ -38,7 +38,7 @@ pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
 pub fn leave(thread: JoinHandle<()>) {
     static LEFT: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
     let process = std::process::id();
-    let Some(mut left) = locked(&LEFT) else { return forget(thread) };
+    let Some(mut left) = lock_briefly(&LEFT) else { return forget(thread) };
     left.push((process, thread));
     let ended: Vec<_> = left.extract_if(.., |(of, thread)| *of != process || thread.is_finished()).collect();
     drop(left);
@@ -49,7 +49,7 @@ pub fn leave(thread: JoinHandle<()>) {
 }
 
 /// Locks a mutex that is held for microseconds, or for ever if a process was forked meanwhile: then returns `None`.
-fn locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     const TRIES: usize = 10_000;
     let lock = || match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -74,9 +74,9 @@ struct Idle {
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
 /// Has this done on another thread; gives it back where the system has none.
-fn elsewhere(mut job: Job) -> Result<(), Job> {
+fn run_elsewhere(mut job: Job) -> Result<(), Job> {
     let process = std::process::id();
-    while let Some(idle) = locked(&IDLE).and_then(|mut idle| idle.pop()) {
+    while let Some(idle) = lock_briefly(&IDLE).and_then(|mut idle| idle.pop()) {
         if idle.process != process {
             // It was not forked with this process.
             forget(idle);
@@ -103,22 +103,22 @@ fn work_on(give: &Sender<Job>, jobs: &Receiver<Job>) {
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
         job();
-        next = rested(give, jobs);
+        next = wait_for_job(give, jobs);
     }
 }
 
 /// The work that came while this thread waited for it, where others may send it some.
-fn rested(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
+fn wait_for_job(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
     let thread = current().id();
     let idle = Idle { process: std::process::id(), thread, give: give.clone() };
-    match locked(&IDLE) {
+    match lock_briefly(&IDLE) {
         Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
         _ => return None,
     }
     if let Ok(job) = jobs.recv_timeout(REST) {
         return Some(job);
     }
-    let mut others = locked(&IDLE)?;
+    let mut others = lock_briefly(&IDLE)?;
     let before = others.len();
     others.retain(|idle| idle.thread != thread);
     let is_taken = others.len() == before;
@@ -146,7 +146,7 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     };
     // Where there is no thread it is done here, to its end.
     let mut is_here = false;
-    if let Err(job) = elsewhere(Box::new(job)) {
+    if let Err(job) = run_elsewhere(Box::new(job)) {
         is_here = true;
         job();
     }

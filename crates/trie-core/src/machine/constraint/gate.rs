@@ -330,7 +330,7 @@ impl ThinkGate {
     }
 
     /// Free text after thinking: the first tokens of markers may not come.
-    fn unmarked<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
+    fn without_markers<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
         if next.ending != Ending::Free {
             return next;
         }
@@ -352,7 +352,7 @@ impl ThinkGate {
     }
 
     /// The first token of the begin marker, or what follows begins with.
-    fn before<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
+    fn before_thinking<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
         let (ids, weighted, scratch) = scratch.split_weighted();
         ids.clear();
         let Next { tokens, ending } = self.0.then.next(&at.then, scratch);
@@ -396,7 +396,7 @@ impl ThinkGate {
     }
 
     /// Tokens of the closing that were not chosen, and of the begin marker.
-    fn forced(&self, at: &ThinkState) -> u32 {
+    fn forced_tokens(&self, at: &ThinkState) -> u32 {
         let begun = match self.0.opening {
             Opening::Written => 0,
             Opening::Forced => at.opened,
@@ -426,12 +426,12 @@ impl Constraint for ThinkGate {
 
     fn next<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
         match self.place(at) {
-            Place::Before => self.before(at, scratch),
+            Place::Before => self.before_thinking(at, scratch),
             Place::Must(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
             Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
             Place::Then => {
                 let (ids, _, scratch) = scratch.split();
-                Self::unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
+                Self::without_markers(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
             }
         }
     }
@@ -534,7 +534,7 @@ impl Special for ThinkGate {
         let ended = (at.closed as usize).saturating_sub(if cut_short { message } else { 0 });
         let here = Thought {
             tokens: at.thought as usize,
-            forced: self.forced(at) as usize,
+            forced: self.forced_tokens(at) as usize,
             cut_short,
             end_matched: ended.max(at.matched as usize),
         };

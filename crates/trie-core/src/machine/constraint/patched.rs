@@ -112,11 +112,11 @@ impl PatchedTrie {
         match () {
             () if base.is_weighted() => Err(PatchError::Weighted),
             () if !base.is_tree() => Err(PatchError::NotATree),
-            () => Self::of(base, BTreeSet::new(), None),
+            () => Self::build(base, BTreeSet::new(), None),
         }
     }
 
-    fn of(base: Trie, gone: BTreeSet<u32>, added: Option<Trie>) -> Result<Self, PatchError> {
+    fn build(base: Trie, gone: BTreeSet<u32>, added: Option<Trie>) -> Result<Self, PatchError> {
         // They are leaves of this trie; an error is that nothing is left of it.
         let denied = LeafSet::of(base.len(), gone.iter().copied().map(LeafId));
         let left = denied.ok().and_then(|denied| base.filtered(&!denied).ok());
@@ -213,7 +213,7 @@ impl PatchedTrie {
             builder.push(name.as_deref(), tokens);
         }
         let added = if came.is_empty() { None } else { Some(builder.build()?.with_info(base.info().clone())) };
-        Ok((Self::of(base.clone(), gone, added)?, changes))
+        Ok((Self::build(base.clone(), gone, added)?, changes))
     }
 }
 
@@ -267,8 +267,8 @@ impl Constraint for PatchedTrie {
 
     fn advance(&self, at: &mut PatchedState, token: TokenId) -> Option<Role> {
         let after = PatchedState {
-            left: self.0.left.as_ref().zip(at.left).and_then(|(left, at)| after(left, at, token)),
-            added: self.0.added.as_ref().zip(at.added).and_then(|(added, at)| after(added, at, token)),
+            left: self.0.left.as_ref().zip(at.left).and_then(|(left, at)| advance(left, at, token)),
+            added: self.0.added.as_ref().zip(at.added).and_then(|(added, at)| advance(added, at, token)),
         };
         (after.left.is_some() || after.added.is_some()).then(|| {
             *at = after;
@@ -317,7 +317,7 @@ impl Constraint for PatchedTrie {
     }
 }
 
-fn after<C: Constraint<State = TrieState>>(constraint: &C, mut at: TrieState, token: TokenId) -> Option<TrieState> {
+fn advance<C: Constraint<State = TrieState>>(constraint: &C, mut at: TrieState, token: TokenId) -> Option<TrieState> {
     constraint.advance(&mut at, token).map(|_| at)
 }
 

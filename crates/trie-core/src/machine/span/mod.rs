@@ -102,8 +102,8 @@ impl Span {
 
     /// The error where nothing may come.
     #[cold]
-    pub(crate) fn stuck(&self) -> SpanError {
-        self.rules.stuck(&self.walked.state)
+    pub(crate) fn dead_end_error(&self) -> SpanError {
+        self.rules.dead_end_error(&self.walked.state)
     }
 
     /// Returns the role that a token would play, if it is allowed.
@@ -192,7 +192,7 @@ impl Span {
     }
 
     fn arm(&mut self, constraint: u32) {
-        let state = self.rules.armed(constraint);
+        let state = self.rules.initial_state(constraint);
         if constraint != self.walked.state.constraint {
             self.constraint = self.rules.constraint(&state).clone();
         }
@@ -211,7 +211,7 @@ impl Span {
 
     /// Stops constraining until a path is activated or the span is reset.
     pub fn deactivate(&mut self) {
-        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.walked.state.constraint) };
+        let state = SpanState { status: Status::Idle, ..self.rules.initial_state(self.walked.state.constraint) };
         self.walked.restore(state);
     }
 }

@@ -121,12 +121,12 @@ impl<C: Special> SpanRules<C> {
             return Err(RulesError::NoConstraint);
         }
         for (path, constraint) in constraints.iter() {
-            inside(n_vocab, constraint.max_token().as_slice(), || format!("trie {path:?}"))?;
+            check_inside(n_vocab, constraint.max_token().as_slice(), || format!("trie {path:?}"))?;
         }
         let mut own = Vec::new();
         if constraints.iter().any(|(_, constraint)| !own_ends(constraint).is_empty()) {
             own.extend(constraints.iter().map(|(_, constraint)| own_ends(constraint).to_vec()));
-            own.iter().try_for_each(|ends| inside(n_vocab, ends, || "end tokens".to_owned()))?;
+            own.iter().try_for_each(|ends| check_inside(n_vocab, ends, || "end tokens".to_owned()))?;
         }
         let weighted = constraints.iter().any(|(_, of)| of.sets().iter().any(|set| set.is_weighted()));
         Ok(Self {
@@ -147,7 +147,7 @@ impl<C: Special> SpanRules<C> {
     /// An id outside the vocabulary.
     pub fn with_end_tokens(mut self, tokens: impl Into<Vec<TokenId>>) -> Result<Self, RulesError> {
         let tokens = ascending(tokens.into());
-        inside(self.n_vocab, &tokens, || "end tokens".to_owned())?;
+        check_inside(self.n_vocab, &tokens, || "end tokens".to_owned())?;
         self.end_tokens = EndTokens::Given(tokens);
         Ok(self)
     }
@@ -158,7 +158,7 @@ impl<C: Special> SpanRules<C> {
     /// An id outside the vocabulary.
     pub fn with_end_of_generation(mut self, tokens: impl Into<Vec<TokenId>>) -> Result<Self, RulesError> {
         self.end_of_generation = ascending(tokens.into());
-        inside(self.n_vocab, &self.end_of_generation, || "end-of-generation tokens".to_owned())?;
+        check_inside(self.n_vocab, &self.end_of_generation, || "end-of-generation tokens".to_owned())?;
         Ok(self)
     }
 
@@ -300,7 +300,7 @@ fn ascending(mut tokens: Vec<TokenId>) -> Vec<TokenId> {
     tokens
 }
 
-fn inside(n_vocab: usize, ascending: &[TokenId], what: impl Fn() -> String) -> Result<(), RulesError> {
+fn check_inside(n_vocab: usize, ascending: &[TokenId], what: impl Fn() -> String) -> Result<(), RulesError> {
     match ascending.last() {
         Some(&token) if token.index() >= n_vocab => Err(RulesError::OutsideVocabulary { what: what(), token, n_vocab }),
         _ => Ok(()),

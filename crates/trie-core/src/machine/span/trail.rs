@@ -63,7 +63,7 @@ impl Trail {
     ) -> super::Observation {
         match self.advance(rules, constraint, token) {
             Some(role) => walk::Observation::Accepted(role),
-            None => rules.overrule(constraint, &mut self.state),
+            None => rules.handle_illegal(constraint, &mut self.state),
         }
     }
 
@@ -76,7 +76,7 @@ impl Trail {
         }
         let mut scratch = Scratch::default();
         match rules.allowed_in(constraint, &self.state, &mut scratch) {
-            Allowed::Nothing => rules.stuck(&self.state),
+            Allowed::Nothing => rules.dead_end_error(&self.state),
             allowed => NotAllowed::new(token, self.state.accepted(), allowed.iter()).into(),
         }
     }
@@ -109,7 +109,7 @@ impl Trail {
         forget_after(&mut self.passed, state.depth());
         let still_off = state.status == Status::Off && state.accepted() >= state.off_at as usize;
         if !still_off && state.status != Status::Idle {
-            state.status = rules.settled(constraint, state);
+            state.status = rules.resolved_status(constraint, state);
         }
         Ok(())
     }

@@ -29,10 +29,10 @@ pub enum Observation {
 impl<C: Special> SpanRules<C> {
     /// Armed at the start of the first constraint.
     pub fn start(&self) -> SpanState<C::State> {
-        self.armed(0)
+        self.initial_state(0)
     }
 
-    pub(super) fn armed(&self, constraint: u32) -> SpanState<C::State> {
+    pub(super) fn initial_state(&self, constraint: u32) -> SpanState<C::State> {
         let at = self.constraints()[constraint as usize].1.start();
         SpanState { at, status: Status::Active, constraint, depth: 0, tail: 0, ignored: 0, off_at: 0 }
     }
@@ -104,14 +104,14 @@ impl<C: Special> SpanRules<C> {
         scratch: &'a mut Scratch,
     ) -> Result<Allowed<'a>, SpanError> {
         match self.allowed(state, scratch) {
-            Allowed::Nothing => Err(self.stuck(state)),
+            Allowed::Nothing => Err(self.dead_end_error(state)),
             allowed => Ok(allowed),
         }
     }
 
     /// The error where nothing may come.
     #[cold]
-    pub(crate) fn stuck(&self, state: &SpanState<C::State>) -> SpanError {
+    pub(crate) fn dead_end_error(&self, state: &SpanState<C::State>) -> SpanError {
         let path = self.constraints()[state.constraint as usize].0.clone();
         let depth = state.depth();
         match self.problem(state) {
@@ -183,12 +183,12 @@ impl<C: Special> SpanRules<C> {
     pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observation {
         match self.advance(state, token) {
             Some(role) => Observation::Accepted(role),
-            None => self.overrule(self.constraint(state), state),
+            None => self.handle_illegal(self.constraint(state), state),
         }
     }
 
     /// Applies an illegal token that cannot be refused.
-    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observation {
+    pub(super) fn handle_illegal(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observation {
         if state.status != Status::Active {
             state.tail += 1;
         } else if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
@@ -227,7 +227,7 @@ impl<C: Special> SpanRules<C> {
     }
 
     /// The status of a span that is neither idle nor off.
-    pub(super) fn settled(&self, constraint: &C, state: &SpanState<C::State>) -> Status {
+    pub(super) fn resolved_status(&self, constraint: &C, state: &SpanState<C::State>) -> Status {
         let over = || {
             let ends = self.end_tokens_of(state.constraint);
             state.depth > 0 && ends.is_empty() && constraint.ending(&state.at) == Ending::Must

@@ -221,7 +221,7 @@ impl BeamSearch {
         let expanded = self.batch.expand(logits, self.options.width, Some(&scores), mode, &[rows], Ends::Apart)?;
         let way = |parent: usize, token: Option<TokenId>, score: f64| {
             let length = self.prefixes[parent].len() + usize::from(token.is_some());
-            Way { parent, token, beam: Beam { score, share: 0.0, rank: ranked(score, length, &self.options) } }
+            Way { parent, token, beam: Beam { score, share: 0.0, rank: rank(score, length, &self.options) } }
         };
         let stops = expanded.stops.iter().map(|&(parent, score)| way(parent, None, score));
         let children = expanded.children.iter().map(|child| way(child.parent, Some(child.token), child.score));
@@ -264,7 +264,7 @@ impl BeamSearch {
             }
             let greatest = ways[first..].iter().map(|way| way.beam.rank).fold(f64::NEG_INFINITY, f64::max);
             for way in &mut ways[first..] {
-                way.beam.rank = conditioned(way.beam.rank, greatest, before.rank);
+                way.beam.rank = condition_gumbel(way.beam.rank, greatest, before.rank);
             }
         }
         Ok(ways)
@@ -367,7 +367,7 @@ impl BeamSearch {
             for ((beam, prefix), token) in self.live.iter_mut().zip(&mut self.prefixes).zip(tokens) {
                 prefix.push(token);
                 if penalty.seed.is_none() {
-                    beam.rank = ranked(beam.score, prefix.len(), penalty);
+                    beam.rank = rank(beam.score, prefix.len(), penalty);
                 }
             }
             self.retire()?;
@@ -376,7 +376,7 @@ impl BeamSearch {
     }
 }
 
-fn ranked(score: f64, length: usize, options: &BeamOptions) -> f64 {
+fn rank(score: f64, length: usize, options: &BeamOptions) -> f64 {
     if options.length_penalty == 0.0 { score } else { score / (length.max(1) as f64).powf(options.length_penalty) }
 }
 
@@ -392,7 +392,7 @@ fn gumbel(rng: &mut Mt) -> f64 {
 }
 
 /// A Gumbel number out of several, the greatest of them being `bound`.
-fn conditioned(number: f64, greatest: f64, bound: f64) -> f64 {
+fn condition_gumbel(number: f64, greatest: f64, bound: f64) -> f64 {
     let v = bound - number + (-(number - greatest).exp()).ln_1p();
     bound - v.max(0.0) - (-v.abs()).exp().ln_1p()
 }

@@ -162,8 +162,8 @@ impl BatchError {
 
 impl BatchError {
     /// Nothing may come in a row.
-    pub(super) fn stuck(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
-        Self::Refused { row, source: rules.stuck(state) }
+    pub(super) fn dead_end_error(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
+        Self::Refused { row, source: rules.dead_end_error(state) }
     }
 
     /// The row it is about, if it is about one.

@@ -114,7 +114,7 @@ impl Batch {
         let mut scratch = Scratch::default();
         for state in &states {
             if rules.allowed(state, &mut scratch) == Allowed::Nothing {
-                return Err(BatchError::stuck(row, rules, state));
+                return Err(BatchError::dead_end_error(row, rules, state));
             }
         }
         let last = states.len() - 1;

@@ -120,7 +120,7 @@ impl Clone for Spare {
 
 impl Row {
     /// Returns the tokens that penalties count: none without penalties.
-    fn counted(&self, settings: &DrawSettings) -> &[TokenId] {
+    fn counted_tokens(&self, settings: &DrawSettings) -> &[TokenId] {
         self.written.as_ref().filter(|_| settings.has_penalties()).map_or(&[], |written| written)
     }
 }
@@ -176,7 +176,7 @@ impl Batch {
     /// # Errors
     /// Rules for another vocabulary size.
     pub fn push(&mut self, rules: Option<Arc<SpanRules>>) -> Result<(), BatchError> {
-        let row = self.armed(self.rows.len(), rules)?;
+        let row = self.arm_row(self.rows.len(), rules)?;
         self.rows.push(row);
         self.seed_places();
         Ok(())
@@ -188,7 +188,7 @@ impl Batch {
     /// No such row, or rules for another vocabulary size.
     pub fn assign(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<(), BatchError> {
         self.row(row)?;
-        self.rows[row] = self.armed(row, rules)?;
+        self.rows[row] = self.arm_row(row, rules)?;
         self.forget_rules();
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Batch {
         self.rows.iter_mut().for_each(|row| row.rules = numbers[row.rules as usize]);
     }
 
-    fn armed(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<Row, BatchError> {
+    fn arm_row(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<Row, BatchError> {
         let rules = match rules {
             Some(rules) => rules,
             None => self.free_rules()?,
@@ -346,7 +346,7 @@ impl Batch {
                 Allowed::Only { tokens, ends } => tokens.ids().map_or(self.n_vocab, |ids| ids.len() + ends.len()),
                 Allowed::All | Allowed::Open { .. } => self.n_vocab,
                 Allowed::Nothing => {
-                    return Err(BatchError::stuck(index, rules, state));
+                    return Err(BatchError::dead_end_error(index, rules, state));
                 }
             };
         }

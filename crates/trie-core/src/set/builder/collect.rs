@@ -106,7 +106,7 @@ impl<'a, S: Source> Collector<'a, S> {
     /// Takes the rows with one key, in the order of their numbers.
     #[inline]
     pub(super) fn push_run(&mut self, packing: &Packing, key: u64, mut rows: impl ExactSizeIterator<Item = u32>) {
-        let shared = self.last_key.replace(key).map_or(0, |last| packing.shared(last, key));
+        let shared = self.last_key.replace(key).map_or(0, |last| packing.shared_tokens(last, key));
         let alone = rows.len() == 1;
         let Some(first) = rows.next() else { return };
         if alone && self.near {
@@ -117,7 +117,7 @@ impl<'a, S: Source> Collector<'a, S> {
         } else if alone {
             self.push_new(first, self.source.row(first as usize), shared);
         } else {
-            let from = packing.decided(key);
+            let from = packing.decided_tokens(key);
             let mut run = std::mem::take(&mut self.run);
             run.clear();
             run.push(first);

@@ -35,7 +35,7 @@ impl Extent {
     }
 
     /// The extent of so many rows, and in each position as much of it as common tokens span: those of some of the rows.
-    pub(super) fn narrowed(self, common: &Self) -> Common {
+    pub(super) fn narrow(self, common: &Self) -> Common {
         let mut narrow = Common { low: self.low, high: self.high, all: self };
         for position in 0..WINDOW {
             let (low, high) = (common.low[position], common.high[position]);
@@ -178,7 +178,7 @@ impl Packing {
     }
 
     /// Returns the number of tokens of a row that its key determines.
-    pub(super) fn decided(&self, key: u64) -> usize {
+    pub(super) fn decided_tokens(&self, key: u64) -> usize {
         self.uncommon(key).map_or(self.end, |position| self.begin + position)
     }
 
@@ -211,7 +211,7 @@ impl Packing {
 
     /// Returns the number of tokens shared by two rows with different keys.
     #[inline]
-    pub(super) fn shared(&self, a: u64, b: u64) -> u32 {
+    pub(super) fn shared_tokens(&self, a: u64, b: u64) -> u32 {
         self.shared[(u64::BITS - (a ^ b).leading_zeros()) as usize]
     }
 }

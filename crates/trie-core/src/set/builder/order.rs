@@ -77,7 +77,7 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
         all
     });
 
-    let common = extent.narrowed(&sample(source));
+    let common = extent.narrow(&sample(source));
     let keys = Keys::new(rows, |room| Packing::of_common(&common, 0, room));
     let counts = threads.each(parts.clone(), |part| keys.count(source, part));
     let collector = |rows: usize| Collector::new(source, names, rows);

@@ -105,7 +105,7 @@ fn zeroed(items: u32) -> Vec<AtomicU32> {
 }
 
 #[inline]
-fn put(items: &[AtomicU32], at: u32, value: u32) {
+fn store(items: &[AtomicU32], at: u32, value: u32) {
     items[at as usize].store(value, Ordering::Relaxed);
 }
 
@@ -118,8 +118,8 @@ impl Arrays {
         let (last, leaves) = (levels.last(), levels.leaf_count());
         // Nodes of the last level have no children, and nodes before it may have none either.
         let first_child = zeroed(levels.nodes[last] + 1);
-        put(&first_child, 0, 1);
-        put(&first_child, levels.nodes[last], levels.node_count());
+        store(&first_child, 0, 1);
+        store(&first_child, levels.nodes[last], levels.node_count());
         let table = (levels.leaves[last] > 0).then(|| [zeroed(leaves), zeroed(leaves)]);
         Self { tokens: zeroed(levels.node_count()), first_child, table }
     }
@@ -189,9 +189,9 @@ impl Sink for PartSink<'_> {
 
     #[inline]
     fn node(&mut self, _: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Infallible> {
-        put(self.tokens, node, token.get());
+        store(self.tokens, node, token.get());
         if let Some(first_child) = first_child {
-            put(self.first_child, node, first_child);
+            store(self.first_child, node, first_child);
         }
         self.max_token = self.max_token.max(token);
         Ok(())
@@ -200,8 +200,8 @@ impl Sink for PartSink<'_> {
     #[inline]
     fn end(&mut self, _: usize, leaf: u32, node: u32, nth: u32) -> Result<(), Infallible> {
         if let Some([nodes, by_node]) = self.table {
-            put(nodes, leaf, node);
-            put(by_node, nth, leaf);
+            store(nodes, leaf, node);
+            store(by_node, nth, leaf);
         }
         Ok(())
     }

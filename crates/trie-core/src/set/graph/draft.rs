@@ -52,7 +52,7 @@ impl Draft {
         for &(node, _) in &self.ends {
             is_end[node as usize] = true;
         }
-        let (kept, max_depth) = Edges::toward(&is_end, stop, edges)?;
+        let (kept, max_depth) = Edges::edges_to_ends(&is_end, stop, edges)?;
         let number = kept.numbers(self.nodes());
         let reached =
             |&(node, leaf): &(u32, u32)| (number[node as usize] != NONE).then_some((number[node as usize], leaf));
@@ -130,7 +130,7 @@ impl Draft {
 
 impl Edges {
     /// Edges to nodes from which an end can be reached, and the most edges on a path from the root to one.
-    fn toward(
+    fn edges_to_ends(
         is_end: &[bool],
         stop: &dyn Fn() -> bool,
         mut edges: impl FnMut(u32, &mut Vec<(TokenId, u32)>),
