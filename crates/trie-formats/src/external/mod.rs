@@ -124,7 +124,7 @@ impl ExternalBuilder {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?);
         }
-        let run = self.merged()?;
+        let run = self.merge_chunks()?;
         let shape = run.shape()?;
         let mut input = Vec::with_capacity(shape.leaf_count() as usize);
         let failed = |source| FileError::io(&self.folder, "write a temporary file there")(source);
@@ -146,7 +146,7 @@ impl ExternalBuilder {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?.save(path, vocabulary)?);
         }
-        let run = self.merged()?;
+        let run = self.merge_chunks()?;
         let shape = run.shape()?;
         if let Some(vocabulary) = vocabulary {
             check_vocabulary(vocabulary, shape.max_token()).map_err(|problem| problem.at(path))?;
@@ -188,7 +188,7 @@ impl ExternalBuilder {
     }
 
     /// All leaves as one run; the memory of the chunk is given back.
-    fn merged(&mut self) -> Result<Run, ExternalError> {
+    fn merge_chunks(&mut self) -> Result<Run, ExternalError> {
         if !self.chunk.is_empty() {
             self.spill()?;
         }

@@ -11,7 +11,7 @@ use trie_core::{Damage, LeafId, NodeId};
 pub(super) fn contents(store: &Store, graph: &Graph, ends: (&[u32], &[u32]), leaves: u32) -> CheckResult {
     edges(store, graph)?;
     self::ends(store, ends, leaves)?;
-    forced(store, graph)?;
+    check_forced(store, graph)?;
     leaves_below(store, graph, ends, leaves)?;
     depth(store, graph)?;
     canonical(store, graph, leaves)
@@ -75,7 +75,7 @@ fn ends(store: &Store, (nodes, leaves): (&[u32], &[u32]), count: u32) -> CheckRe
     Err(wrong(Kind::InnerTerminals, 0, "not the ends that have children"))
 }
 
-fn forced(store: &Store, graph: &Graph) -> CheckResult {
+fn check_forced(store: &Store, graph: &Graph) -> CheckResult {
     for (node, &edge) in graph.forced.iter().enumerate() {
         if edge != 0 && !family(store, node).contains(&(edge as usize)) {
             return Err(wrong(Kind::Forced, node, format!("edge {edge} is not one of that node")));

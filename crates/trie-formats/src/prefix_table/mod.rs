@@ -18,7 +18,7 @@ mod walk;
 
 pub use problem::{PrefixTableError, PrefixTableReport, SkippedEntry, SkippedWhy};
 
-use problem::shortened;
+use problem::shorten;
 use read::Raw;
 use std::convert::Infallible;
 use std::io::Read;
@@ -66,7 +66,7 @@ impl PrefixTable {
     /// # Errors
     /// [`PrefixTableError`] says what is wrong, and where.
     pub fn from_json(text: &[u8], strictness: Strictness) -> Result<Self, PrefixTableError> {
-        Self::made(read::table(serde_json::Deserializer::from_slice(text))?, strictness)
+        Self::build(read::table(serde_json::Deserializer::from_slice(text))?, strictness)
     }
 
     /// Reads a table as it comes, from a file for example: neither its text nor a tree of its JSON is held, only the
@@ -84,10 +84,10 @@ impl PrefixTable {
     pub fn read(from: impl Read, strictness: Strictness) -> Result<Self, PrefixTableError> {
         const BUFFER: usize = 1 << 18;
         let from = std::io::BufReader::with_capacity(BUFFER, from);
-        Self::made(read::table(serde_json::Deserializer::from_reader(from))?, strictness)
+        Self::build(read::table(serde_json::Deserializer::from_reader(from))?, strictness)
     }
 
-    fn made(raw: Raw, strictness: Strictness) -> Result<Self, PrefixTableError> {
+    fn build(raw: Raw, strictness: Strictness) -> Result<Self, PrefixTableError> {
         let Raw { start, end, sep, rows, weighted, ignored_keys } = raw;
         check_separator(&sep)?;
         fits("keys of the table", rows.len())?;
@@ -106,7 +106,7 @@ impl PrefixTable {
         let Ok(root_is_missing) = root_is_missing;
         if strict {
             if root_is_missing {
-                let first = order.first().map(|&row| shortened(&rows.key(row, &sep)));
+                let first = order.first().map(|&row| shorten(&rows.key(row, &sep)));
                 return Err(PrefixTableError::NoRoot { key: start.to_string(), keys: order.len(), first });
             }
             if let Some(first) = report.skipped.first() {

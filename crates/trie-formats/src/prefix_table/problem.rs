@@ -103,7 +103,7 @@ impl PrefixTableReport {
         // At least one of each.
         if self.skipped.len() < Self::SHOWN || !self.skipped.iter().any(|skipped| skipped.why == why) {
             let (key, value) = entry();
-            self.skipped.push(SkippedEntry { key: shortened(&key), value, why });
+            self.skipped.push(SkippedEntry { key: shorten(&key), value, why });
         }
     }
 
@@ -115,7 +115,7 @@ impl PrefixTableReport {
 }
 
 /// The beginning of a text that may be very long.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 120;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,6 +1,6 @@
 //! The JSON of a table, read as it comes. Nothing of it is kept but ids; fields may come in any order.
 
-use super::problem::{PrefixTableError, SkippedWhy, shortened};
+use super::problem::{PrefixTableError, SkippedWhy, shorten};
 use super::rows::{Rows, id_of};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use std::borrow::Cow;
@@ -202,7 +202,7 @@ impl<'de> Visitor<'de> for List<'_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.weighted { "texts \"token:weight\"" } else { "token ids" };
-        write!(f, "a list of {what} for the key {:?}", shortened(self.key))
+        write!(f, "a list of {what} for the key {:?}", shorten(self.key))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<usize, A::Error> {
@@ -244,7 +244,7 @@ impl Visitor<'_> for Plain<'_> {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an integer in the list of the key {:?}", shortened(self.0))
+        write!(f, "an integer in the list of the key {:?}", shorten(self.0))
     }
 
     fn visit_u64<E>(self, id: u64) -> Result<Item, E> {
@@ -263,7 +263,7 @@ impl Visitor<'_> for Plain<'_> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
-        Err(E::invalid_type(Unexpected::Str(&shortened(text)), &self))
+        Err(E::invalid_type(Unexpected::Str(&shorten(text)), &self))
     }
 }
 
@@ -279,11 +279,11 @@ impl Visitor<'_> for WeightedEntry<'_> {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a text \"token:weight\" with a finite number in the list of the key {:?}", shortened(self.0))
+        write!(f, "a text \"token:weight\" with a finite number in the list of the key {:?}", shorten(self.0))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
-        let wrong = || E::invalid_value(Unexpected::Str(&shortened(text)), &self);
+        let wrong = || E::invalid_value(Unexpected::Str(&shorten(text)), &self);
         let (token, weight) = text.split_once(':').ok_or_else(wrong)?;
         let weight: f32 = weight.trim_ascii().parse().map_err(|_| wrong())?;
         let token = token.trim_ascii();
@@ -292,6 +292,6 @@ impl Visitor<'_> for WeightedEntry<'_> {
             return Err(wrong());
         }
         // One zero: there is no difference in what is added.
-        Ok(id_of(token).map(|token| (token, weight + 0.0)).ok_or_else(|| shortened(token)))
+        Ok(id_of(token).map(|token| (token, weight + 0.0)).ok_or_else(|| shorten(token)))
     }
 }

@@ -174,7 +174,7 @@ impl Rows {
                 let id = |nth: usize| path.get(nth).map_or(0, |&id| u64::from(id) + 1);
                 keyed.push((id(1) << 32 | id(2), row));
             } else {
-                report.skip(SkippedWhy::BadKey, || (self.written(row), None));
+                report.skip(SkippedWhy::BadKey, || (self.key_text(row), None));
             }
         }
         // Keys with another start lie among the others, in their own order.
@@ -196,7 +196,7 @@ impl Rows {
     }
 
     /// The key of a row as it was written.
-    fn written(&self, row: u32) -> String {
+    fn key_text(&self, row: u32) -> String {
         let other = self.others.binary_search_by_key(&row, |&(row, _)| row);
         let separator = other.map_or(self.separator.as_deref(), |at| Some(&*self.others[at].1));
         key_text(self.path(row), separator.unwrap_or_default())
