@@ -132,7 +132,7 @@ impl Dense<'_> {
                 after.clear();
                 let (mut failing, mut ending) = (0, 0);
                 let mut look = |kinds: u8, sequences: &Sequences| {
-                    let goes = self.through(&front, sequences, &mut after);
+                    let goes = self.step_kind(&front, sequences, &mut after);
                     failing |= if goes == KindStep::All { 0 } else { kinds };
                     ending |= if goes == KindStep::No { kinds } else { 0 };
                     goes
@@ -180,7 +180,7 @@ impl Dense<'_> {
     }
 
     /// The states after each character of a kind, from each of some states.
-    fn through(&self, from: &[u32], sequences: &[Vec<Vec<u8>>], after: &mut Vec<u32>) -> KindStep {
+    fn step_kind(&self, from: &[u32], sequences: &[Vec<Vec<u8>>], after: &mut Vec<u32>) -> KindStep {
         let (mut all, mut none) = (true, true);
         let mut here = Vec::new();
         let mut there = Vec::new();

@@ -31,7 +31,7 @@ pub struct Regex {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegexError {
     /// It is not a regular expression.
-    #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
+    #[error("{}, position {position}: {problem}\n{}", shorten_pattern(pattern), pointed_at(pattern, *position))]
     Syntax {
         /// Source of the pattern.
         pattern: String,
@@ -41,7 +41,7 @@ pub enum RegexError {
         problem: String,
     },
     /// It makes no automaton.
-    #[error("{}: {problem}", named(pattern))]
+    #[error("{}: {problem}", shorten_pattern(pattern))]
     Automaton {
         /// Source of the pattern.
         pattern: String,
@@ -78,7 +78,7 @@ pub(crate) fn fits<'p>(
 const SHOWN: usize = 80;
 
 /// Returns the pattern for a message, shortened if it is long.
-fn named(pattern: &str) -> String {
+fn shorten_pattern(pattern: &str) -> String {
     let some: String = pattern.chars().take(SHOWN).collect();
     if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
 }
@@ -124,10 +124,10 @@ impl Regex {
     /// # Errors
     /// As there.
     pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
-        Work::bounded(Limits::default(), || Self::made(pattern, limits))
+        Work::bounded(Limits::default(), || Self::compile(pattern, limits))
     }
 
-    fn made(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
+    fn compile(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
         if let Err(problem) = fits([pattern], limits) {
             let pattern = pattern.chars().take(2 * SHOWN).collect();
             return Err(RegexError::Automaton { pattern, problem });
@@ -141,10 +141,10 @@ impl Regex {
             let position = pattern.get(..position).map_or(0, |before| before.chars().count());
             RegexError::Syntax { pattern: pattern.to_owned(), position, problem }
         })?;
-        Self::of(pattern.to_owned(), hir, limits)
+        Self::from_hir(pattern.to_owned(), hir, limits)
     }
 
-    fn of(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
+    fn from_hir(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
         match Automaton::of(&hir, limits) {
             Ok(automaton) => Ok(Self { pattern, hir, automaton }),
             Err(problem) => Err(RegexError::Automaton { pattern, problem }),
@@ -167,7 +167,7 @@ impl Regex {
     /// An automaton that is too large.
     pub fn then(&self, other: &Self) -> Result<Self, RegexError> {
         let hir = Hir::concat(vec![self.hir.clone(), other.hir.clone()]);
-        Self::of(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+        Self::from_hir(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }
 
     /// This text, or that one.
@@ -176,7 +176,7 @@ impl Regex {
     /// An automaton that is too large.
     pub fn or(&self, other: &Self) -> Result<Self, RegexError> {
         let hir = Hir::alternation(vec![self.hir.clone(), other.hir.clone()]);
-        Self::of(format!("(?:{})|(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+        Self::from_hir(format!("(?:{})|(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }
 }
 

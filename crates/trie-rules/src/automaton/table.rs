@@ -193,7 +193,7 @@ impl Table {
     /// For each state the number of its class: states that nothing tells apart have the same.
     pub(crate) fn equivalent(&self) -> Vec<u32> {
         let (class, stable) = self.told_apart_soon();
-        if stable { class } else { self.refined(&class) }
+        if stable { class } else { self.refine_classes(&class) }
     }
 
     /// States that few steps tell apart, mostly all, by hashes of rows; and whether no step tells more.
@@ -240,7 +240,7 @@ impl Table {
     }
 
     /// The classes, from some that are known to differ.
-    fn refined(&self, known: &[u32]) -> Vec<u32> {
+    fn refine_classes(&self, known: &[u32]) -> Vec<u32> {
         let into = Incoming::of(self);
         let mut states = Partition::by(known);
         let mut edges = Partition::by(&into.labels);
@@ -496,7 +496,7 @@ mod tests {
         }
     }
 
-    fn reached(table: &Table) -> Table {
+    fn reachable(table: &Table) -> Table {
         let classes = Classes::by(|byte| table.classes[usize::from(byte)]);
         let limits = AutomatonLimits::default();
         let step = |state: &u32, byte| table.step(*state, byte);
@@ -512,9 +512,9 @@ mod tests {
             let mut classes = [2; 256];
             classes[97] = 0;
             classes[98] = 1;
-            let table = reached(&Table { classes, width: 3, next, ends, start: 0 });
+            let table = reachable(&Table { classes, width: 3, next, ends, start: 0 });
             let Ok(table) = table.without_dead_ends() else { return Ok(()) };
-            let table = reached(&table);
+            let table = reachable(&table);
             let small = table.clone().minimal();
             prop_assert_eq!(small.ends.len(), naive(&table));
             prop_assert!(small == small.clone().minimal());

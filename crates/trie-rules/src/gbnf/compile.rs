@@ -138,8 +138,8 @@ impl Compiler<'_, '_> {
                     Piece { hir: Hir::class(Class::Unicode(class.clone())), size, depth: 1 }
                 }
                 Part::Rule(rule) => self.used(*rule)?,
-                Part::Sequence(inner) => joined(inner.iter().filter_map(take), Hir::concat),
-                Part::Either(inner) => joined(inner.iter().filter_map(take), Hir::alternation),
+                Part::Sequence(inner) => join_pieces(inner.iter().filter_map(take), Hir::concat),
+                Part::Either(inner) => join_pieces(inner.iter().filter_map(take), Hir::alternation),
                 Part::Repeat { part, least, most } => {
                     let Some(Piece { hir, size, depth }) = take(part) else { continue };
                     let times = u64::from(most.unwrap_or(*least)).max(1);
@@ -180,7 +180,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-fn joined(pieces: impl Iterator<Item = Piece>, join: impl FnOnce(Vec<Hir>) -> Hir) -> Piece {
+fn join_pieces(pieces: impl Iterator<Item = Piece>, join: impl FnOnce(Vec<Hir>) -> Hir) -> Piece {
     let (mut size, mut depth) = (1u64, 0);
     let inner = pieces.map(|piece| {
         size = size.saturating_add(piece.size);

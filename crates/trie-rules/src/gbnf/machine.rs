@@ -175,7 +175,7 @@ impl Machine {
     }
 
     /// The table of a grammar that calls nothing.
-    pub(super) fn alone(self) -> Result<Table, Self> {
+    pub(super) fn into_single_table(self) -> Result<Table, Self> {
         let mut bodies = self.bodies;
         match bodies.pop() {
             Some(body) if bodies.is_empty() && body.calls.is_empty() => Ok(body.table),
@@ -208,7 +208,7 @@ impl Rule for Machine {
         let root = &self.bodies[self.root as usize];
         let mut behind = NextPlaces { end: root.table.is_end(root.start()), ..NextPlaces::default() };
         behind.calls.insert(self.root, (true, Vec::new()));
-        self.settled(behind)
+        self.close_places(behind)
     }
 
     fn step(&self, from: &Places, byte: u8) -> Option<Places> {
@@ -223,7 +223,7 @@ impl Rule for Machine {
         if behind.left.is_empty() || spend(from.0.places.len()).is_err() {
             return None;
         }
-        Some(self.settled(behind))
+        Some(self.close_places(behind))
     }
 
     fn is_end(&self, at: &Places) -> bool {
@@ -233,7 +233,7 @@ impl Rule for Machine {
 
 impl Machine {
     /// With all that needs no byte: returns, then calls.
-    fn settled(&self, mut behind: NextPlaces) -> Places {
+    fn close_places(&self, mut behind: NextPlaces) -> Places {
         while let Some(place) = behind.left.pop() {
             if !insert(&mut behind.places, place.clone()) {
                 continue;

@@ -94,14 +94,14 @@ impl Gbnf {
     /// # Errors
     /// As there.
     pub fn with_limits(text: &str, limits: Limits) -> Result<Self, GrammarError> {
-        Work::bounded(limits, || Self::made(text, limits))
+        Work::bounded(limits, || Self::compile(text, limits))
     }
 
-    fn made(text: &str, limits: Limits) -> Result<Self, GrammarError> {
-        text::measured(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
+    fn compile(text: &str, limits: Limits) -> Result<Self, GrammarError> {
+        text::check_budget(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
         let written = text::ParsedGrammar::parse(text)?;
         let machine = compile::compile(&written, limits)?;
-        Ok(Self(match machine.alone() {
+        Ok(Self(match machine.into_single_table() {
             Ok(table) => Way::Finite(Automaton::of_exact(table)),
             Err(machine) => Way::Recursive(Arc::new(machine)),
         }))

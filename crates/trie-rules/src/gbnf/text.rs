@@ -61,7 +61,7 @@ struct Reader<'t> {
 }
 
 /// Checks that the budget suffices to read a text.
-pub(super) fn measured(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
+pub(super) fn check_budget(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
     if text.len() <= most {
         return Ok(());
     }
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The number of a rule, which may be defined later.
-    fn named(&mut self, name: &'t str, at: usize) -> usize {
+    fn rule_number(&mut self, name: &'t str, at: usize) -> usize {
         *self.known.entry(name).or_insert_with(|| {
             self.written.rules.push(WrittenRule { name, at, parts: 0..0 });
             self.written.rules.len() - 1
@@ -172,7 +172,7 @@ impl<'t> Reader<'t> {
         if !self.takes("::=") {
             return self.wrong(self.at, format!("::= must follow {name}"));
         }
-        let rule = self.named(name, at);
+        let rule = self.rule_number(name, at);
         if !self.written.rules[rule].parts.is_empty() {
             let first = self.written.place(self.written.rules[rule].at);
             return Err(self.written.wrong(at, GrammarProblem::DefinedTwice { name: name.to_owned(), first }));
@@ -235,7 +235,7 @@ impl<'t> Reader<'t> {
                 }
                 Some(next) if in_name(next) => {
                     let name = self.while_is(in_name);
-                    Part::Rule(self.named(name, at))
+                    Part::Rule(self.rule_number(name, at))
                 }
                 Some(')') if nested => {
                     self.at += 1;

@@ -210,10 +210,10 @@ impl Grammar {
     /// # Errors
     /// As there.
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
-        Work::bounded(options.limits, || Self::made(text, options))
+        Work::bounded(options.limits, || Self::compile(text, options))
     }
 
-    fn made(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
+    fn compile(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
         let too_much = |over| GrammarProblem::TooMuch { over }.at(Place { line: 1, column: 1 });
         if text.len() > options.limits.bytes / BYTES_OF_A_BYTE {
             return Err(too_much(Over::Bytes(options.limits.bytes)));
@@ -276,7 +276,7 @@ impl Grammar {
     }
 
     /// The stack after the terminal that is being read, if it may end here.
-    fn settled(&self, state: &GrammarState) -> Option<Stack> {
+    fn end_terminal(&self, state: &GrammarState) -> Option<Stack> {
         let terminal = self.0.lexer.reads(state.lexer)?;
         if self.0.skip == Some(terminal) {
             return Some(state.stack.clone());
@@ -296,7 +296,7 @@ impl Rule for Grammar {
         let lexer = &self.0.lexer;
         let (next, stack) = match lexer.step(state.lexer, byte) {
             Some(next) => (next, state.stack.clone()),
-            None => (lexer.step(lexer.start(), byte)?, self.settled(state)?),
+            None => (lexer.step(lexer.start(), byte)?, self.end_terminal(state)?),
         };
         let live = self.0.parser.live(&stack);
         lexer.meets(lexer.reach(next), &live.kinds).then_some(GrammarState { lexer: next, stack })
@@ -306,7 +306,7 @@ impl Rule for Grammar {
         if state.lexer == self.0.lexer.start() {
             return self.0.parser.live(&state.stack).end;
         }
-        self.settled(state).is_some_and(|stack| self.0.parser.live(&stack).end)
+        self.end_terminal(state).is_some_and(|stack| self.0.parser.live(&stack).end)
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<GrammarState>>> {

@@ -41,7 +41,7 @@ impl Parser {
 
     /// The stack after a terminal.
     pub(super) fn shift(&self, stack: &Stack, terminal: u32) -> Option<Stack> {
-        let reduced = self.reduced(stack, terminal)?;
+        let reduced = self.reduce(stack, terminal)?;
         let mut after = reduced.base.clone();
         for state in reduced.above.into_iter().chain(reduced.shift) {
             let made = after.with(state, || self.ends(state, Some(&after)));
@@ -61,12 +61,12 @@ impl Parser {
     }
 
     fn find(&self, stack: &Stack) -> Live {
-        let end = self.reduced(stack, self.tables.end()).is_some();
+        let end = self.reduce(stack, self.tables.end()).is_some();
         let Some(joints) = &self.joints else {
             let mut kinds = Bits::none(self.terminals);
             // What does nothing in the state on top does nothing at all.
             let columns = self.tables.columns(stack.state()).filter(|&column| column != self.tables.end());
-            let takes = |terminal: &u32| self.reduced(stack, *terminal).is_some();
+            let takes = |terminal: &u32| self.reduce(stack, *terminal).is_some();
             columns.filter(takes).chain(self.skip).for_each(|terminal| kinds.set(terminal as usize));
             return Live { kinds, end };
         };
@@ -87,13 +87,13 @@ impl Parser {
     }
 
     /// Reduces until the terminal can be shifted, or the end be accepted.
-    fn reduced<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<ReducedStack<'s>> {
+    fn reduce<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<ReducedStack<'s>> {
         let mut base = stack;
         let mut above: Vec<u32> = Vec::new();
         loop {
             spend(1).ok()?;
             let top = above.last().copied().unwrap_or_else(|| base.state());
-            match self.tables.does(top, terminal)? {
+            match self.tables.action(top, terminal)? {
                 Action::Shift(state) => return Some(ReducedStack { base, above, shift: Some(state) }),
                 Action::Accept => return Some(ReducedStack { base, above, shift: None }),
                 Action::Reduce(production) => {

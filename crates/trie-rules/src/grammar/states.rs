@@ -185,7 +185,7 @@ impl<'g> Plan<'g> {
     }
 
     /// The states that follow one, by the part between.
-    fn after(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, Over> {
+    fn successors(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, Over> {
         let mut after: BTreeMap<Part, Kernel> = BTreeMap::new();
         let begun = closure.iter().flat_map(|(&rule, &follows)| self.numbers(rule).map(move |of| ((of, 0), follows)));
         for (item, follows) in kernel.iter().copied().chain(begun) {
@@ -212,7 +212,7 @@ impl<'g> Plan<'g> {
             let kernel = kernels[state as usize].clone();
             let closure = self.closure(&kernel, &mut sets)?;
             let mut out = Vec::new();
-            for (part, kernel) in self.after(&kernel, &closure)? {
+            for (part, kernel) in self.successors(&kernel, &closure)? {
                 let alike = by_core.entry(kernel.iter().map(|&(item, _)| item).collect()).or_default();
                 let mut found = alike.iter().copied().find(|&other| kernels[other as usize] == kernel);
                 if found.is_none() {
@@ -247,7 +247,7 @@ impl<'g> Plan<'g> {
             hold(out.len() * size_of::<(Part, u32)>())?;
             edges[state as usize] = out;
         }
-        Ok(States { kernels, edges, sets }.reached())
+        Ok(States { kernels, edges, sets }.keep_reachable())
     }
 }
 
@@ -268,7 +268,7 @@ fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
 
 impl States {
     /// Keeps the reachable states: later merges may have left others behind.
-    fn reached(mut self) -> Self {
+    fn keep_reachable(mut self) -> Self {
         let mut number = vec![u32::MAX; self.kernels.len()];
         number[0] = 0;
         let mut order = vec![0u32];

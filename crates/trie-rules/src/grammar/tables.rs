@@ -68,7 +68,7 @@ pub(super) struct Tables {
 impl Tables {
     /// Returns the action on a terminal in a state; the column after the last is the end of the text.
     #[inline]
-    pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Action> {
+    pub(super) fn action(&self, state: u32, terminal: u32) -> Option<Action> {
         self.actions.get(state, terminal)
     }
 
@@ -193,19 +193,20 @@ impl Row<'_> {
     fn conflict(&self, terminal: u32, one: (u32, Option<u32>), other: (u32, Option<u32>)) -> GrammarError {
         let name = self.grammar.terminals.get(terminal as usize).map(|terminal| terminal.name.clone());
         let terminal = name.unwrap_or("the end".to_owned());
-        let ((one, at), (other, other_place)) = (self.shown(one.0, one.1), self.shown(other.0, other.1));
+        let ((one, at), (other, other_place)) =
+            (self.show_alternative(one.0, one.1), self.show_alternative(other.0, other.1));
         GrammarProblem::Conflict { terminal, one, other, other_place }.at(at)
     }
 
     /// Returns the error of a cycle: the text may end and continue without a terminal.
     fn endless(&self, other: u32) -> GrammarError {
-        let (other, place) = self.shown(other, None);
+        let (other, place) = self.show_alternative(other, None);
         let (terminal, one) = ("the end".to_owned(), "the text ends".to_owned());
         GrammarProblem::Conflict { terminal, one, other, other_place: place }.at(place)
     }
 
     /// An alternative as it was written, with a dot where the text stands, and its place.
-    fn shown(&self, production: u32, dot: Option<u32>) -> (String, Place) {
+    fn show_alternative(&self, production: u32, dot: Option<u32>) -> (String, Place) {
         const SHOWN: usize = 20;
         let Production { rule, parts } = &self.plan.productions[production as usize];
         let rule = &self.grammar.rules[rule.unwrap_or(self.grammar.start) as usize];

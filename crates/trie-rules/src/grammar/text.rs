@@ -97,7 +97,7 @@ fn words(text: &str) -> Result<Vec<(Word, Place)>, GrammarError> {
             ':' => Word::Colon,
             '|' => Word::Bar,
             ';' => Word::Semicolon,
-            '"' | '\'' => Word::Quoted(quoted(&mut from, character, place)?),
+            '"' | '\'' => Word::Quoted(read_quoted(&mut from, character, place)?),
             '%' if from.left.peek() == Some(&'%') => {
                 from.next();
                 Word::Separator
@@ -130,7 +130,7 @@ fn comment(from: &mut Characters<'_>, place: Place) -> Result<(), GrammarError> 
     }
 }
 
-fn quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String, GrammarError> {
+fn read_quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String, GrammarError> {
     let inner = from.while_is(|character| character != quote && character != '\n');
     match from.next() {
         Some(end) if end == quote && inner.is_empty() => {

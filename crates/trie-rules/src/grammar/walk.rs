@@ -154,7 +154,7 @@ struct TokenClass {
 }
 
 impl TokenClasses {
-    fn of(&mut self, after: u32, reach: u32) -> &mut TokenClass {
+    fn class_mut(&mut self, after: u32, reach: u32) -> &mut TokenClass {
         let deed = (after, reach);
         // Neighbours mostly do the same.
         let at = match self.last {
@@ -169,11 +169,11 @@ impl TokenClasses {
     }
 
     fn add(&mut self, after: u32, reach: u32, token: TokenId) {
-        self.of(after, reach).ids.push(token);
+        self.class_mut(after, reach).ids.push(token);
     }
 
     fn add_all(&mut self, after: u32, reach: u32, words: &[u32]) {
-        let deed = self.of(after, reach);
+        let deed = self.class_mut(after, reach);
         deed.words.resize(words.len(), 0);
         add(&mut deed.words, words);
     }

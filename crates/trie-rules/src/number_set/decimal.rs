@@ -54,7 +54,7 @@ impl Decimal {
     }
 
     /// So many tens to a power.
-    pub(super) fn scaled(negative: bool, mantissa: u64, exponent: i64) -> Self {
+    pub(super) fn from_scaled(negative: bool, mantissa: u64, exponent: i64) -> Self {
         let written = mantissa.to_string();
         let digits = written.trim_end_matches('0');
         let point = if digits.is_empty() { 0 } else { written.len() as i64 + exponent };
@@ -221,7 +221,7 @@ impl Step {
         }
         let has = |base: u8, count: i64| {
             let mut digits = number.digits.to_vec();
-            (exponent..count).all(|_| divided(&mut digits, base))
+            (exponent..count).all(|_| divide(&mut digits, base))
         };
         rest == 0 && has(2, self.twos) && has(5, self.fives)
     }
@@ -239,7 +239,7 @@ fn times_ten(rest: u128, digit: u8, modulus: u128) -> u128 {
 }
 
 /// Divides digits, if nothing is left.
-fn divided(digits: &mut [u8], by: u8) -> bool {
+fn divide(digits: &mut [u8], by: u8) -> bool {
     let mut rest = 0;
     for digit in digits {
         let sum = rest * 10 + *digit;

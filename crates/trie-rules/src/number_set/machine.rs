@@ -278,7 +278,7 @@ impl NumberTables {
         let digits = state.mantissa.checked_ilog10().map_or(0, i64::from) + 1;
         let is_in = |power: i64| {
             (state.mantissa == 0 || (side.least..=side.most).contains(&(digits + power)))
-                && set.contains(&Decimal::scaled(state.negative, state.mantissa, power))
+                && set.contains(&Decimal::from_scaled(state.negative, state.mantissa, power))
         };
         // Far powers are like those at the ends of what tells powers apart.
         let near = |exponent: i64| (exponent - shift).clamp(self.powers.0, self.powers.1);
@@ -354,7 +354,7 @@ impl NumberTables {
 
     /// The points that are below all that digits may follow with, and those that these are compared with still. So many
     /// digits stand before the point in the end, or as many as were read.
-    fn around(&self, state: &NumberState, length: u32) -> (usize, usize) {
+    fn bounds_around(&self, state: &NumberState, length: u32) -> (usize, usize) {
         let (mut below, mut open) = (0, 0);
         for (at, point) in self.side(state).points.iter().enumerate() {
             let order = state.order >> (2 * at) & 3;
@@ -371,7 +371,7 @@ impl NumberTables {
 
     /// Returns whether a number of the set has this prefix and so many digits before the point, `more` of which follow.
     fn reaches(&self, state: &NumberState, length: u32, more: u32) -> bool {
-        let (below, open) = self.around(state, length);
+        let (below, open) = self.bounds_around(state, length);
         let side = self.side(state);
         let points = &side.points[below..below + open];
         if points.iter().any(|point| point.is_in) {
@@ -397,7 +397,7 @@ impl NumberTables {
             let digits = whole.iter().copied().chain(fraction.clone()).chain(std::iter::repeat(0)).take(count);
             (digits.collect(), fraction.skip(unit_digits).any(|digit| digit != 0))
         };
-        let begin = self.multiples.shifted(state.rest, count);
+        let begin = self.multiples.shift(state.rest, count);
         (0..=open).filter(|&at| side.gaps[below + at]).any(|at| {
             let low = at.checked_sub(1).map(|before| digits_of(&points[before]));
             let high = points.get(at).map(&digits_of);
@@ -420,7 +420,7 @@ impl NumberTables {
             return true;
         }
         let length = if state.part == Part::Whole { state.digits } else { u32::MAX };
-        let (below, open) = self.around(state, length);
+        let (below, open) = self.bounds_around(state, length);
         let side = self.side(state);
         if let Some(point) = side.points[below..below + open].first()
             && point.fraction.iter().skip(read).all(|&digit| digit == 0)
@@ -430,7 +430,7 @@ impl NumberTables {
         side.gaps[below]
             && (state.part == Part::Beyond || {
                 let left = (self.multiples.digits as usize).saturating_sub(read);
-                self.multiples.has(self.multiples.shifted(state.rest, left))
+                self.multiples.has(self.multiples.shift(state.rest, left))
             })
     }
 }
@@ -534,7 +534,7 @@ impl Multiples {
     }
 
     /// With so many zeros behind.
-    fn shifted(&self, rest: u64, zeros: usize) -> u64 {
+    fn shift(&self, rest: u64, zeros: usize) -> u64 {
         ((u128::from(rest) * u128::from(self.powers[zeros])) % u128::from(self.modulus)) as u64
     }
 

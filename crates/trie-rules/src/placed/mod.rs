@@ -111,14 +111,14 @@ impl<R: Rule> PlacedBytes<R> {
         behind & !self.0.starts == 0
     }
 
-    fn begun(&self) -> Position<R::State> {
+    fn initial_position(&self) -> Position<R::State> {
         let state = self.0.rule.start();
-        let behind = self.over(self.0.rule.is_end(&state));
+        let behind = self.end_places(self.0.rule.is_end(&state));
         Position::Inside { rule: Some(state), behind }
     }
 
     /// The places where the rule's text may be over.
-    fn over(&self, is_end: bool) -> Places {
+    fn end_places(&self, is_end: bool) -> Places {
         if is_end { self.0.starts } else { 0 }
     }
 
@@ -145,7 +145,7 @@ impl<R: Rule> Rule for PlacedBytes<R> {
     type State = Position<R::State>;
 
     fn start(&self) -> Self::State {
-        if self.0.before.is_empty() { self.begun() } else { Position::Before(0) }
+        if self.0.before.is_empty() { self.initial_position() } else { Position::Before(0) }
     }
 
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State> {
@@ -153,13 +153,14 @@ impl<R: Rule> Rule for PlacedBytes<R> {
             Position::Before(at) => {
                 let place = *at as usize;
                 let last = place + 1 == self.0.before.len();
-                (self.0.before[place] == byte).then(|| if last { self.begun() } else { Position::Before(at + 1) })
+                (self.0.before[place] == byte)
+                    .then(|| if last { self.initial_position() } else { Position::Before(at + 1) })
             }
             // Once what stands behind is whole, nothing goes on: the shortest text of the rule counts.
             Position::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
             Position::Inside { rule, behind } => {
                 let rule = rule.as_ref().and_then(|state| self.0.rule.step(state, byte));
-                let over = self.over(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
+                let over = self.end_places(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
                 let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | over;
                 (rule.is_some() || behind != 0).then_some(Position::Inside { rule, behind })
             }

@@ -30,7 +30,7 @@ impl<R: Rule + Clone> PrefixedRule<R> {
         Ok(Self { before, rule: rule.clone() })
     }
 
-    fn settled(at: ByRuleState<Position<R::State>>) -> StateOf<R> {
+    fn settle(at: ByRuleState<Position<R::State>>) -> StateOf<R> {
         match at.rule_state() {
             Position::Inside { rule: Some(state), .. } => PrefixedState::Inside(ByRuleState::new(state.clone())),
             _ => PrefixedState::Before(at),
@@ -42,7 +42,7 @@ impl<R: Rule + Clone> Constraint for PrefixedRule<R> {
     type State = StateOf<R>;
 
     fn start(&self) -> Self::State {
-        Self::settled(self.before.start())
+        Self::settle(self.before.start())
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
@@ -58,7 +58,7 @@ impl<R: Rule + Clone> Constraint for PrefixedRule<R> {
             PrefixedState::Before(before) => {
                 let mut after = before.clone();
                 let role = self.before.advance(&mut after, token)?;
-                *at = Self::settled(after);
+                *at = Self::settle(after);
                 Some(role)
             }
         }

@@ -216,7 +216,7 @@ fn whole_order(digits: usize, known: Ordering, bound: &NumberBound) -> Ordering 
 }
 
 /// Compares a number that ended with a bound: a remaining fraction makes the bound the greater.
-fn ended(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
+fn compare_end(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
     order.then(if digits < bound.fraction.len() { Ordering::Less } else { Ordering::Equal })
 }
 
@@ -299,7 +299,7 @@ pub(super) fn between(
         }
         let order = |known: Ordering, bound: &NumberBound| {
             let (known, read) = if is_fraction { (known, read) } else { (whole_order(read, known, bound), 0) };
-            ended(known, read, bound)
+            compare_end(known, read, bound)
         };
         let has = |all: &Magnitudes<'_>| all.has(order(low, all.low), all.high.map(|bound| order(high, bound)));
         u32::from(of(negative).is_some_and(has))

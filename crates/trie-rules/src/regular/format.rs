@@ -153,7 +153,7 @@ impl Field {
     }
 
     /// A number, or the name with that number.
-    fn written(self, value: u32, is_padded: bool) -> String {
+    fn write_value(self, value: u32, is_padded: bool) -> String {
         match self {
             MonthShort | WeekdayShort => self.names()[value as usize][..SHORT].to_owned(),
             MonthName | Weekday | Half => self.names()[value as usize].to_owned(),
@@ -436,7 +436,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
         }
         edges.push(if at == format.pieces.len() { Vec::new() } else { finder.edges(at, &left)? });
     }
-    let mut parts = Parts::nothing();
+    let mut parts = Parts::empty();
     let mut of_node: Vec<Vec<u32>> = Vec::new();
     for (node, edges) in edges.iter().enumerate() {
         let mut own = Vec::new();
@@ -457,7 +457,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     if roots.is_empty() {
         return Err(range.none());
     }
-    parts.determinised(LIMITS)
+    parts.determinise(LIMITS)
 }
 
 impl Candidates {
@@ -627,7 +627,7 @@ impl Finder<'_> {
             if field == Microsecond {
                 return Ok(vec![(of_digits(range, field.digits())?, to)]);
             }
-            let texts = (range.0..=range.1).map(|value| field.written(value, is_padded)).collect();
+            let texts = (range.0..=range.1).map(|value| field.write_value(value, is_padded)).collect();
             return Ok(vec![(self.of_texts(texts)?, to)]);
         }
         said.sort_unstable_by_key(|(value, _)| *value);
@@ -638,9 +638,9 @@ impl Finder<'_> {
                 Year => self.classes[value as usize].years.iter().map(|year| format!("{year:04}")).collect(),
                 YearOfCentury => {
                     let years = self.classes[value as usize].years.iter().map(|year| u32::from(*year) % 100);
-                    years.map(|year| field.written(year, is_padded)).collect()
+                    years.map(|year| field.write_value(year, is_padded)).collect()
                 }
-                _ => vec![field.written(value, is_padded)],
+                _ => vec![field.write_value(value, is_padded)],
             };
             match leading.iter_mut().find(|(known, _)| *known == to) {
                 Some((_, known)) => known.extend(texts),

@@ -242,7 +242,7 @@ impl Regular {
             [one] => Some(one.clone()),
             several => {
                 let several: Vec<Factor> = several.iter().cloned().map(Factor::Automaton).collect();
-                Some(Parts::one_of(&several).determinised(limits)?)
+                Some(Parts::one_of(&several).determinise(limits)?)
             }
         };
         let list = match (&lists[..], texts) {
@@ -284,7 +284,7 @@ impl Regular {
             match (factors.last_mut(), next) {
                 (Some(Factor::Automaton(last)), Factor::Automaton(next)) => {
                     let both = vec![Factor::Automaton(last.clone()), Factor::Automaton(next)];
-                    *last = Parts::sequence(both).determinised(limits)?;
+                    *last = Parts::sequence(both).determinise(limits)?;
                 }
                 (_, next) => factors.push(next),
             }

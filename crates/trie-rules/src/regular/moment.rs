@@ -108,7 +108,7 @@ impl Range {
     }
 
     pub(super) fn none(&self) -> RegularError {
-        RegularError::NoMoments { what: self.kind.what(), low: self.low.clone(), high: self.high.clone() }
+        RegularError::NoMoments { what: self.kind.label(), low: self.low.clone(), high: self.high.clone() }
     }
 
     /// Years of the first and the last.
@@ -189,7 +189,7 @@ impl Moment {
         self.before_time() + self.timespec().map_or(0, Timespec::length) + usize::from(self.utc())
     }
 
-    fn what(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Date => "day",
             Self::Time { .. } => "time",
@@ -248,7 +248,7 @@ impl Moment {
     }
 
     fn none(self, given: &str) -> RegularError {
-        RegularError::NoMoment { what: self.what(), given: given.to_owned(), example: self.example() }
+        RegularError::NoMoment { what: self.label(), given: given.to_owned(), example: self.example() }
     }
 
     /// A bound in the one way in which it is written: as exactly as the texts, or as exactly as it is.
@@ -266,7 +266,7 @@ impl Moment {
         Ok(format!("{}{}", &text[..start + timespec.length()], if self.utc() { "Z" } else { "" }))
     }
 
-    fn cut(self, given: &str) -> Result<MomentBound, RegularError> {
+    fn parse_bound(self, given: &str) -> Result<MomentBound, RegularError> {
         let text = self.to_the_last_digit(given)?;
         let (written, rest) = text.split_at(self.length() - usize::from(self.utc()));
         Ok(MomentBound { text: written.to_owned(), is_cut: !MIDNIGHT.ends_with(rest) })
@@ -286,8 +286,8 @@ pub(super) fn date() -> Automaton {
 /// A bound that is none, and none between them.
 pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Automaton, RegularError> {
     let none =
-        || RegularError::NoMoments { what: kind.what(), low: low.map(str::to_owned), high: high.map(str::to_owned) };
-    let cut = |given: Option<&str>| given.map(|given| kind.cut(given)).transpose();
+        || RegularError::NoMoments { what: kind.label(), low: low.map(str::to_owned), high: high.map(str::to_owned) };
+    let cut = |given: Option<&str>| given.map(|given| kind.parse_bound(given)).transpose();
     let (from, to) = (cut(low)?, cut(high)?);
     let without_low = from.as_ref().is_some_and(|from| from.is_cut);
     // Beside what was read, whether it is still the beginning of each bound.

@@ -123,7 +123,7 @@ impl Parts {
     pub(super) const SIZE: usize = size_of::<Part>();
 
     /// Returns an empty concatenation.
-    pub(super) fn nothing() -> Self {
+    pub(super) fn empty() -> Self {
         Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() }
     }
 
@@ -159,7 +159,7 @@ impl Parts {
 
     /// One after the other. Two at least.
     pub(super) fn sequence(factors: Vec<Factor>) -> Self {
-        let mut made = Self::nothing();
+        let mut made = Self::empty();
         let mut ends: Vec<u32> = Vec::new();
         for (at, factor) in factors.iter().enumerate() {
             made.goes_on(&ends);
@@ -171,7 +171,7 @@ impl Parts {
 
     /// Builds the union of several factors.
     pub(super) fn one_of(factors: &[Factor]) -> Self {
-        let mut made = Self::nothing();
+        let mut made = Self::empty();
         for factor in factors {
             made.begin(factor);
         }
@@ -179,7 +179,7 @@ impl Parts {
     }
 
     /// The same texts as one automaton.
-    pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
+    pub(super) fn determinise(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
         let lists = self.automata().any(|automaton| automaton.is_none());
         // A repetition has one automaton many times.
         let mut seen = HashSet::new();
@@ -200,7 +200,7 @@ impl Parts {
     }
 
     /// With what may follow where a part is over.
-    fn closed(&self, mut items: Vec<Item>) -> PartsState {
+    fn close(&self, mut items: Vec<Item>) -> PartsState {
         let mut at = 0;
         while let Some(&item) = items.get(at) {
             at += 1;
@@ -221,7 +221,7 @@ impl Parts {
 
     /// A place, and what may follow where its part is over.
     pub(super) fn alone(&self, place: Item) -> PartsState {
-        self.closed(vec![place])
+        self.close(vec![place])
     }
 
     /// The part of a place, if nothing follows it.
@@ -272,7 +272,7 @@ impl Rule for Parts {
 
     fn start(&self) -> PartsState {
         let start = |&part: &u32| Item { part, at: self.all[part as usize].of.start() };
-        self.closed(self.starts.iter().map(start).collect())
+        self.close(self.starts.iter().map(start).collect())
     }
 
     fn step(&self, state: &PartsState, byte: u8) -> Option<PartsState> {
@@ -280,7 +280,7 @@ impl Rule for Parts {
             |item: &Item| Some(Item { part: item.part, at: self.all[item.part as usize].of.step(item.at, byte)? });
         let mut items = state.0.iter().filter_map(after).peekable();
         items.peek()?;
-        Some(self.closed(items.collect()))
+        Some(self.close(items.collect()))
     }
 
     fn is_end(&self, state: &PartsState) -> bool {
@@ -301,7 +301,7 @@ impl Factor {
         match &self {
             Self::Choice(choice) if choice.list.text_bytes() <= SMALL => {
                 let all = Parts::one_of(std::slice::from_ref(&self));
-                all.determinised(AutomatonLimits::default()).map(Self::Automaton)
+                all.determinise(AutomatonLimits::default()).map(Self::Automaton)
             }
             _ => Ok(self),
         }

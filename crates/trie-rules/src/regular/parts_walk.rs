@@ -51,27 +51,27 @@ impl PartsWalk {
         Self { parts, tokens, walkers, kept: Mutex::new(kept) }
     }
 
-    fn kept(&self) -> MutexGuard<'_, PlaceCache> {
+    fn cache(&self) -> MutexGuard<'_, PlaceCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> usize {
-        self.kept().bytes + self.walkers.iter().flatten().map(|walker| walker.nbytes()).sum::<usize>()
+    fn cached_bytes(&self) -> usize {
+        self.cache().bytes + self.walkers.iter().flatten().map(|walker| walker.nbytes()).sum::<usize>()
     }
 
     fn hold(&self, bytes: usize) {
-        let mut kept = self.kept();
+        let mut kept = self.cache();
         kept.limit = bytes;
         kept.shrink();
     }
 
     /// Returns the tokens allowed while only this place is open.
     fn legal(&self, place: Item) -> Legal {
-        if let Some(known) = self.kept().by_place.get(&place) {
+        if let Some(known) = self.cache().by_place.get(&place) {
             return known.clone();
         }
-        let found = self.walked(place);
-        let mut kept = self.kept();
+        let found = self.walk_place(place);
+        let mut kept = self.cache();
         kept.bytes += found.nbytes();
         if let Some(before) = kept.by_place.put(place, found.clone()) {
             kept.bytes -= before.nbytes();
@@ -80,7 +80,7 @@ impl PartsWalk {
         found
     }
 
-    fn walked(&self, place: Item) -> Legal {
+    fn walk_place(&self, place: Item) -> Legal {
         let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
         match self.parts.last(place) {
             // Nothing follows: no sets are needed.
@@ -110,7 +110,7 @@ impl PartsWalk {
 
 impl Walker<PartsState> for PartsWalk {
     fn nbytes(&self) -> usize {
-        self.held()
+        self.cached_bytes()
     }
 
     fn limit(&self, bytes: usize) {
@@ -127,7 +127,7 @@ impl Walker<PartsState> for PartsWalk {
 /// The automaton is the first part, the list the second.
 impl Walker<ChoiceState> for PartsWalk {
     fn nbytes(&self) -> usize {
-        self.held()
+        self.cached_bytes()
     }
 
     fn limit(&self, bytes: usize) {

@@ -62,9 +62,9 @@ impl Regular {
         }
         let literal = |text: &str| Regex::new(&regex_syntax::escape(text)).map(|regex| regex.automaton().clone());
         let between = (!separator.is_empty()).then(|| literal(separator)).transpose()?;
-        let parts = Parts::repeated(&item, between.as_ref(), &literal("")?, min, max);
+        let parts = Parts::repeat_factor(&item, between.as_ref(), &literal("")?, min, max);
         let machine = if parts.automata().all(|automaton| automaton.is_some()) {
-            Machine::Automaton(parts.determinised(limits)?)
+            Machine::Automaton(parts.determinise(limits)?)
         } else {
             Machine::Parts(Arc::new(parts))
         };
@@ -84,8 +84,14 @@ impl Regular {
 
 impl Parts {
     /// Copies of one part, with others between them. The last copy of a repetition without an end follows itself.
-    fn repeated(item: &Factor, between: Option<&Automaton>, empty: &Automaton, min: usize, max: Option<usize>) -> Self {
-        let mut made = Self::nothing();
+    fn repeat_factor(
+        item: &Factor,
+        between: Option<&Automaton>,
+        empty: &Automaton,
+        min: usize,
+        max: Option<usize>,
+    ) -> Self {
+        let mut made = Self::empty();
         if min == 0 {
             made.begin(&Factor::Automaton(empty.clone()));
         }

@@ -121,7 +121,7 @@ enum ByteStep {
     Over,
 }
 
-fn after(inside: CharState, byte: u8) -> ByteStep {
+fn byte_step(inside: CharState, byte: u8) -> ByteStep {
     let hex = byte.is_ascii_hexdigit();
     let going = |to: CharState| ByteStep::Inside(to as u32);
     match (inside, byte) {
@@ -166,7 +166,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
     if let Some(max_chars) = max_chars.filter(|&max_chars| max_chars < min_chars) {
         return Err(RegularError::NoLength { min_chars, max_chars });
     }
-    let classes = Classes::by(|byte| (ALL.map(|inside| after(inside, byte)), quotes && byte == b'"'));
+    let classes = Classes::by(|byte| (ALL.map(|inside| byte_step(inside, byte)), quotes && byte == b'"'));
     let width = classes.bytes.len();
     // Without a limit the last level goes round.
     let levels = max_chars.unwrap_or(min_chars);
@@ -175,7 +175,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
         return Err(AutomatonError::TooLarge { limit: limits.bytes }.into());
     }
     // The states inside a character, after the class.
-    let row = |inside: CharState| classes.bytes.iter().map(move |&byte| after(inside, byte)).collect::<Vec<_>>();
+    let row = |inside: CharState| classes.bytes.iter().map(move |&byte| byte_step(inside, byte)).collect::<Vec<_>>();
     let rows = ALL.map(row);
     let quote = usize::from(classes.of[usize::from(b'"')]);
     // Two before the levels, where there are quotes: before the first, and after the last.
@@ -214,7 +214,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
 }
 
 /// The text that the inside of a JSON string stands for; `None` if it is none.
-pub(super) fn decoded(inside: &str) -> Option<String> {
+pub(super) fn decode_string(inside: &str) -> Option<String> {
     let mut text = String::with_capacity(inside.len());
     let mut left = inside.chars();
     let unit = |left: &mut std::str::Chars<'_>| {

@@ -135,7 +135,7 @@ impl ValueReader {
             Self::Formatted(kind, format) => format.value(*kind, std::str::from_utf8(text).ok()?)?,
             Self::String { quotes } => {
                 let inside = if *quotes { text.strip_prefix(b"\"")?.strip_suffix(b"\"")? } else { text };
-                Value::String(string::decoded(std::str::from_utf8(inside).ok()?)?)
+                Value::String(string::decode_string(std::str::from_utf8(inside).ok()?)?)
             }
             Self::Repeat { repeat, .. } => {
                 let items = repeat.items(text)?;

@@ -92,7 +92,7 @@ impl Alphabet {
     }
 
     /// With classes that are one where `as_one` numbers them alike, in the order of their first characters.
-    pub(super) fn merged(&self, as_one: &[u32]) -> (Self, Vec<u32>) {
+    pub(super) fn merge_classes(&self, as_one: &[u32]) -> (Self, Vec<u32>) {
         Self::by_keys(self.ranges.iter().map(|&(begin, class)| (begin, as_one[class as usize])))
     }
 
@@ -217,14 +217,14 @@ impl Builder<'_> {
                 _ => ByteTarget::Inside(self.place(bytes - 1, from)),
             };
         }
-        let place = self.numbered(&after);
+        let place = self.number_node(&after);
         if let Some(class) = class_of_all {
             self.uniform.insert((bytes, class), place);
         }
         place
     }
 
-    fn numbered(&mut self, after: &[ByteTarget; 64]) -> u32 {
+    fn number_node(&mut self, after: &[ByteTarget; 64]) -> u32 {
         if let Some(&known) = self.known.get(after) {
             return known;
         }

@@ -26,7 +26,7 @@ impl CharSet {
         for (low, high) in sorted {
             match merged.last_mut() {
                 // Ranges on both sides of the surrogates touch, too.
-                Some(last) if low <= after(last.1) => last.1 = last.1.max(high),
+                Some(last) if low <= next_char(last.1) => last.1 = last.1.max(high),
                 _ => merged.push((low, high)),
             }
         }
@@ -62,7 +62,7 @@ impl CharSet {
     }
 
     /// With all characters that differ from one of it in case alone: the simple folding of Unicode.
-    pub(super) fn folded(&self) -> Self {
+    pub(super) fn fold_case(&self) -> Self {
         let range = |(low, high): (u32, u32)| {
             // A range over the surrogates is two.
             let parts = [(low, high.min(SURROGATES.0 - 1)), (low.max(SURROGATES.1 + 1), high)];
@@ -100,7 +100,7 @@ impl CharSet {
 }
 
 /// The code point behind another, surrogates left out.
-fn after(char: u32) -> u32 {
+fn next_char(char: u32) -> u32 {
     if char + 1 == SURROGATES.0 { SURROGATES.1 + 1 } else { char + 1 }
 }
 

@@ -142,7 +142,7 @@ struct PlaceFacts {
 }
 
 /// All states of the texts that match.
-pub(super) fn determinised(
+pub(super) fn determinise(
     nfa: &Nfa,
     has: Vec<Vec<bool>>,
     width: usize,
@@ -185,7 +185,7 @@ pub(super) fn determinised(
 
 impl Machine<'_> {
     fn start(&mut self) -> Result<Place, AutomatonError> {
-        let here = self.here(true, |_, _| Ok(Vec::new()))?;
+        let here = self.facts_at(true, |_, _| Ok(Vec::new()))?;
         let main = self.nfa.main();
         let rest = here.ahead[self.nfa.bodies.len() - 1][self.local[main.entry as usize] as usize];
         Ok(Self::place(rest, here.behind))
@@ -203,7 +203,7 @@ impl Machine<'_> {
         }
         let mut made = HashMap::new();
         let mut number = 0;
-        let here = self.here(false, |machine, here| {
+        let here = self.facts_at(false, |machine, here| {
             let reached = &place.behind[number];
             number += 1;
             let mut seeds = Vec::new();
@@ -211,18 +211,18 @@ impl Machine<'_> {
                 if let State::Set { set, next } = machine.nfa.states[state as usize]
                     && machine.has[set as usize][class]
                 {
-                    let under = machine.derived(under, class, here, &mut made)?;
+                    let under = machine.derive(under, class, here, &mut made)?;
                     seeds.push((next, under));
                 }
             }
             Ok(seeds)
         })?;
-        let rest = self.derived(place.rest, class, &here, &mut made)?;
+        let rest = self.derive(place.rest, class, &here, &mut made)?;
         Ok(Self::place(rest, here.behind))
     }
 
     /// Computes the derivative of a formula by a character. Only bodies that were decided may be in it.
-    fn derived(
+    fn derive(
         &mut self,
         formula: Formula,
         class: usize,
@@ -237,8 +237,8 @@ impl Machine<'_> {
         }
         let (var, no, yes) = self.formulas.nodes[formula as usize];
         let when = self.variable_after(var, class, here);
-        let yes = self.derived(yes, class, here, made)?;
-        let no = self.derived(no, class, here, made)?;
+        let yes = self.derive(yes, class, here, made)?;
+        let no = self.derive(no, class, here, made)?;
         let after = self.formulas.choose(when, yes, no)?;
         made.insert(formula, after);
         Ok(after)
@@ -259,7 +259,7 @@ impl Machine<'_> {
 
     /// Computes the facts about a position; `seeds` are the states of each lookbehind body, in order, reached by a
     /// character.
-    fn here(
+    fn facts_at(
         &mut self,
         is_start: bool,
         mut seeds: impl FnMut(&mut Self, &PlaceFacts) -> Result<Vec<(u32, Formula)>, AutomatonError>,

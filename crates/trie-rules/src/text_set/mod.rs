@@ -130,10 +130,10 @@ impl TextSet {
         let classes = Alphabet::of_sets(&nfa.sets);
         let width = classes.alphabet.width;
         let raw = if nfa.is_plain {
-            raw::determinised(&nfa, &classes.of, width, limits)?
+            raw::determinise(&nfa, &classes.of, width, limits)?
         } else {
             let has = |of: &Vec<u32>| (0..width as u32).map(|class| of.contains(&class)).collect();
-            looking::determinised(&nfa, classes.of.iter().map(has).collect(), width, limits)?
+            looking::determinise(&nfa, classes.of.iter().map(has).collect(), width, limits)?
         };
         Ok(Self::new(&classes.alphabet, raw))
     }

@@ -78,7 +78,7 @@ impl Nfa {
         let end = builder.push(State::Accept)?;
         let mut ways = Vec::new();
         for way in ways_of(node) {
-            let (parts, from_start, to_end) = anchored(way);
+            let (parts, from_start, to_end) = strip_anchors(way);
             let mut at = if to_end { end } else { all };
             for part in parts.iter().rev() {
                 at = builder.build(part, at)?;
@@ -131,7 +131,7 @@ fn is_anchored(node: &Node) -> bool {
 }
 
 /// A way without the anchors at its ends, and whether it had them.
-fn anchored(way: Node) -> (Vec<Node>, bool, bool) {
+fn strip_anchors(way: Node) -> (Vec<Node>, bool, bool) {
     let mut parts = if let Node::Concat(parts) = way { parts } else { vec![way] };
     let starts = parts.iter().take_while(|part| **part == Node::Start).count();
     parts.drain(..starts);

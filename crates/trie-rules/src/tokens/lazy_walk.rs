@@ -168,7 +168,7 @@ impl<R: Rule> LazyWalk<R> {
         words: &mut [u32],
     ) {
         quiet(|| {
-            let known = &mut *self.known();
+            let known = &mut *self.lock_states();
             let from = known.number(state.clone());
             for nodes in some {
                 known.scan(&*self.rule, (state, from), nodes, words);
@@ -192,7 +192,7 @@ impl<R: Rule> LazyWalk<R> {
     }
 
     /// Locks the known states, which there is room to extend.
-    fn known(&self) -> MutexGuard<'_, LazyStates<R::State>> {
+    fn lock_states(&self) -> MutexGuard<'_, LazyStates<R::State>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {
             let most = known.most;
@@ -202,7 +202,7 @@ impl<R: Rule> LazyWalk<R> {
     }
 
     fn walk(&self, state: &R::State, words: &mut [u32]) {
-        let known = &mut *self.known();
+        let known = &mut *self.lock_states();
         let from = known.number(state.clone());
         let like = known.walked_like(&*self.rule, from);
         if let Some(number) = like {

@@ -114,8 +114,8 @@ impl Wasm {
         if over().is_some() {
             return None;
         }
-        Question::answered(self.key(), loaded.code.most_fuel(), || {
-            let spare = || held(&loaded.spare);
+        Question::run_metered(self.key(), loaded.code.most_fuel(), || {
+            let spare = || lock(&loaded.spare);
             let kept = spare().pop();
             let mut instance = kept.map_or_else(|| loaded.code.instance().map(Box::new), Ok)?;
             let answer = call(&mut instance);
@@ -137,7 +137,7 @@ impl Wasm {
 }
 
 /// Whole entries stand behind these locks.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -153,12 +153,12 @@ impl Rule for Wasm {
     }
 
     fn is_end(&self, &state: &i64) -> bool {
-        if let Some(&known) = held(&self.0.ends).get(&state) {
+        if let Some(&known) = lock(&self.0.ends).get(&state) {
             return known;
         }
         let end = self.ask(|instance| instance.is_end(state));
         end.is_some_and(|end| {
-            held(&self.0.ends).put(state, end);
+            lock(&self.0.ends).put(state, end);
             end
         })
     }
@@ -193,7 +193,7 @@ thread_local! {
 
 impl Question {
     /// An answer of a rule and the fuel that it took; nothing where one has failed that nobody heard of yet.
-    fn answered<T>(rule: usize, most: u64, answer: impl FnOnce() -> Result<(T, u64), WasmError>) -> Option<T> {
+    fn run_metered<T>(rule: usize, most: u64, answer: impl FnOnce() -> Result<(T, u64), WasmError>) -> Option<T> {
         let open = ASKED.with_borrow_mut(|asked| {
             if asked.rule != rule {
                 *asked = Self { rule, ..Self::default() };
