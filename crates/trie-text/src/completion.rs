@@ -46,10 +46,10 @@ pub(crate) const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
 /// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
 /// `None` where none were found, and in free text. The work is bounded, whatever the constraint.
 pub fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
-    Work::new(LIMITS).run(|| completed(constraint, from, vocab))
+    Work::new(LIMITS).run(|| find_completion(constraint, from, vocab))
 }
 
-fn completed<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
+fn find_completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
     let bytes: Vec<Option<TokenId>> = (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect();
     let found = SEARCHES.iter().find_map(|search| search.run(constraint, from, &bytes, vocab))?;
     let ends = |tokens: &Vec<TokenId>| {

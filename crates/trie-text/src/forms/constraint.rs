@@ -122,22 +122,22 @@ impl FormConstraint {
         if self.takes_back() {
             inner(&state.at).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
-            return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
+            return ends.then(|| FormState { last: LastToken::Ended, ..self.end_value(state) });
         }
-        let mut after = self.behind(state)?;
+        let mut after = self.step_behind(state)?;
         while !self.goes_on(&mut after, token)? {
-            if let Some(crossed) = self.crossed(&after, token) {
+            if let Some(crossed) = self.cross(&after, token) {
                 return Some(crossed);
             }
-            after = self.behind(&after)?;
+            after = self.step_behind(&after)?;
         }
         Some(after)
     }
 
     /// After a value that might go on where what follows tells its end.
-    fn behind(&self, state: &FormState) -> Option<FormState> {
+    fn step_behind(&self, state: &FormState) -> Option<FormState> {
         let (constraint, at) = inner(&state.at)?;
-        (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.ended(state))
+        (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.end_value(state))
     }
 }
 
@@ -206,7 +206,7 @@ impl Constraint for FormConstraint {
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
         if !self.goes_on(state, token)? {
             // Perhaps a value ended that might have gone on, or the token goes beyond a stop.
-            *state = self.crossed(state, token).or_else(|| self.carry(state, token))?;
+            *state = self.cross(state, token).or_else(|| self.carry(state, token))?;
         }
         Some(Role::Value)
     }
@@ -241,7 +241,7 @@ impl Constraint for FormConstraint {
     fn values(&self, state: &FormState, over: bool) -> Vec<Leaf> {
         let ended;
         let state = if over && !state.is_over() && self.ending(state) != Ending::No {
-            ended = self.ended(state);
+            ended = self.end_value(state);
             &ended
         } else {
             state
@@ -274,7 +274,7 @@ impl Constraint for FormConstraint {
             Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(Listing::Always));
         let listed = listed.map_err(|_| NotListed::Endless)?;
         let healed = self.form.begins_with().map_or(0, Trie::heal_bytes);
-        let set = list_values(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
+        let set = list_values(&listed, |state| listed.end_value(state).text().get(healed..).map(str::to_owned), limit)?;
         Ok(set.with_heal_bytes(healed as u32))
     }
 }
@@ -292,7 +292,7 @@ impl FormConstraint {
             PartPosition::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
             PartPosition::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
             PartPosition::Free(..) if self.vocab.is_end_of_generation(token) => {
-                *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                *state = FormState { last: LastToken::Dropped, ..self.end_value(state) };
                 return Some(true);
             }
             PartPosition::Free(text, _) => {
@@ -305,7 +305,7 @@ impl FormConstraint {
                     && self.vocab.is_end_of_generation(token)
                     && rules.forced(at, &mut Scratch::default()) != Some(token);
                 if ends {
-                    *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                    *state = FormState { last: LastToken::Dropped, ..self.end_value(state) };
                     return Some(true);
                 }
                 rules.advance(at, token).is_some()
@@ -348,9 +348,9 @@ impl FormConstraint {
         if self.takes_back() {
             ids.extend(Self::end_tokens(state));
         } else {
-            let mut after = self.behind(state);
+            let mut after = self.step_behind(state);
             while let Some(state) = after {
-                after = self.behind(&state);
+                after = self.step_behind(&state);
                 let tokens = match inner(&state.at).filter(|_| after.is_some()) {
                     Some((constraint, at)) => constraint.next(at, scratch).tokens,
                     None => self.next(&state, scratch).tokens,

@@ -56,7 +56,7 @@ impl Continuation {
 /// A value with its literal: sequences of all tokens but the last, mostly one, and every token that may be the last.
 type Spellings = BTreeMap<Vec<TokenId>, BTreeSet<TokenId>>;
 
-fn spelled(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spellings {
+fn spellings(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spellings {
     BTreeMap::from([(tokens, lasts)])
 }
 
@@ -101,12 +101,12 @@ impl Form {
         };
         let all: Option<Vec<Spellings>> = (0..values.len() as u32).map(of_value).collect();
         let Some(all) = all else { return Ok(alone()) };
-        Ok(listed(&all).map_or_else(alone, |listed| listed.of(values)))
+        Ok(list_sequences(&all).map_or_else(alone, |listed| listed.of(values)))
     }
 }
 
 /// The sequences as a set. Where all values go on with the same tokens these are ends, and no value has more than one.
-fn listed(all: &[Spellings]) -> Option<Continuation> {
+fn list_sequences(all: &[Spellings]) -> Option<Continuation> {
     let ends = all.first()?.values().next()?;
     let is_usual =
         |one: &Spellings| one.len() == 1 && one.iter().all(|(tokens, lasts)| !tokens.is_empty() && lasts == ends);
@@ -151,11 +151,11 @@ impl SlotContext<'_> {
         if whole.len() > own.len() + self.most {
             // The literal goes on: what stands behind it does not matter.
             let (&last, tokens) = whole[..own.len() + self.most].split_last()?;
-            return Some(spelled(tokens.to_vec(), [last].into()));
+            return Some(spellings(tokens.to_vec(), [last].into()));
         }
         let Next::Slot(SlotValues::Texts(next)) = &self.slot.next else {
             let (&last, tokens) = whole.split_last()?;
-            return Some(spelled(tokens.to_vec(), self.beginning_with(last)));
+            return Some(spellings(tokens.to_vec(), self.beginning_with(last)));
         };
         let end = self.before.rest + value.len() + literal.len();
         let with = |more: &String| {
@@ -169,7 +169,7 @@ impl SlotContext<'_> {
         if let (Some(behind), Some(usual)) = (behind(&tokens), self.usual.get())
             && let Some(lasts) = usual.get(&behind).filter(|lasts| usual.len() == 1 && lasts.contains(&last))
         {
-            return Some(spelled(tokens, lasts.clone()));
+            return Some(spellings(tokens, lasts.clone()));
         }
         let mut all = Spellings::new();
         for (tokens, last) in next.iter().filter_map(with) {
@@ -188,7 +188,7 @@ impl SlotContext<'_> {
         let taken = after.len().min(self.most);
         let (&last, before) = after[..taken].split_last()?;
         let lasts = if taken < after.len() { [last].into() } else { self.beginning_with(last) };
-        Some(spelled([own, before].concat(), lasts))
+        Some(spellings([own, before].concat(), lasts))
     }
 
     /// The tokens in which a text may go on that a literal ends with this token: it, and those that go beyond.

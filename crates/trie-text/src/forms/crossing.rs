@@ -92,7 +92,7 @@ impl FormConstraint {
     }
 
     /// After a token that goes beyond the stop of a text: the text is over, and the token is of what follows.
-    pub(super) fn crossed(&self, state: &FormState, token: TokenId) -> Option<FormState> {
+    pub(super) fn cross(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         let crossing = self.crossings_here(state).find(|crossing| crossing.tokens.binary_search(&token).is_ok())?;
         let mut value = self.spelled(&state.tokens);
         value.truncate(value.len() - crossing.written);

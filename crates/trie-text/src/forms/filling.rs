@@ -14,14 +14,14 @@ impl FormConstraint {
     /// Before the first part, after this text; nothing of it is written.
     pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
-        let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
+        let mut state = self.enter_part(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
         self.settle(&mut state);
         Ok(state)
     }
 
     /// At the part with this number or at the one after the literal there, which may be over already. It goes on from
     /// what was written, or from what is given instead.
-    fn entered(
+    fn enter_part(
         &self,
         filled: Option<Arc<FilledFields>>,
         before: Written,
@@ -108,7 +108,7 @@ impl FormConstraint {
             if !over {
                 return;
             }
-            *state = self.left(state);
+            *state = self.leave_value(state);
         }
     }
 
@@ -120,14 +120,14 @@ impl FormConstraint {
     }
 
     /// After the value that ends here, and after those that are over at once.
-    pub(super) fn ended(&self, state: &FormState) -> FormState {
-        let mut after = self.left(state);
+    pub(super) fn end_value(&self, state: &FormState) -> FormState {
+        let mut after = self.leave_value(state);
         self.settle(&mut after);
         after
     }
 
     /// After the value that ends here.
-    fn left(&self, state: &FormState) -> FormState {
+    fn leave_value(&self, state: &FormState) -> FormState {
         let after = match &state.at {
             PartPosition::Set(set, at) => {
                 let leaves = set.constraint().values(at, true);
@@ -135,11 +135,11 @@ impl FormConstraint {
                 self.set_ended(state, set, number, &leaves)
             }
             PartPosition::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
-            PartPosition::Held(..) => self.kept(state, 0, whole_characters(&self.spelled(&state.tokens))),
-            PartPosition::Free(text, _) => self.kept(state, 0, text.value()),
+            PartPosition::Held(..) => self.keep_value(state, 0, whole_characters(&self.spelled(&state.tokens))),
+            PartPosition::Free(text, _) => self.keep_value(state, 0, text.value()),
             PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => Ok(state.clone()),
         };
-        after.unwrap_or_else(|error| failed(state, error))
+        after.unwrap_or_else(|error| fail(state, error))
     }
 
     /// The sequences that are scored for the values of the set that begins here: see [`Continuation`].
@@ -232,12 +232,12 @@ impl FormConstraint {
         let value = String::from_utf8_lossy(written.get(rest..end).unwrap_or_default()).into_owned();
         let mut state = state.clone();
         state.tokens.truncate(tokens);
-        self.kept(&state, rest, value)
+        self.keep_value(&state, rest, value)
     }
 
     /// After a text that is partly written in the part's tokens, behind `rest` bytes of the text before it. What
     /// they spell beyond it does not stay.
-    fn kept(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
+    fn keep_value(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
             Some(Part::Text { stops, .. }) => {
                 let written = self.spelled(&state.tokens);
@@ -286,7 +286,7 @@ impl FormConstraint {
         from: Option<&Written>,
     ) -> Result<FormState, FormError> {
         let filled = Some(Arc::new(FilledFields { field, before: state.filled.clone() }));
-        self.entered(filled, written, from, state.part + 1)
+        self.enter_part(filled, written, from, state.part + 1)
     }
 
     fn name_of(&self, part: usize) -> String {
@@ -302,7 +302,7 @@ impl FormConstraint {
     }
 }
 
-fn failed(state: &FormState, error: FormError) -> FormState {
+fn fail(state: &FormState, error: FormError) -> FormState {
     FormState { at: PartPosition::Failed(Problem::new(error)), ..state.clone() }
 }
 

@@ -338,7 +338,7 @@ impl SlotHere<'_> {
             self.ends_after(&nothing, "", &after, 0, &mut ends);
         }
         let order = values.as_trie().map_or_else(Vec::new, |trie| (0..trie.len()).collect());
-        self.finish(lead, begun(values), ends, order)
+        self.finish(lead, partial_values(values), ends, order)
     }
 
     fn finish(
@@ -365,13 +365,13 @@ fn may_go_on(values: &AnyConstraint) -> bool {
 }
 
 /// The same values, of whose beginning nothing stands in the text before: that was taken off there.
-fn begun(values: &AnyConstraint) -> AnyConstraint {
+fn partial_values(values: &AnyConstraint) -> AnyConstraint {
     if let Some(trie) = values.as_trie() {
         return trie.clone().with_heal_bytes(0).into();
     }
     let parts = values.downcast_ref::<Sequence>().map(|sequence| sequence.parts().iter());
     let begun = parts.and_then(|mut parts| {
-        let first = parts.next().map(begun);
+        let first = parts.next().map(partial_values);
         Sequence::new(first.into_iter().chain(parts.cloned())).ok()
     });
     begun.map_or_else(|| values.clone(), AnyConstraint::new)

@@ -155,7 +155,7 @@ impl<'t> Texts<'t> {
             return Ok(TextTrie { trie, report });
         }
         let before = vocab.tokenize(self.prefix, false, false)?;
-        spelled(vocab, self.prefix, &before, || "prefix".to_owned())?;
+        check_spelling(vocab, self.prefix, &before, || "prefix".to_owned())?;
         let tokenized = vocab.tokenize_all(values, self.prefix, self.suffix)?;
         let rows = || tokenized.iter().zip(values).enumerate();
 
@@ -210,11 +210,11 @@ fn value_spelled(vocab: &Vocab, texts: [&str; 3], tokens: &[TokenId], row: usize
     if vocab.writes(tokens, texts) {
         return Ok(());
     }
-    spelled(vocab, &texts.concat(), tokens, || format!("value {row}"))
+    check_spelling(vocab, &texts.concat(), tokens, || format!("value {row}"))
 }
 
 /// Checks that tokens spell their text.
-fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
+fn check_spelling(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
     // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
     if vocab.writes(tokens, ["", text, ""]) || vocab.detokenize(tokens)? == text.as_bytes() {
         return Ok(());

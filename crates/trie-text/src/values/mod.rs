@@ -196,7 +196,7 @@ impl ValueSets {
 
     /// Forgets the sets; whoever uses one keeps it.
     pub fn clear(&self) {
-        self.kept().clear();
+        self.lock().clear();
     }
 
     /// The vocabulary that it was made for.
@@ -277,17 +277,17 @@ impl ValueSets {
     /// # Errors
     /// As [`TextValues::set`].
     pub fn get(&self, texts: &TextValues) -> Result<ValueSet, ValuesError> {
-        if let Some(set) = self.kept().get(texts) {
+        if let Some(set) = self.lock().get(texts) {
             return Ok(set.clone());
         }
         // Nothing is locked meanwhile: a tokenizer may wait for other threads.
         let set = texts.set(&self.vocab)?;
-        self.kept().put(texts.clone(), set.clone());
+        self.lock().put(texts.clone(), set.clone());
         Ok(set)
     }
 
     /// Only whole entries are behind this lock, which no panic can leave half changed.
-    fn kept(&self) -> MutexGuard<'_, LruCache<TextValues, ValueSet>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<TextValues, ValueSet>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

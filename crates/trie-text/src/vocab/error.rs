@@ -57,8 +57,8 @@ pub enum VocabError {
     #[error(
         "the set was made for another vocabulary, {}, than it is used with, {}: make it again with the vocabulary of \
          the model",
-        shown(*.size, .found),
-        shown(*.own, .expected)
+        describe_vocabulary(*.size, .found),
+        describe_vocabulary(*.own, .expected)
     )]
     OtherVocabulary {
         /// The fingerprint that the set knows.
@@ -111,7 +111,7 @@ pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<()
 }
 
 /// Returns the size of a vocabulary, and the beginning of its fingerprint.
-fn shown(size: usize, fingerprint: &str) -> String {
+fn describe_vocabulary(size: usize, fingerprint: &str) -> String {
     let known: String = fingerprint.chars().take(8).collect();
     if size == 0 { format!("{known}…") } else { format!("{known}… of {size} tokens") }
 }
