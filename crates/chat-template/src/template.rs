@@ -185,12 +185,12 @@ impl ChatTemplate {
                 bytes = bytes.saturating_add(data.measured(0)?);
             }
             meter::start(bytes);
-            let refused = match self.once(messages, tools, options) {
+            let refused = match self.render_once(messages, tools, options) {
                 Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
                 done => return done,
             };
             for shape in shapes::others(messages) {
-                match self.once(&shape, tools, options) {
+                match self.render_once(&shape, tools, options) {
                     Err(again) if shapes::may_help(&again) => {}
                     Err(_) => break,
                     done => return done,
@@ -212,7 +212,7 @@ impl ChatTemplate {
         })
     }
 
-    fn once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<TracedText> {
+    fn render_once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<TracedText> {
         meter::before_data();
         let globals = Rc::new(Scope::default());
         for (name, function) in FUNCTIONS {
@@ -277,12 +277,12 @@ impl Session<'_> {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
-        let refused = match self.0.once(messages, tools, options) {
+        let refused = match self.0.render_once(messages, tools, options) {
             Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
             done => return done.map(TracedText::into_text).map_err(TemplateError::from),
         };
         let others = shapes::others(messages);
-        let taken = others.iter().find_map(|shape| self.0.once(shape, tools, options).ok());
+        let taken = others.iter().find_map(|shape| self.0.render_once(shape, tools, options).ok());
         taken.map(TracedText::into_text).ok_or_else(|| TemplateError::from(refused))
     }
 }

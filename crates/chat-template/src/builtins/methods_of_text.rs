@@ -315,7 +315,7 @@ fn split(whole: &Text, separator: Option<&Value>, most: i128, from_right: bool) 
 fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
     let [parts, from, to] = args.bind(if starts { "startswith" } else { "endswith" }, ["", "", ""])?;
     let Some(parts) = parts else { return wrong("startswith expected at least 1 argument, got 0") };
-    let (whole, _) = cut(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, _) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
     let candidates = match &parts {
         Value::Tuple(list) => list.items().to_vec(),
         other => vec![other.clone()],
@@ -330,7 +330,7 @@ fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
 }
 
 /// A part of a text by optional bounds, and where it begins; nothing if the bounds cross.
-fn cut<'t>(text: &'t Text, from: Option<&Value>, to: Option<&Value>) -> Res<(Option<&'t str>, usize)> {
+fn slice_within<'t>(text: &'t Text, from: Option<&Value>, to: Option<&Value>) -> Res<(Option<&'t str>, usize)> {
     if from.is_none() && to.is_none() {
         return Ok((Some(text.as_str()), 0));
     }
@@ -350,7 +350,7 @@ fn find(text: &Rc<Text>, name: &str, args: Args) -> Res<Value> {
     let [part, from, to] = args.bind(name, ["", "", ""])?;
     let Some(part) = part else { return wrong(format!("{name} expected at least 1 argument, got 0")) };
     let part = text_of(&part, "argument")?.as_str();
-    let (whole, start) = cut(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, start) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
     if name == "count" {
         return Ok(match whole {
             None => 0_usize.into(),

@@ -132,8 +132,8 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
             let characters: Vec<char> = text.as_str().chars().collect();
             text.made_of(places.filter_map(|at| characters.get(at)).collect(), false).map(Value::Str)
         }
-        Value::List(list) => Value::list(taken(list.items(), indices)?),
-        Value::Tuple(list) => Value::tuple(taken(list.items(), indices)?),
+        Value::List(list) => Value::list(take_items(list.items(), indices)?),
+        Value::Tuple(list) => Value::tuple(take_items(list.items(), indices)?),
         Value::Range(range) => {
             let mut places = slice_indices(range.length, indices)?;
             let (length, first) = (places.clone().count(), places.next().unwrap_or(range.length));
@@ -146,7 +146,7 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
     }
 }
 
-fn taken(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
+fn take_items(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
     let places = slice_indices(items.len(), indices)?;
     crate::meter::room(std::mem::size_of_val(items))?;
     spend(items.len() as u64 / 4)?;

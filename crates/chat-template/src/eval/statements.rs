@@ -57,7 +57,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::Str(text), filters)?;
+                let value = self.apply_filters(Value::Str(text), filters)?;
                 self.assign(target, value)?;
             }
             StmtKind::FilterBlock { filters, body } => {
@@ -65,7 +65,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::Str(text), filters)?;
+                let value = self.apply_filters(Value::Str(text), filters)?;
                 value.print(self.out())?;
             }
             StmtKind::With { assignments, body } => {
@@ -116,7 +116,7 @@ impl Eval<'_> {
         Ok(Value::Macro(Rc::new(MacroValue { definition: Arc::clone(definition), scope })))
     }
 
-    fn filtered(&mut self, mut value: Value, filters: &[Postfix]) -> Res<Value> {
+    fn apply_filters(&mut self, mut value: Value, filters: &[Postfix]) -> Res<Value> {
         for filter in filters {
             if let PostfixKind::Filter { name, apply, args } = &filter.kind {
                 let args = self.arguments(args)?;

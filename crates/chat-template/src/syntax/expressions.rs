@@ -6,7 +6,7 @@ use super::lexer::TokenKind;
 use crate::builtins::{filters, tests};
 use crate::error::Res;
 
-fn at(line: u32, kind: ExprKind) -> Expr {
+fn expr_at(line: u32, kind: ExprKind) -> Expr {
     Expr { line, kind }
 }
 
@@ -24,7 +24,7 @@ impl Parser {
             if !items.is_empty() {
                 self.expect(&TokenKind::Op(","))?;
             }
-            let ends = matches!(self.here(), TokenKind::PrintEnd | TokenKind::BlockEnd | TokenKind::Op(")"));
+            let ends = matches!(self.current(), TokenKind::PrintEnd | TokenKind::BlockEnd | TokenKind::Op(")"));
             if ends || end.is_some_and(|end| self.is_name(end)) {
                 break;
             }
@@ -39,10 +39,10 @@ impl Parser {
                 return Ok(only);
             }
             if !parentheses {
-                return self.expected("an expression");
+                return self.expected_error("an expression");
             }
         }
-        Ok(at(line, ExprKind::Tuple(items)))
+        Ok(expr_at(line, ExprKind::Tuple(items)))
     }
 
     fn conditional(&mut self) -> Res<Expr> {
@@ -58,7 +58,7 @@ impl Parser {
             return Ok(first);
         }
         self.unknown.truncate(known);
-        Ok(at(line, ExprKind::Conditional(Box::new(first), rest)))
+        Ok(expr_at(line, ExprKind::Conditional(Box::new(first), rest)))
     }
 
     fn or(&mut self) -> Res<Expr> {
@@ -79,14 +79,14 @@ impl Parser {
         while self.skip_name(word) {
             all.push(read(self)?);
         }
-        Ok(at(line, make(all)))
+        Ok(expr_at(line, make(all)))
     }
 
     fn not(&mut self) -> Res<Expr> {
         let line = self.line();
         if self.skip_name("not") {
             let inner = self.deeper(Self::not)?;
-            return Ok(at(line, ExprKind::Not(Box::new(inner))));
+            return Ok(expr_at(line, ExprKind::Not(Box::new(inner))));
         }
         self.compare()
     }
@@ -96,7 +96,7 @@ impl Parser {
         let first = self.sum()?;
         let mut rest = Vec::new();
         loop {
-            let comparison = match self.here() {
+            let comparison = match self.current() {
                 TokenKind::Op("==") => Comparison::Eq,
                 TokenKind::Op("!=") => Comparison::Ne,
                 TokenKind::Op("<") => Comparison::Lt,
@@ -113,19 +113,19 @@ impl Parser {
             self.at += 1;
             rest.push((comparison, self.sum()?));
         }
-        Ok(if rest.is_empty() { first } else { at(line, ExprKind::Compare(Box::new(first), rest)) })
+        Ok(if rest.is_empty() { first } else { expr_at(line, ExprKind::Compare(Box::new(first), rest)) })
     }
 
     fn chain(&mut self, operators: &[(&str, Operator)], read: fn(&mut Self) -> Res<Expr>) -> Res<Expr> {
         let line = self.line();
         let first = read(self)?;
         let mut rest = Vec::new();
-        while let TokenKind::Op(found) = self.here() {
+        while let TokenKind::Op(found) = self.current() {
             let Some(&(_, operator)) = operators.iter().find(|(name, _)| name == found) else { break };
             self.at += 1;
             rest.push((operator, read(self)?));
         }
-        Ok(if rest.is_empty() { first } else { at(line, ExprKind::Chain(Box::new(first), rest)) })
+        Ok(if rest.is_empty() { first } else { expr_at(line, ExprKind::Chain(Box::new(first), rest)) })
     }
 
     fn sum(&mut self) -> Res<Expr> {
@@ -142,7 +142,7 @@ impl Parser {
         while self.skip(&TokenKind::Op("~")) {
             all.push(self.product()?);
         }
-        Ok(at(line, ExprKind::Concat(all)))
+        Ok(expr_at(line, ExprKind::Concat(all)))
     }
 
     fn product(&mut self) -> Res<Expr> {
@@ -157,9 +157,9 @@ impl Parser {
     fn unary(&mut self, with_filter: bool) -> Res<Expr> {
         let line = self.line();
         let base = if self.skip(&TokenKind::Op("-")) {
-            at(line, ExprKind::Neg(Box::new(self.deeper(|parser| parser.unary(false))?)))
+            expr_at(line, ExprKind::Neg(Box::new(self.deeper(|parser| parser.unary(false))?)))
         } else if self.skip(&TokenKind::Op("+")) {
-            at(line, ExprKind::Pos(Box::new(self.deeper(|parser| parser.unary(false))?)))
+            expr_at(line, ExprKind::Pos(Box::new(self.deeper(|parser| parser.unary(false))?)))
         } else {
             self.primary()?
         };
@@ -168,7 +168,7 @@ impl Parser {
 
     fn primary(&mut self) -> Res<Expr> {
         let line = self.line();
-        let kind = match self.here().clone() {
+        let kind = match self.current().clone() {
             TokenKind::Name(name) => match &*name {
                 "true" | "True" => ExprKind::Bool(true),
                 "false" | "False" => ExprKind::Bool(false),
@@ -178,11 +178,11 @@ impl Parser {
             TokenKind::Str(text) => {
                 self.at += 1;
                 let mut text = text.to_string();
-                while let TokenKind::Str(more) = self.here() {
+                while let TokenKind::Str(more) = self.current() {
                     text.push_str(more);
                     self.at += 1;
                 }
-                return Ok(at(line, ExprKind::Str(text.into())));
+                return Ok(expr_at(line, ExprKind::Str(text.into())));
             }
             TokenKind::Int(value) => ExprKind::Int(value),
             TokenKind::Float(value) => ExprKind::Float(value),
@@ -194,7 +194,7 @@ impl Parser {
             }
             TokenKind::Op("[") => {
                 self.at += 1;
-                return Ok(at(line, ExprKind::List(self.items("]", Self::expression)?)));
+                return Ok(expr_at(line, ExprKind::List(self.items("]", Self::expression)?)));
             }
             TokenKind::Op("{") => {
                 self.at += 1;
@@ -203,12 +203,12 @@ impl Parser {
                     parser.expect(&TokenKind::Op(":"))?;
                     Ok((key, parser.expression()?))
                 };
-                return Ok(at(line, ExprKind::Dict(self.items("}", pair)?)));
+                return Ok(expr_at(line, ExprKind::Dict(self.items("}", pair)?)));
             }
             other => return self.fail(format!("unexpected {}", other.describe())),
         };
         self.at += 1;
-        Ok(at(line, kind))
+        Ok(expr_at(line, kind))
     }
 
     /// Items up to a closing bracket, which is read too.
@@ -233,12 +233,12 @@ impl Parser {
         let mut rest = Vec::new();
         loop {
             let line = self.line();
-            let kind = match self.here() {
+            let kind = match self.current() {
                 TokenKind::Op(".") => {
                     self.at += 1;
                     match self.advance() {
                         TokenKind::Name(name) => PostfixKind::Attribute(name),
-                        TokenKind::Int(index) => PostfixKind::Item(at(line, ExprKind::Int(index))),
+                        TokenKind::Int(index) => PostfixKind::Item(expr_at(line, ExprKind::Int(index))),
                         _ => return self.fail("expected name or number"),
                     }
                 }
@@ -254,7 +254,7 @@ impl Parser {
         if with_filter {
             loop {
                 let line = self.line();
-                let kind = match self.here() {
+                let kind = match self.current() {
                     TokenKind::Op("|") => {
                         self.at += 1;
                         self.filter()?
@@ -269,7 +269,7 @@ impl Parser {
                 rest.push(Postfix { line, kind });
             }
         }
-        Ok(if rest.is_empty() { base } else { at(start, ExprKind::Postfix(Box::new(base), rest)) })
+        Ok(if rest.is_empty() { base } else { expr_at(start, ExprKind::Postfix(Box::new(base), rest)) })
     }
 
     /// Parses a subscript after `[`.
@@ -277,7 +277,7 @@ impl Parser {
         let mut parts = [None, None, None];
         let mut number = 0;
         loop {
-            match self.here() {
+            match self.current() {
                 TokenKind::Op("]") => break,
                 TokenKind::Op(":") if number < 2 => {
                     self.at += 1;
@@ -285,13 +285,13 @@ impl Parser {
                 }
                 _ if parts[number].is_none() => parts[number] = Some(self.expression()?),
                 _ if number == 0 && self.is(&TokenKind::Op(",")) => return self.tuple_subscript(parts[0].take()),
-                _ => return self.expected("']'"),
+                _ => return self.expected_error("']'"),
             }
         }
         self.expect(&TokenKind::Op("]"))?;
         match (number, parts) {
             (0, [Some(index), ..]) => Ok(PostfixKind::Item(index)),
-            (0, _) => Ok(PostfixKind::Item(at(self.line(), ExprKind::Tuple(Vec::new())))),
+            (0, _) => Ok(PostfixKind::Item(expr_at(self.line(), ExprKind::Tuple(Vec::new())))),
             (_, parts) => Ok(PostfixKind::Slice(Box::new(parts))),
         }
     }
@@ -303,7 +303,7 @@ impl Parser {
             items.push(self.expression()?);
         }
         self.expect(&TokenKind::Op("]"))?;
-        Ok(PostfixKind::Item(at(line, ExprKind::Tuple(items))))
+        Ok(PostfixKind::Item(expr_at(line, ExprKind::Tuple(items))))
     }
 
     fn dotted_name(&mut self) -> Res<super::ast::Ident> {
@@ -347,8 +347,8 @@ impl Parser {
         }
         let ends = ["else", "or", "and"].iter().any(|word| self.is_name(word));
         let begins =
-            matches!(self.here(), TokenKind::Name(_) | TokenKind::Str(_) | TokenKind::Int(_) | TokenKind::Float(_))
-                || matches!(self.here(), TokenKind::Op("[" | "{"));
+            matches!(self.current(), TokenKind::Name(_) | TokenKind::Str(_) | TokenKind::Int(_) | TokenKind::Float(_))
+                || matches!(self.current(), TokenKind::Op("[" | "{"));
         let args = if self.is(&TokenKind::Op("(")) {
             self.call_args()?
         } else if begins && !ends {
@@ -385,7 +385,7 @@ impl Parser {
             } else if self.skip(&TokenKind::Op("**")) {
                 args.more_named = Some(Box::new(self.expression()?));
                 !named_rest
-            } else if matches!(self.here(), TokenKind::Name(_)) && self.next_is(&TokenKind::Op("=")) {
+            } else if matches!(self.current(), TokenKind::Name(_)) && self.next_is(&TokenKind::Op("=")) {
                 let name = self.expect_name()?;
                 self.at += 1;
                 let repeated = args.named.iter().any(|(other, _)| *other == name);

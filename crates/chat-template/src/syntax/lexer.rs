@@ -72,7 +72,7 @@ pub(super) fn tokenize(source: &str) -> Res<Vec<Token>> {
 }
 
 impl<'s> Lexer<'s> {
-    fn rest(&self) -> &'s str {
+    fn remaining(&self) -> &'s str {
         &self.source[self.at..]
     }
 
@@ -86,7 +86,7 @@ impl<'s> Lexer<'s> {
 
     /// Goes on by so many bytes.
     fn take(&mut self, bytes: usize) -> &'s str {
-        let taken = &self.rest()[..bytes];
+        let taken = &self.remaining()[..bytes];
         self.line += taken.bytes().filter(|&byte| byte == b'\n').count() as u32;
         self.at += bytes;
         if let Some(last) = taken.bytes().last() {
@@ -101,7 +101,7 @@ impl<'s> Lexer<'s> {
 
     fn run(&mut self) -> Res<()> {
         while self.at < self.source.len() {
-            let rest = self.rest();
+            let rest = self.remaining();
             let Some((start, kind)) = next_tag(rest) else {
                 let text = self.text(rest, Tag::Print, None);
                 self.push_text(text, rest.len());
@@ -153,7 +153,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn comment(&mut self) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         if rest.is_empty() {
             return Ok(());
         }
@@ -169,10 +169,10 @@ impl<'s> Lexer<'s> {
     fn after_end(&mut self, sign: Option<char>, block: bool) {
         match sign {
             Some('-') => {
-                let bytes = Self::spaces(self.rest());
+                let bytes = Self::spaces(self.remaining());
                 self.take(bytes);
             }
-            None if block && self.rest().starts_with('\n') => {
+            None if block && self.remaining().starts_with('\n') => {
                 self.take(1);
             }
             _ => {}
@@ -181,7 +181,7 @@ impl<'s> Lexer<'s> {
 
     /// Reads the text after `{% raw %}`.
     fn raw(&mut self) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let mut from = 0;
         while let Some(found) = rest[from..].find("{%") {
             let start = from + found;
@@ -203,13 +203,13 @@ impl<'s> Lexer<'s> {
         let mut open: Vec<&'static str> = Vec::new();
         let end = if block { "%}" } else { "}}" };
         loop {
-            let spaces = Self::spaces(self.rest());
+            let spaces = Self::spaces(self.remaining());
             self.take(spaces);
             if self.tokens.len() > TOKENS {
                 let reason = format!("the template has more than {TOKENS} tokens");
                 return Err(Fault::new(Kind::Limit, reason).at(self.line));
             }
-            let rest = self.rest();
+            let rest = self.remaining();
             if open.is_empty() {
                 let sign = rest.chars().next().filter(|sign| *sign == '-' || (block && *sign == '+'));
                 if let Some(bytes) = [sign, None].into_iter().find_map(|sign| {
@@ -259,7 +259,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn string(&mut self, quote: char) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let mut escaped = false;
         let end = rest[1..].char_indices().find(|&(_, character)| {
             let ends = character == quote && !escaped;

@@ -52,7 +52,7 @@ impl Parser {
         literals.filter(|text| !text.is_empty() && text.chars().all(in_word)).map(|text| text.as_ref().into()).collect()
     }
 
-    fn here(&self) -> &TokenKind {
+    fn current(&self) -> &TokenKind {
         self.tokens.get(self.at).map_or(&TokenKind::End, |token| &token.what)
     }
 
@@ -66,11 +66,11 @@ impl Parser {
     }
 
     fn is(&self, wanted: &TokenKind) -> bool {
-        self.here() == wanted
+        self.current() == wanted
     }
 
     fn is_name(&self, name: &str) -> bool {
-        matches!(self.here(), TokenKind::Name(found) if &**found == name)
+        matches!(self.current(), TokenKind::Name(found) if &**found == name)
     }
 
     fn skip(&mut self, wanted: &TokenKind) -> bool {
@@ -86,7 +86,7 @@ impl Parser {
     }
 
     fn advance(&mut self) -> TokenKind {
-        let what = self.here().clone();
+        let what = self.current().clone();
         self.at += 1;
         what
     }
@@ -95,25 +95,25 @@ impl Parser {
         Err(Fault::new(Kind::Syntax, reason).at(self.line()))
     }
 
-    fn expected<T>(&self, wanted: &str) -> Res<T> {
-        match self.here() {
+    fn expected_error<T>(&self, wanted: &str) -> Res<T> {
+        match self.current() {
             TokenKind::End => self.fail(format!("unexpected end of template, expected {wanted}")),
             other => self.fail(format!("expected {wanted}, got {}", other.describe())),
         }
     }
 
     fn expect(&mut self, wanted: &TokenKind) -> Res<()> {
-        if self.skip(wanted) { Ok(()) } else { self.expected(&wanted.describe()) }
+        if self.skip(wanted) { Ok(()) } else { self.expected_error(&wanted.describe()) }
     }
 
     fn expect_name(&mut self) -> Res<ast::Ident> {
-        match self.here() {
+        match self.current() {
             TokenKind::Name(name) => {
                 let name = name.clone();
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.expected("a name"),
+            _ => self.expected_error("a name"),
         }
     }
 

@@ -19,7 +19,7 @@ impl Parser {
         let mut body = Vec::new();
         loop {
             let line = self.line();
-            match self.here().clone() {
+            match self.current().clone() {
                 TokenKind::End if ends.is_empty() => return Ok(body),
                 TokenKind::End => {
                     return self.fail(format!("unexpected end of template, expected '{}'", ends.join("' or '")));
@@ -68,9 +68,9 @@ impl Parser {
     }
 
     fn statement(&mut self, ends: &[&str]) -> Res<StmtKind> {
-        let name = match self.here() {
+        let name = match self.current() {
             TokenKind::Name(name) => name.clone(),
-            _ => return self.expected("the name of a tag"),
+            _ => return self.expected_error("the name of a tag"),
         };
         self.at += 1;
         match &*name {
@@ -131,7 +131,7 @@ impl Parser {
     fn for_loop(&mut self) -> Res<StmtKind> {
         let target = self.target(false, Some("in"))?;
         if !self.skip_name("in") {
-            return self.expected("'in'");
+            return self.expected_error("'in'");
         }
         let items = self.tuple(false, Some("recursive"), false)?;
         let only_if = if self.skip_name("if") { Some(self.expression()?) } else { None };
@@ -250,7 +250,7 @@ impl Parser {
         let mut targets = Vec::new();
         let mut is_tuple = false;
         loop {
-            let ends = matches!(self.here(), TokenKind::BlockEnd | TokenKind::Op(")"));
+            let ends = matches!(self.current(), TokenKind::BlockEnd | TokenKind::Op(")"));
             if !targets.is_empty() && (ends || end.is_some_and(|end| self.is_name(end))) {
                 break;
             }

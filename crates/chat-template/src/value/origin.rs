@@ -23,7 +23,7 @@ impl OwnRanges {
     }
 
     /// Returns the ranges that intersect a part.
-    fn inside(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    fn intersecting(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let (from, to) = (part.start, part.end);
         let first = self.0.partition_point(|range| range.end <= from);
         let met = self.0[first..].iter().take_while(move |range| range.start < to);
@@ -125,7 +125,7 @@ impl TracedText {
     pub fn push_part(&mut self, of: &Self, part: Range<usize>) {
         let at = self.text.len();
         self.text.push_str(&of.text[part.clone()]);
-        for range in of.own.inside(&part) {
+        for range in of.own.intersecting(&part) {
             self.own.push(at + range.start - part.start..at + range.end - part.start);
         }
     }
