@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
 
 class RandomModelError(Exception):
-    """What is wrong with the arguments or the vocabulary file."""
+    """An argument or a vocabulary file that cannot be used."""
 
 
 def write_random_model(

@@ -152,7 +152,7 @@ def _status(track: Track) -> tuple[str, str | None]:
 
 
 def _count(row: Row, track: Track, measured: SetResult) -> None:
-    """What does not depend on the clock: each prompt once."""
+    """Adds the counts that do not depend on the clock: each prompt once."""
     outputs = track.outputs()
     stats = [out.stats for out in outputs.values()]
     tokens = [stat.sampled_tokens + stat.forced_tokens for stat in stats]
@@ -235,7 +235,7 @@ def _compare(row: Row, track: Track, measured: SetResult) -> None:
 
 
 def _ratio(track: Track, other: Track, prompts: Set[int], seconds: Callable[[Sample], float]) -> float | None:
-    """Of the rates on these prompts."""
+    """Computes the ratio of the rates on these prompts."""
     one, two = ([s for s in which.samples if s.prompt in prompts] for which in (track, other))
     mine, others = _rate(one, np.median, seconds), _rate(two, np.median, seconds)
     return mine / others if mine and others else None

@@ -47,7 +47,7 @@ CONTRACT = (
     "forward_passes_saved",
     "forward_passes_total",
 )
-"""What stands at the top of a report of one mode on one set, where other programs read it."""
+"""Header of a report of one mode on one set, for other programs."""
 
 
 def document(
@@ -57,7 +57,7 @@ def document(
     settings: dict[str, Any],
     warnings: list[str],
 ) -> dict[str, Any]:
-    """Everything, for JSON."""
+    """Returns the whole report for JSON."""
     return {
         **_of_one(rows, settings["mode"]),
         "report": "benches.generations",
@@ -97,7 +97,7 @@ def _set(measured: SetResult) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on; null where the system does not tell."""
+    """Returns the machine on which the figures depend; null where the system does not tell."""
     return {
         "cpu": cpu(),
         "cores": os.cpu_count(),
@@ -107,7 +107,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Of what took part; null where it cannot be read."""
+    """Returns the versions of all participants; null where one cannot be read."""
     return {
         "tokentrie": tokentrie.__version__,
         "python": platform.python_version(),

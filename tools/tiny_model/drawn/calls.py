@@ -44,7 +44,7 @@ class DrawnRequest:
 
 
 def find(head: str, tools: list[Tool], actions: list[Action]) -> list[DrawnTool]:
-    """Where everything stands in a head that lists these tools."""
+    """Finds the position of every name in a head that lists these tools."""
     listed = []
     for tool, action in zip(tools, actions, strict=True):
         at = head.index(chat.TOOL + tool.name) + len(chat.TOOL)
@@ -113,7 +113,7 @@ def ask(rng: Random, target: DrawnTool, held_out: bool) -> DrawnRequest:
 
 
 def result(rng: Random, held_out: bool) -> str:
-    """What a tool may say."""
+    """Draws the result of a tool."""
     pick = rng.random()
     if pick < 0.3:
         return value(rng, rng.choice(list(VALUE_PHRASES)), held_out)

@@ -28,7 +28,7 @@ class DrawnQuestion:
     right: int
 
     def labels(self) -> list[str]:
-        """What stands for each option where labels are read."""
+        """Returns the label of each option where labels are read."""
         count = range(len(self.options))
         return [str(place) for place in count] if self.kind == "score" else [chr(ord("A") + place) for place in count]
 
@@ -96,7 +96,7 @@ def about_review(rng: Random, label: str, held_out: bool) -> DrawnQuestion:
 
 @dataclass(frozen=True)
 class Fact:
-    """What is said of a thing: one word of a row of words that exclude each other."""
+    """Fact about a thing: one word of a row of words that exclude each other."""
 
     subject: str
     row: list[str]
