@@ -6,7 +6,7 @@ import { type Constraint, constraint } from "../../typescript/src/native/constra
 import type { Spec } from "../../typescript/src/native/spec.js";
 import type { Vocab } from "../../typescript/src/native/vocab.js";
 import type { ChatEvent, ChatMessage, Tool } from "../../typescript/src/session/chat.js";
-import { isList, shown } from "../../typescript/src/tree/payload.js";
+import { isList, describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 import type { TextPart } from "./vocab.js";
 
@@ -76,7 +76,7 @@ export interface ParsedReply {
 
 function toolsOf(tools: Tools | undefined): unknown {
   if (tools === undefined) return undefined;
-  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
   return tools.map((tool) => {
     const inner = typeof tool === "object" && tool !== null && "function" in tool ? tool.function : tool;
     const { parameters } = inner as { parameters?: { toJSONSchema?: () => object } };

@@ -9,7 +9,7 @@ import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { idsOf, type Vocab } from "../../typescript/src/native/vocab.js";
 import { Choice } from "../../typescript/src/session/choice.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 
 /**
@@ -66,7 +66,8 @@ class Scoring extends Resource {
       );
     }
     const trie = asked.set instanceof Constraint ? asked.set.trie() : asked.set;
-    if (!(trie instanceof Trie)) throw new ArgumentError(`set is ${shown(trie)}: a Trie or a Constraint is needed`);
+    if (!(trie instanceof Trie))
+      throw new ArgumentError(`set is ${describeValue(trie)}: a Trie or a Constraint is needed`);
     try {
       const prompt = idsOf(Array.from(asked.prompt), "prompt");
       const begin = own(trie.library, "tokentrie_choice_new");
@@ -94,7 +95,8 @@ class Scoring extends Resource {
   }
 
   take(row: Float32Array): void {
-    if (!(row instanceof Float32Array)) throw new ArgumentError(`a row is ${shown(row)}: a Float32Array is needed`);
+    if (!(row instanceof Float32Array))
+      throw new ArgumentError(`a row is ${describeValue(row)}: a Float32Array is needed`);
     check(this.library, own(this.library, "tokentrie_choice_take")(this.handle, row, row.length));
   }
 
@@ -153,7 +155,7 @@ function inOrder(found: ChoiceJson, order: readonly string[] | undefined): Choic
 }
 
 /** Scores what is asked for, over any rows. */
-export async function scored(
+export async function scoreRows(
   rows: RowsOf,
   asked: ScoringTask,
   options: ChooseRowsOptions,
@@ -215,5 +217,5 @@ export async function chooseRows(
   set: Trie | Constraint,
   options: ChooseRowsOptions = {},
 ): Promise<Choice> {
-  return scored(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
+  return scoreRows(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
 }

@@ -2,7 +2,7 @@
 import { ArgumentError, LibraryError } from "../../typescript/src/errors.js";
 import { Library, loadBy } from "../../typescript/src/ffi/library.js";
 import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 
 /** Source of a module: its bytes, a response that has them, their address, or a compiled module. */
 export type Source = string | URL | Response | BufferSource | WebAssembly.Module;
@@ -31,7 +31,8 @@ let current: { readonly library: Library; readonly extent: Extent } | undefined;
 // Without an import for its effects, so that bundlers may leave out what is not used.
 function lend(): void {
   loadBy((path) => {
-    if (path !== undefined) throw new LibraryError(`path is ${shown(path)}: here a module is loaded with load()`);
+    if (path !== undefined)
+      throw new LibraryError(`path is ${describeValue(path)}: here a module is loaded with load()`);
     if (current === undefined) throw new LibraryError("nothing is loaded yet: await load() first");
     return current.library;
   });
@@ -80,7 +81,7 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
     const place = String(source);
     let module = compiled.get(place);
     if (module === undefined) {
-      module = fetched(place);
+      module = fetchModule(place);
       compiled.set(place, module);
       // What failed once may succeed later.
       module.catch(() => compiled.delete(place));
@@ -88,12 +89,12 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
     return await module;
   } catch (error) {
     if (error instanceof LibraryError) throw error;
-    const where = source instanceof Response ? source.url : source instanceof URL ? source.href : shown(source);
+    const where = source instanceof Response ? source.url : source instanceof URL ? source.href : describeValue(source);
     throw new LibraryError(`${where} is not a module: ${(error as Error).message}`, { cause: error });
   }
 }
 
-async function fetched(place: string): Promise<WebAssembly.Module> {
+async function fetchModule(place: string): Promise<WebAssembly.Module> {
   if (!place.startsWith("file:")) return compiledOf(await fetch(place));
   // Node's fetch reads no files. The name is not a literal: bundlers for pages would look for it.
   const fs = "node:fs/promises";

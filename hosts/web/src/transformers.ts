@@ -7,9 +7,9 @@ import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { Vocab } from "../../typescript/src/native/vocab.js";
 import type { Choice } from "../../typescript/src/session/choice.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 import type { ChatPrompt } from "./chat.js";
-import { type ChooseRowsOptions, type RowsOf, scored } from "./choose.js";
+import { type ChooseRowsOptions, type RowsOf, scoreRows } from "./choose.js";
 import { made as madeBy, own } from "./own.js";
 import { type TransformersTokenizer, tokenize, tokenizeParts, vocabOf } from "./vocab.js";
 
@@ -104,7 +104,7 @@ export class TokenTrieLogitsProcessor extends Callable implements ProcessorCall 
     const { data, dims } = logits;
     const width = dims.at(-1) ?? 0;
     if (!(data instanceof Float32Array))
-      throw new ArgumentError(`logits are ${shown(logits.type)}: a tensor of float32 is needed`);
+      throw new ArgumentError(`logits are ${describeValue(logits.type)}: a tensor of float32 is needed`);
     if (this.#rows.length === 0) this.#rows = ids.map((row) => ({ sampler: this.#first.clone(), seen: row.length }));
     if (ids.length !== this.#rows.length)
       throw new ArgumentError(`${ids.length} rows come where ${this.#rows.length} came before: reset() begins again`);
@@ -223,11 +223,11 @@ export async function choose(
   const prompt = idsOrText(given, vocab);
   if (typeof prompt !== "string") {
     const order = Array.isArray(values) ? (values as readonly string[]) : undefined;
-    return scored(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
+    return scoreRows(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
   }
   if (set instanceof Constraint || set instanceof Trie)
     throw new ArgumentError("a set that was made before stands after token ids, and the prompt is text: give its spec");
-  return scored(rows, { prompt, spec: set, vocab, nVocab }, options);
+  return scoreRows(rows, { prompt, spec: set, vocab, nVocab }, options);
 }
 
 /** Result of a generation. */
@@ -276,7 +276,7 @@ export async function generate(
   const { Tensor, signal, maxTokens = 256, onStep, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
-  const after = placed(idsOrText(given, vocab), set, vocab);
+  const after = placePrompt(idsOrText(given, vocab), set, vocab);
   const sampler = Sampler.create(vocab, after.set, { ...ending(vocab), ...draws });
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];
@@ -326,7 +326,7 @@ export async function generate(
 }
 
 /** The tokens of a prompt, and what stands after them: tokens may cross from a text into the first value. */
-function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Vocab) {
+function placePrompt(prompt: string | ArrayLike<number>, set: Constrains, vocab: Vocab) {
   if (typeof prompt !== "string") return { prompt: Array.from(prompt), set: made(set, vocab) };
   if (set instanceof Constraint || set instanceof Trie) return { prompt: tokenize(vocab, prompt), set };
   const [spec, text] = [utf8(specText(set), "spec"), utf8(prompt, "prompt")];

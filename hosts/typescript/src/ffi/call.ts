@@ -18,7 +18,7 @@ import {
 } from "../errors.js";
 import { Status } from "./abi.js";
 import type { Library } from "./library.js";
-import { isList, shown } from "../tree/payload.js";
+import { isList, describeValue } from "../tree/payload.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -34,8 +34,9 @@ export function utf8(text: string, name = "text"): Uint8Array {
 }
 
 function textOf(text: unknown, name: string): string {
-  if (typeof text !== "string") throw new ArgumentError(`${name} is ${shown(text)}: a string is needed`);
-  if (!text.isWellFormed()) throw new ArgumentError(`${name} is ${shown(text)}: it has half of a surrogate pair`);
+  if (typeof text !== "string") throw new ArgumentError(`${name} is ${describeValue(text)}: a string is needed`);
+  if (!text.isWellFormed())
+    throw new ArgumentError(`${name} is ${describeValue(text)}: it has half of a surrogate pair`);
   return text;
 }
 
@@ -151,8 +152,8 @@ export function makeHandle(library: Library, call: (handle: Uint32Array) => numb
  *
  * @throws ArgumentError as `utf8`.
  */
-export function joined(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
-  if (!isList(texts)) throw new ArgumentError(`${name} is ${shown(texts)}: a list of strings is needed`);
+export function joinTexts(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
+  if (!isList(texts)) throw new ArgumentError(`${name} is ${describeValue(texts)}: a list of strings is needed`);
   let most = 0;
   // Not `forEach`: it leaves holes out.
   for (let index = 0; index < texts.length; index++) most += 3 * textOf(texts[index], `${name}[${index}]`).length;

@@ -1,7 +1,7 @@
 import { ArgumentError } from "../errors.js";
 import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
 import { check, makeHandle, Resource, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
-import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { modeNumber, describeValue, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import type { Library } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
 import { Constraint } from "./constraint.js";
@@ -61,7 +61,7 @@ export class Sampler extends Resource {
     options: SamplerOptions = {},
   ): Sampler {
     if (typeof vocab !== "number" && !(vocab instanceof Vocab)) {
-      throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab or the number of tokens is needed`);
+      throw new ArgumentError(`vocab is ${describeValue(vocab)}: a Vocab or the number of tokens is needed`);
     }
     const isMade = set instanceof Trie || set instanceof Constraint;
     const library = isMade ? set.library : typeof vocab === "number" ? undefined : vocab.library;
@@ -172,7 +172,7 @@ export class Sampler extends Resource {
   /** Writes all words: bit i % 32 of word i / 32 is 1 where token i may come. */
   fillBitmask(words: Uint32Array | Int32Array): void {
     if (!(words instanceof Uint32Array || words instanceof Int32Array)) {
-      throw new ArgumentError(`words: a Uint32Array or Int32Array is needed, not ${shown(words)}`);
+      throw new ArgumentError(`words: a Uint32Array or Int32Array is needed, not ${describeValue(words)}`);
     }
     check(this.library, this.library.functions.tokentrie_sampler_bitmask(this.handle, words, words.length));
   }
@@ -222,13 +222,15 @@ export class Sampler extends Resource {
 
 function checkRow(row: Float32Array): void {
   if (!(row instanceof Float32Array)) {
-    throw new ArgumentError(`logits: a Float32Array is needed, not ${shown((row as object)?.constructor?.name)}`);
+    throw new ArgumentError(
+      `logits: a Float32Array is needed, not ${describeValue((row as object)?.constructor?.name)}`,
+    );
   }
 }
 
 function afterNumber(after: (typeof AFTER)[number]): number {
   const number = AFTER.indexOf(after);
-  if (number < 0) throw new ArgumentError(`after is ${shown(after)}: "free" or "stop" is needed`);
+  if (number < 0) throw new ArgumentError(`after is ${describeValue(after)}: "free" or "stop" is needed`);
   return number;
 }
 

@@ -1,7 +1,7 @@
 /** Constraints as data: the JSON form that all hosts share, written down in `docs/specs.md` of the repository. */
 import { SpecError } from "../errors.js";
 import { Form } from "./form.js";
-import { shown, type TokenTreePayload } from "../tree/payload.js";
+import { describeValue, type TokenTreePayload } from "../tree/payload.js";
 
 /** A text that stands there as it is, or a spec that is a finite automaton. */
 export type SpecPart = string | Spec;
@@ -143,7 +143,7 @@ export type Spec = { readonly version?: 1 } & (
  */
 export function specText(spec: Spec | string): string {
   if (typeof spec !== "string") return jsonText(spec);
-  if (!spec.isWellFormed()) throw new SpecError(`$: ${shown(spec)} has half of a surrogate pair`);
+  if (!spec.isWellFormed()) throw new SpecError(`$: ${describeValue(spec)} has half of a surrogate pair`);
   return spec;
 }
 
@@ -163,9 +163,11 @@ function check(value: unknown, place: string): void {
     for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
   } else if (typeof value === "string" && !value.isWellFormed()) {
     // JSON would have it as an escape, which no library reads.
-    throw new SpecError(`${place} is ${shown(value)}: it has half of a surrogate pair`);
+    throw new SpecError(`${place} is ${describeValue(value)}: it has half of a surrogate pair`);
   } else if (!isScalar(value)) {
-    throw new SpecError(`${place}: ${described(value)} is not JSON: plain objects, arrays, texts and numbers are`);
+    throw new SpecError(
+      `${place}: ${describeNonJson(value)} is not JSON: plain objects, arrays, texts and numbers are`,
+    );
   }
 }
 
@@ -180,7 +182,7 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-function described(value: unknown): string {
+function describeNonJson(value: unknown): string {
   if (typeof value === "object") return `an object of ${(value as object).constructor?.name ?? "its own class"}`;
-  return typeof value === "bigint" ? `${value}n` : typeof value === "function" ? "a function" : shown(value);
+  return typeof value === "bigint" ? `${value}n` : typeof value === "function" ? "a function" : describeValue(value);
 }

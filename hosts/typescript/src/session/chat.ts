@@ -2,7 +2,7 @@
 import { SpecError } from "../errors.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
-import { isList, shown } from "../tree/payload.js";
+import { isList, describeValue } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
 import type { Receipt, TokenLogprob } from "./thread/protocol.js";
 
@@ -130,12 +130,13 @@ export interface ChatStats {
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
-  if (tools !== undefined && !isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  if (tools !== undefined && !isList(tools))
+    throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
   return jsonText({
     messages,
     tools: tools?.map((tool, index) => {
       if (typeof tool !== "object" || tool === null) {
-        throw new SpecError(`$.tools[${index}]: an object is needed, not ${shown(tool)}`);
+        throw new SpecError(`$.tools[${index}]: an object is needed, not ${describeValue(tool)}`);
       }
       const inner = "function" in tool ? tool.function : tool;
       return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };

@@ -7,7 +7,7 @@ import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
 import { floatOf, integerOf } from "../ffi/numbers.js";
 import { idsOf, Vocab } from "../native/vocab.js";
-import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { modeNumber, describeValue, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
@@ -173,9 +173,10 @@ export class Session implements AsyncDisposable {
    */
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
-    if (after < 0) throw new ArgumentError(`after is ${shown(options.after)}: "free" or "stop" is needed`);
+    if (after < 0) throw new ArgumentError(`after is ${describeValue(options.after)}: "free" or "stop" is needed`);
     const batching = BATCHING.indexOf(options.batching ?? "free");
-    if (batching < 0) throw new ArgumentError(`batching is ${shown(options.batching)}: "free" or "fixed" is needed`);
+    if (batching < 0)
+      throw new ArgumentError(`batching is ${describeValue(options.batching)}: "free" or "fixed" is needed`);
     const settings = {
       nCtx: integerOf(options.nCtx ?? 0, "nCtx", "u32"),
       nBatch: integerOf(options.nBatch ?? 0, "nBatch", "u32"),
@@ -331,17 +332,17 @@ export class Session implements AsyncDisposable {
 
   async #choose(prompt: Prompt, values: ChoiceValues, how: Omit<ChooseOptions, "signal">): Promise<Choice> {
     if (typeof values !== "object" || values === null) {
-      throw new ArgumentError(`values is ${shown(values)}: texts, a trie, a payload or a spec is needed`);
+      throw new ArgumentError(`values is ${describeValue(values)}: texts, a trie, a payload or a spec is needed`);
     }
     const request = { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")) };
     const asked = { ...request, ...forLibrary(how) };
     if (Array.isArray(values) || isSpec(values)) {
-      return chosen(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
+      return toChoice(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
     }
     const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
     await this.#remote.call("setTrie", set.handleIn(this.#remote.library), 0);
     try {
-      return chosen(await this.#remote.call("choose", jsonText(asked)));
+      return toChoice(await this.#remote.call("choose", jsonText(asked)));
     } finally {
       await this.#remote.call("clearTokenTrie");
     }
@@ -478,7 +479,7 @@ function isSpec(values: ChoiceValues): values is Spec {
   return !(values instanceof Trie || values instanceof Constraint) && !("descriptors" in values);
 }
 
-function chosen(values: ChosenValues): Choice {
+function toChoice(values: ChosenValues): Choice {
   for (const warning of values.warnings) warn(warning);
   return new Choice(values);
 }

@@ -78,13 +78,13 @@ export async function runTools(
     });
     said.push(reply.message);
     if (reply.finish !== "tool_calls" || rounds === maxRounds) return { reply, messages: said, rounds };
-    for (const call of reply.message.tool_calls ?? []) said.push(await answered(tools, call, onError));
+    for (const call of reply.message.tool_calls ?? []) said.push(await answerCall(tools, call, onError));
     if (choice !== "none") choice = "auto";
   }
 }
 
 /** The message with the result of a call. */
-async function answered(
+async function answerCall(
   tools: readonly RunnableTool[],
   call: ToolCall,
   onError: "tell" | "throw",

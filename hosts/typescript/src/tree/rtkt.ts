@@ -6,7 +6,7 @@
  * children (u32) and their numbers (u32 each).
  */
 import { PayloadError } from "../errors.js";
-import { MAX_TOKEN_ID, objectAt, shown, textAt, type TokenTreeDescriptor } from "./payload.js";
+import { MAX_TOKEN_ID, objectAt, describeValue, textAt, type TokenTreeDescriptor } from "./payload.js";
 import { buildTokenTrie, type TokenTrieNode, TRIE_ROOT_TOKEN_ID } from "./trie.js";
 
 const MAGIC = 0x544b5452; // "RTKT" as a little-endian number
@@ -67,7 +67,7 @@ interface ReadNode {
  * @throws PayloadError that says what is wrong, and at which byte or node.
  */
 export function decodeRtkt(bytes: Uint8Array): { path: string; sequences: number[][] } {
-  if (!(bytes instanceof Uint8Array)) throw wrong(`a Uint8Array is needed, not ${shown(bytes)}`);
+  if (!(bytes instanceof Uint8Array)) throw wrong(`a Uint8Array is needed, not ${describeValue(bytes)}`);
   const reader = new Reader(bytes);
   if (reader.u32("magic") !== MAGIC) throw wrong("bad magic: the bytes do not begin with RTKT");
   const version = reader.u32("version");

@@ -173,7 +173,7 @@ const KINDS: Record<string, new (message: string) => errors.TokenTrieError> = {
   VocabularyError: errors.VocabularyError,
 };
 
-export function revived({ kind, message, status }: PlainError): errors.TokenTrieError {
+export function reviveError({ kind, message, status }: PlainError): errors.TokenTrieError {
   const isCancelled = status === "TOKENTRIE_ERROR_CANCELLED";
   const error = isCancelled
     ? new errors.CancelledError(message, undefined)

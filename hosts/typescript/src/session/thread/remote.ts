@@ -3,7 +3,7 @@ import { ArgumentError, BusyError, HandleError, TokenTrieError } from "../../err
 import { ENGINE_INFO, type EngineInfo, SESSION_INFO, Status } from "../../ffi/abi.js";
 import { check } from "../../ffi/call.js";
 import { Library } from "../../ffi/library.js";
-import { shown } from "../../tree/payload.js";
+import { describeValue } from "../../tree/payload.js";
 import { cancelling } from "../cancelling.js";
 import type { OnToken, StreamBinding, StreamSampling } from "../binding.js";
 import {
@@ -13,7 +13,7 @@ import {
   type Outcome,
   type Request,
   type SessionInfo,
-  revived,
+  reviveError,
   type SessionSettings,
   type TokenMessage,
 } from "./protocol.js";
@@ -67,7 +67,8 @@ export class RemoteSession implements StreamBinding<number> {
   }
 
   static async open(library: Library, path: string, settings: SessionSettings): Promise<RemoteSession> {
-    if (!(library instanceof Library)) throw new ArgumentError(`library is ${shown(library)}: loadLibrary() gives one`);
+    if (!(library instanceof Library))
+      throw new ArgumentError(`library is ${describeValue(library)}: loadLibrary() gives one`);
     library.needLlama();
     const remote = new RemoteSession(library);
     try {
@@ -118,7 +119,7 @@ export class RemoteSession implements StreamBinding<number> {
     try {
       const { outcome, error } = await this.call("generate", request);
       this.outcome = outcome;
-      if (error !== null) throw revived(error);
+      if (error !== null) throw reviveError(error);
     } finally {
       this.#onToken = null;
     }
@@ -134,7 +135,7 @@ export class RemoteSession implements StreamBinding<number> {
     this.#thrown = null;
     try {
       const { reply, error } = await this.call("chat", request);
-      if (error !== null) throw revived(error);
+      if (error !== null) throw reviveError(error);
       return reply;
     } finally {
       this.#onToken = null;
@@ -197,7 +198,7 @@ export class RemoteSession implements StreamBinding<number> {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if ("error" in message) waiting?.reject(revived(message.error));
+    if ("error" in message) waiting?.reject(reviveError(message.error));
     else waiting?.resolve(message.value as never);
   }
 
