@@ -1,4 +1,4 @@
-"""What a decision of eight questions costs beside its state alone: `pytest benches/bench_decide.py --benchmark-only`.
+"""Cost of a decision of eight questions beside its state alone: `pytest benches/bench_decide.py --benchmark-only`.
 
 The state is decoded once; each question brings its own text, its options, and the end of the prompt. `tokens` is what
 that makes, in tokens: less than this share no way of asking could take.

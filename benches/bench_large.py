@@ -1,4 +1,4 @@
-"""What sets of a million rows cost, beside numpy, marisa-trie and STATIC: to build, to step in, to open.
+"""Cost of sets of a million rows, beside numpy, marisa-trie and STATIC: to build, to step in, to open.
 
 `./dev bench`; see `peers/` for what is optional. Every answer is checked before it is timed.
 """
@@ -23,7 +23,7 @@ SIZES = [30, 1_000_000, 10_000_000]
 
 
 def sized(rows: int, quick: bool) -> int:
-    """How many rows are measured in place of so many."""
+    """Returns the number of rows to measure in place of so many."""
     return min(rows, max(30, rows // 100)) if quick else rows
 
 

@@ -1,4 +1,4 @@
-"""What a step costs through Python, beside numpy and llguidance: `./dev bench`.
+"""Cost of a step through Python, beside numpy and llguidance: `./dev bench`.
 
 Every case checks its answer before it is timed. llguidance takes part where it is installed
 (`.venv/bin/pip install llguidance`).

@@ -1,4 +1,4 @@
-"""How many requests a second many callers get of one model: `pytest benches/bench_requests.py --benchmark-only`."""
+"""Requests a second that many callers get of one model: `pytest benches/bench_requests.py --benchmark-only`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def spread(batch: tokentrie.Batch) -> list[Table]:
 
 
 def lists(batch: tokentrie.Batch) -> list[Table]:
-    """What may come in each row."""
+    """Returns the allowed tokens of each row."""
     offsets, tokens, _ = batch.children()
     return np.split(tokens, offsets[1:-1])
 

@@ -1,4 +1,4 @@
-"""What it costs to make a set of titles, beside other tokenizers: `./dev bench`; needs TOKENTRIE_VOCAB_DIR."""
+"""Cost of making a set of titles, beside other tokenizers: `./dev bench`; needs TOKENTRIE_VOCAB_DIR."""
 
 from __future__ import annotations
 

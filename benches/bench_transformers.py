@@ -1,4 +1,4 @@
-"""What a step costs inside transformers: 64 rows of 151,936 logits. Every case checks its answer before it is timed.
+"""Cost of a step inside transformers: 64 rows of 151,936 logits. Every case checks its answer before it is timed.
 
 The hosts' environment runs it: `pytest benches/bench_transformers.py --benchmark-only`.
 """
@@ -105,7 +105,7 @@ def test_processor(
 @pytest.mark.parametrize("what", ["step", "top_children", "children"])
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_walk(benchmark: BenchmarkFixture, trie: tokentrie.Trie, leaves: Any, what: str, depth: int) -> None:
-    """Of `TrieTensors` on the CPU."""
+    """Measures `TrieTensors` on the CPU."""
     rows = torch.from_numpy(leaves[np.linspace(0, len(leaves) - 1, 256).astype(int)]).long()
     walk = TrieTensors(trie, vocab=N_VOCAB, end_tokens=[END])
     states = walk.start(256)

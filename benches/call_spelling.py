@@ -1,4 +1,4 @@
-"""Where greedy tokens lead inside names of calls, in any tokens and in the tokenizer's own.
+"""Continuations of greedy tokens inside names of calls, in any tokens and in the tokenizer's own.
 
 python benches/call_spelling.py MODEL.gguf BFCL [CASES]
 
@@ -30,7 +30,7 @@ def closed(schema: Any) -> Any:
 
 
 def is_canonical(model: Model, tokens: list[int], name: str) -> bool:
-    """Whether the tokens of a reply cut its first name as the tokenizer cuts the text of the reply."""
+    """Returns whether the tokens of a reply cut its first name as the tokenizer cuts the text of the reply."""
 
     def cuts(tokens: list[int]) -> list[int]:
         ends = np.cumsum([len(model.vocab[token]) for token in tokens])

@@ -1,4 +1,4 @@
-"""What all benches share."""
+"""Fixtures shared by all benches."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def quick(request: pytest.FixtureRequest) -> bool:
-    """Whether to measure small sets, once."""
+    """Returns whether to measure small sets, once."""
     return bool(request.config.getoption("--quick"))

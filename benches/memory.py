@@ -35,7 +35,7 @@ def status(name: str) -> int:
 
 
 def peak_of(make: Callable[[], Any]) -> tuple[Any, int]:
-    """What it makes, and the bytes that this process held at most beyond what it held before."""
+    """Returns the result, and the bytes that this process held at most beyond what it held before."""
     Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is held now
     before = status("VmRSS")
     made = make()
@@ -84,7 +84,7 @@ CASES: dict[str, Callable[[Path, int], Trie]] = {
 
 
 def one(case: str, folder: Path, rows: int) -> None:
-    """What a process of its own does."""
+    """Runs one case in a process of its own."""
     tokentrie.Model().vocab.tokenize("loaded")
     started = time.perf_counter()
     trie, peak = peak_of(lambda: CASES[case](folder / "set.ttrie", rows))
@@ -96,7 +96,7 @@ def one(case: str, folder: Path, rows: int) -> None:
 
 
 def check(trie: Trie, case: str, rows: int) -> None:
-    """That the last portion is in the set."""
+    """Checks that the last portion is in the set."""
     if "lines" in case:
         assert len(trie) == rows
         return

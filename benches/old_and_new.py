@@ -63,7 +63,7 @@ def steps() -> Iterator[tuple[str, Case]]:
 
 
 def words() -> Iterator[tuple[str, Case]]:
-    """What writes text: rules over the bytes of tokens, and whole generations of the tiny model."""
+    """Yields the cases that write text: rules over the bytes of tokens, and whole generations of the tiny model."""
     import tokentrie
 
     vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"ab", b"123", b"<end>"], eog=[258])

@@ -37,7 +37,7 @@ def measure(make: Any, given: Any) -> None:
 
 
 def one(who: str, count: int, path: str | None = None) -> None:
-    """What a process of its own does: rows, or titles for the vocabulary in a GGUF."""
+    """Runs one case in a process of its own: rows, or titles for the vocabulary in a GGUF."""
     if path is None:
         measure(peers.ROWS[who], peers.table(count))
     else:

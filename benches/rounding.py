@@ -1,4 +1,4 @@
-"""How far `choose` lies from scoring every value token by token, over 400 held-out prompts of the tiny model.
+"""Distance of `choose` from scoring every value token by token, over 400 held-out prompts of the tiny model.
 
 python benches/rounding.py
 """

@@ -1,4 +1,4 @@
-"""How probable the right tool is under each wording by which a system message tells of tools (`tools_in="system"`).
+"""Probability of the right tool under each wording by which a system message tells of tools (`tools_in="system"`).
 
 python benches/tool_wording.py MODEL.gguf BFCL [CASES [FORMAT ...]]
 
@@ -64,7 +64,7 @@ class Way:
         return f"{self.start}{name}{self.middle}{arguments}{self.end}"
 
     def fits(self, call: str, tools: list[Any]) -> bool:
-        """Whether what stands between start and end is of a tool, with arguments that it has and all it requires."""
+        """Returns whether the text between start and end calls a tool with known arguments and all required ones."""
         name, _, arguments = call.partition(self.middle)
         named = [tool["function"] for tool in tools if tool["function"]["name"] == name.strip()]
         if not named:

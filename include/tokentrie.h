@@ -76,7 +76,7 @@
 #define TOKENTRIE_AFTER_STOP 1
 
 /**
- * A state: constraining.
+ * A state: the constraint is active.
  */
 #define TOKENTRIE_STATE_ACTIVE 0
 
@@ -111,7 +111,7 @@
 #define TOKENTRIE_ALLOWED_ALL 2
 
 /**
- * What goes into a forward pass of an engine: something of every call that runs.
+ * Contents of a forward pass of an engine: tokens of every call that runs.
  */
 #define TOKENTRIE_BATCHING_FREE 0
 
@@ -161,7 +161,7 @@
 #define TOKENTRIE_FINISH_CONTEXT_FULL 4
 
 /**
- * tokentrie_session_cancel was called.
+ * A finish: tokentrie_session_cancel was called.
  */
 #define TOKENTRIE_FINISH_CANCELLED 5
 
@@ -181,7 +181,7 @@
 #define TOKENTRIE_FINISH_STOP_TEXT 8
 
 /**
- * llama.cpp's sampler.
+ * Opaque sampler of llama.cpp.
  */
 typedef struct llama_sampler llama_sampler;
 
@@ -191,12 +191,12 @@ typedef struct llama_sampler llama_sampler;
 typedef struct llama_sampler_i llama_sampler_i;
 
 /**
- * llama.cpp's vocabulary.
+ * Opaque vocabulary of llama.cpp.
  */
 typedef struct llama_vocab llama_vocab;
 
 /**
- * What a function returns: TOKENTRIE_OK, a positive status that is no error, or a negative error.
+ * Status returned by a function: TOKENTRIE_OK, a positive status that is not an error, or a negative error.
  */
 typedef int32_t tokentrie_status;
 
@@ -216,19 +216,19 @@ typedef uint64_t tokentrie_cache;
 typedef uint64_t tokentrie_trie;
 
 /**
- * What a trie holds.
+ * Properties of a trie.
  */
 typedef struct tokentrie_trie_info {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
-   * How many tries there are, by path. What follows is of the first.
+   * Number of tries, by path. What follows is of the first.
    */
   uint32_t tries;
   /**
-   * Leaves.
+   * Number of its leaves.
    */
   uint64_t leaves;
   /**
@@ -236,11 +236,11 @@ typedef struct tokentrie_trie_info {
    */
   uint64_t nodes;
   /**
-   * Bytes of memory.
+   * Bytes of memory held.
    */
   uint64_t bytes;
   /**
-   * The largest id.
+   * Largest token id used.
    */
   int32_t max_token;
   /**
@@ -258,11 +258,11 @@ typedef struct tokentrie_trie_info {
 } tokentrie_trie_info;
 
 /**
- * What a cache did so far.
+ * Statistics of a cache.
  */
 typedef struct tokentrie_cache_stats {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
@@ -282,7 +282,7 @@ typedef struct tokentrie_cache_stats {
    */
   uint64_t content_hits;
   /**
-   * Built anew.
+   * Number of payloads built.
    */
   uint64_t misses;
   /**
@@ -297,23 +297,23 @@ typedef struct tokentrie_cache_stats {
 typedef uint64_t tokentrie_constraint;
 
 /**
- * How a sampler or a batch chooses. All zero is greedy, with free text after the leaf.
+ * Options of a choice by a sampler or a batch. All zero is greedy, with free text after the leaf.
  */
 typedef struct tokentrie_sampler_options {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
-   * TOKENTRIE_MODE_…
+   * Mode of the choice: TOKENTRIE_MODE_…
    */
   int32_t mode;
   /**
-   * TOKENTRIE_AFTER_…
+   * Text after a leaf: TOKENTRIE_AFTER_…
    */
   int32_t after;
   /**
-   * 0: all.
+   * Number of candidates kept; 0: all.
    */
   uint32_t top_k;
   /**
@@ -325,11 +325,11 @@ typedef struct tokentrie_sampler_options {
    */
   float top_p;
   /**
-   * 0: all.
+   * Minimum probability relative to the best; 0: all.
    */
   float min_p;
   /**
-   * Of the draw.
+   * Seed of the draw.
    */
   uint32_t seed;
   /**
@@ -345,15 +345,15 @@ typedef struct tokentrie_sampler_options {
    */
   float repeat_penalty;
   /**
-   * 0: none.
+   * Penalty on written tokens; 0: none.
    */
   float presence_penalty;
   /**
-   * 0: none.
+   * Penalty per occurrence; 0: none.
    */
   float frequency_penalty;
   /**
-   * How many of the last accepted tokens count for penalties. -1: all; 0: 64.
+   * Number of the last accepted tokens that penalties count. -1: all; 0: 64.
    */
   int32_t penalty_last_n;
 } tokentrie_sampler_options;
@@ -373,7 +373,7 @@ typedef uint64_t tokentrie_batch;
  */
 typedef struct tokentrie_llama_api {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
@@ -382,7 +382,7 @@ typedef struct tokentrie_llama_api {
    */
   uint32_t callback_fields;
   /**
-   * llama_sampler_init.
+   * Address of llama_sampler_init there.
    */
   struct llama_sampler *(*sampler_init)(struct llama_sampler_i *iface, void *ctx);
   /**
@@ -396,11 +396,11 @@ typedef struct tokentrie_llama_api {
 } tokentrie_llama_api;
 
 /**
- * How a model is opened. All zero takes the defaults.
+ * Options for opening a model. All zero takes the defaults.
  */
 typedef struct tokentrie_session_options {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
@@ -424,7 +424,7 @@ typedef struct tokentrie_session_options {
    */
   int32_t after;
   /**
-   * Of the draws.
+   * Seed of the draws.
    */
   uint32_t seed;
   /**
@@ -440,7 +440,7 @@ typedef struct tokentrie_session_options {
    */
   uint32_t max_queue;
   /**
-   * TOKENTRIE_BATCHING_…
+   * Contents of a forward pass: TOKENTRIE_BATCHING_…
    */
   int32_t batching;
 } tokentrie_session_options;
@@ -461,11 +461,11 @@ typedef uint64_t tokentrie_session;
 typedef void (*tokentrie_token_callback)(int32_t token, const char *text, int32_t is_done, void *user);
 
 /**
- * Where a session is.
+ * State of a session.
  */
 typedef struct tokentrie_session_info {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
@@ -477,19 +477,19 @@ typedef struct tokentrie_session_info {
    */
   int32_t has_trie;
   /**
-   * Of the trie in the last generation: TOKENTRIE_STATE_…
+   * State of the trie in the last generation: TOKENTRIE_STATE_…
    */
   int32_t state;
   /**
-   * Of the last generation: TOKENTRIE_FINISH_…
+   * Reason for the end of the last generation: TOKENTRIE_FINISH_…
    */
   int32_t finish;
   /**
-   * Of the last prefill, or -1.
+   * Slot of the last prefill, or -1.
    */
   int32_t slot;
   /**
-   * Tokens of context.
+   * Context size in tokens.
    */
   uint32_t n_ctx;
   /**
@@ -505,15 +505,15 @@ typedef struct tokentrie_session_info {
    */
   uint64_t tokens;
   /**
-   * Those of them that had no rival.
+   * Number of forced tokens among them.
    */
   uint64_t forced_tokens;
   /**
-   * Those of them that had, and a token that only ended the output.
+   * Number of those that were chosen among several, and of a token that only ended the output.
    */
   uint64_t sampled_tokens;
   /**
-   * Its forward passes.
+   * Number of its forward passes.
    */
   uint64_t forward_passes;
   /**
@@ -529,7 +529,7 @@ typedef struct tokentrie_session_info {
    */
   uint64_t starved;
   /**
-   * Its time.
+   * Its duration in seconds.
    */
   double seconds;
   /**
@@ -543,11 +543,11 @@ typedef struct tokentrie_session_info {
 } tokentrie_session_info;
 
 /**
- * What the engine does that sessions of a file share, and has done.
+ * Load and statistics of the engine that sessions of a file share.
  */
 typedef struct tokentrie_engine_info {
   /**
-   * sizeof this structure.
+   * Size of this structure, as sizeof.
    */
   uint32_t size;
   /**
@@ -555,11 +555,11 @@ typedef struct tokentrie_engine_info {
    */
   uint32_t slots;
   /**
-   * Calls that run.
+   * Number of running calls.
    */
   uint64_t running;
   /**
-   * Calls that wait.
+   * Number of waiting calls.
    */
   uint64_t queued;
   /**
@@ -567,11 +567,11 @@ typedef struct tokentrie_engine_info {
    */
   uint64_t calls;
   /**
-   * Forward passes.
+   * Number of forward passes.
    */
   uint64_t passes;
   /**
-   * Tokens in them.
+   * Number of tokens in them.
    */
   uint64_t tokens;
   /**
@@ -597,7 +597,7 @@ typedef struct tokentrie_engine_info {
 } tokentrie_engine_info;
 
 /**
- * Done.
+ * The call has succeeded.
  */
 #define TOKENTRIE_OK 0
 
@@ -677,7 +677,7 @@ typedef struct tokentrie_engine_info {
 #define TOKENTRIE_ERROR_MODEL -14
 
 /**
- * Ended by tokentrie_session_cancel.
+ * The call was ended by tokentrie_session_cancel.
  */
 #define TOKENTRIE_ERROR_CANCELLED -15
 
@@ -706,12 +706,12 @@ extern "C" {
 uint32_t tokentrie_abi_version(void);
 
 /**
- * What this library was built with: bits TOKENTRIE_FEATURE_…
+ * Returns the features of this build: bits TOKENTRIE_FEATURE_…
  */
 uint32_t tokentrie_features(void);
 
 /**
- * What was wrong in the last call of this thread that failed; "" if there was none. UTF-8 with a zero at the end,
+ * Returns the message of the last call that failed on this thread; "" if there was none. UTF-8 with a zero at the end,
  * valid until the next call that fails on this thread.
  */
 const char *tokentrie_last_error(void);
@@ -740,12 +740,12 @@ tokentrie_status tokentrie_vocab_from_pieces(const uint8_t *bytes,
                                              tokentrie_vocab *vocab);
 
 /**
- * How many ids it has.
+ * Returns the number of ids.
  */
 tokentrie_status tokentrie_vocab_size(tokentrie_vocab vocab, size_t *n_vocab);
 
 /**
- * End-of-generation tokens, ascending.
+ * Returns the end-of-generation tokens, ascending.
  */
 tokentrie_status tokentrie_vocab_end_of_generation(tokentrie_vocab vocab,
                                                    int32_t *ids,
@@ -827,13 +827,13 @@ tokentrie_status tokentrie_trie_path(tokentrie_trie trie,
                                      size_t *count);
 
 /**
- * What these tries hold. The caller sets info->size.
+ * Returns the properties of these tries. The caller sets info->size.
  */
 tokentrie_status tokentrie_trie_get_info(tokentrie_trie trie, struct tokentrie_trie_info *info);
 
 /**
- * Tokens that continue this prefix, ascending; none at the end of a leaf that is no prefix of another. A prefix that
- * leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
+ * Tokens that continue this prefix, ascending; none at the end of a leaf that is not a prefix of another. A prefix
+ * that leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
  */
 tokentrie_status tokentrie_trie_children(tokentrie_trie trie,
                                          const int32_t *prefix,
@@ -890,7 +890,7 @@ tokentrie_status tokentrie_trie_free(tokentrie_trie trie);
 tokentrie_status tokentrie_cache_new(size_t capacity, tokentrie_cache *cache);
 
 /**
- * What it did so far. The caller sets stats->size.
+ * Returns the statistics of a cache. The caller sets stats->size.
  */
 tokentrie_status tokentrie_cache_get_stats(tokentrie_cache cache, struct tokentrie_cache_stats *stats);
 
@@ -943,8 +943,8 @@ tokentrie_status tokentrie_constraint_texts(tokentrie_constraint constraint,
                                             size_t *count);
 
 /**
- * What a user should hear of a constraint, as a JSON array of sentences: rules of a grammar that nothing needs,
- * keywords of a schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
+ * Returns the warnings about a constraint, as a JSON array of sentences: unused rules of a grammar, keywords of a
+ * schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
  */
 tokentrie_status tokentrie_constraint_warnings(tokentrie_constraint constraint,
                                                char *json,
@@ -968,7 +968,7 @@ tokentrie_status tokentrie_sampler_new(tokentrie_trie trie,
                                        tokentrie_sampler *sampler);
 
 /**
- * What may come next: `what` becomes TOKENTRIE_ALLOWED_…; the ids ascend.
+ * Returns the allowed tokens: `what` becomes TOKENTRIE_ALLOWED_…; the ids ascend.
  */
 tokentrie_status tokentrie_sampler_allowed(tokentrie_sampler sampler,
                                            int32_t *ids,
@@ -1057,7 +1057,7 @@ tokentrie_status tokentrie_sampler_leaf(tokentrie_sampler sampler,
                                         size_t *count);
 
 /**
- * What was filled into a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
+ * Returns the filled fields of a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
  */
 tokentrie_status tokentrie_sampler_values(tokentrie_sampler sampler,
                                           char *json,
@@ -1065,7 +1065,7 @@ tokentrie_status tokentrie_sampler_values(tokentrie_sampler sampler,
                                           size_t *count);
 
 /**
- * Ends the handle.
+ * Frees the handle of a sampler.
  */
 tokentrie_status tokentrie_sampler_free(tokentrie_sampler sampler);
 
@@ -1082,7 +1082,7 @@ tokentrie_status tokentrie_batch_new(tokentrie_trie trie,
                                      tokentrie_batch *batch);
 
 /**
- * How many rows it has.
+ * Returns the number of rows.
  */
 tokentrie_status tokentrie_batch_rows(tokentrie_batch batch, size_t *n_rows);
 
@@ -1138,7 +1138,7 @@ tokentrie_status tokentrie_batch_leaf(tokentrie_batch batch,
                                       size_t *count);
 
 /**
- * Ends the handle.
+ * Frees the handle of a batch.
  */
 tokentrie_status tokentrie_batch_free(tokentrie_batch batch);
 
@@ -1158,12 +1158,10 @@ struct llama_sampler *llama_sampler_init_token_trie(const struct llama_vocab *vo
                                                     int mode);
 
 /**
- * Where a sampler from llama_sampler_init_token_trie is, while its chain lives: `state` becomes TOKENTRIE_STATE_…,
- * `depth` the tokens walked in the trie; either may be NULL.
+ * Returns the state of a sampler from llama_sampler_init_token_trie, while its chain lives: `state` becomes
+ * TOKENTRIE_STATE_…, `depth` the tokens walked in the trie; either may be NULL.
  */
-tokentrie_status tokentrie_chain_state(const struct llama_sampler *sampler,
-                                       int32_t *state,
-                                       size_t *depth);
+tokentrie_status tokentrie_chain_state(const struct llama_sampler *sampler, int32_t *state, size_t *depth);
 
 /**
  * As tokentrie_sampler_leaf, of a sampler from llama_sampler_init_token_trie while its chain lives.
@@ -1193,7 +1191,7 @@ tokentrie_status tokentrie_session_open(const char *path,
  * Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
  * computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
  * those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
- * with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+ * with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is not part of
  * the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
  * a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
  */
@@ -1237,9 +1235,9 @@ tokentrie_status tokentrie_session_generate(tokentrie_session session,
 tokentrie_status tokentrie_session_start(tokentrie_session session, const char *json, size_t length);
 
 /**
- * What the last call gave, as JSON: of a generation text, tokens, finish, leaf, values and what it took; of a choice
- * the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the reply.
- * docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+ * Returns the result of the last call, as JSON: of a generation text, tokens, finish, leaf, values and its cost; of a
+ * choice the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the
+ * reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
  */
 tokentrie_status tokentrie_session_result(tokentrie_session session,
                                           char *json,
@@ -1292,13 +1290,13 @@ tokentrie_status tokentrie_session_set_trie(tokentrie_session session, tokentrie
 tokentrie_status tokentrie_session_clear_token_trie(tokentrie_session session);
 
 /**
- * Where the session is, at any time. The caller sets info->size.
+ * Returns the state of the session, at any time. The caller sets info->size.
  */
 tokentrie_status tokentrie_session_get_info(tokentrie_session session, struct tokentrie_session_info *info);
 
 /**
- * What the engine of a session does, which was opened with slots; TOKENTRIE_NONE if it has none. At any time. The
- * caller sets info->size.
+ * Returns the load of the engine of a session that was opened with slots; TOKENTRIE_NONE without an engine. At any
+ * time. The caller sets info->size.
  */
 tokentrie_status tokentrie_session_engine(tokentrie_session session,
                                           struct tokentrie_engine_info *info);

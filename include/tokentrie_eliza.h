@@ -62,7 +62,7 @@ int32_t eliza_inference_llm_stream_next(void *handle,
                                         char **out_error);
 
 /**
- * As tokentrie_session_cancel.
+ * Calls tokentrie_session_cancel for the stream.
  */
 void eliza_inference_llm_stream_cancel(void *handle);
 
@@ -72,12 +72,12 @@ void eliza_inference_llm_stream_cancel(void *handle);
 void eliza_inference_llm_stream_close(void *handle);
 
 /**
- * As tokentrie_session_set_token_trie.
+ * Calls tokentrie_session_set_token_trie for the stream.
  */
 tokentrie_status eliza_inference_set_token_trie(void *handle, const char *json, size_t length, int32_t mode);
 
 /**
- * As tokentrie_session_clear_token_trie.
+ * Calls tokentrie_session_clear_token_trie for the stream.
  */
 tokentrie_status eliza_inference_clear_token_trie(void *handle);
 

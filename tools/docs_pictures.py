@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "ytick.left": False,
 }
 UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
-"""Of records, in microseconds."""
+"""Units of records, in microseconds."""
 
 
 class Ink(NamedTuple):
@@ -78,7 +78,7 @@ def shown(microseconds: float) -> str:
 
 
 def titled(figure: Figure, ink: Ink, title: str, under: str) -> None:
-    """What a picture says, in a sentence, and how it was measured."""
+    """Adds a title to a picture, in a sentence, and the way it was measured."""
     at: dict[str, Any] = {"xycoords": "figure fraction", "textcoords": "offset points", "va": "baseline"}
     axes = figure.axes[0]
     axes.annotate(title, (0, 1), (8, -22), color=ink.text, fontsize=12.5, fontweight="bold", **at)
@@ -125,7 +125,7 @@ def skipping(ink: Ink) -> Figure:
 
 
 def steps(ink: Ink) -> Figure:
-    """What a step costs, by the size of the vocabulary, and what others take for one at the size that was measured."""
+    """Draws the cost of a step by the size of the vocabulary, and that of others at the size that was measured."""
     figure = Figure(figsize=(8, 4.6))
     axes = bare(figure, ink, (0.085, 0.08, 0.68, 0.76))
     took, sizes = microseconds(), [32_000, 128_256, 151_936, 262_144]
@@ -165,7 +165,7 @@ def steps(ink: Ink) -> Figure:
 
 
 def decisions(ink: Ink) -> Figure:
-    """How often decisions are right, by question and readout."""
+    """Draws the accuracy of decisions, by question and readout."""
     figure = Figure(figsize=(8, 4.4))
     axes = bare(figure, ink, (0.36, 0.01, 0.555, 0.845))
     table = list(rows(DECISIONS, "## Order, length and prior"))
@@ -198,7 +198,7 @@ class Run(NamedTuple):
 
 
 def runs(trie: Any, vocab: Any, before: list[int]) -> list[Run]:
-    """What may come after some tokens, each with all that is forced behind it."""
+    """Returns the allowed tokens after some others, each with all that is forced behind it."""
     found = []
     for first in trie.allowed(before).tolist():
         ids = [*before, first]
@@ -209,7 +209,7 @@ def runs(trie: Any, vocab: Any, before: list[int]) -> list[Run]:
 
 
 LETTER = 0.602
-"""How wide a letter of a monospaced font is, of its size."""
+"""Width of a letter of a monospaced font, relative to its size."""
 
 
 def tools(ink: Ink) -> Figure:

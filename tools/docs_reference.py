@@ -22,7 +22,7 @@ def constant(declared: str) -> str | None:
 
 
 def name(declared: str) -> str:
-    """What a declaration of C declares."""
+    """Returns the name that a declaration of C declares."""
     if declared.startswith("typedef"):
         pointer = re.search(r"\(\*(\w+)\)", declared)
         return pointer[1] if pointer and not declared.startswith("typedef struct") else re.findall(r"\w+", declared)[-1]
@@ -66,7 +66,7 @@ HIDDEN = re.compile(r"(?:static |readonly |async |get |set )*#|//|\}|\*|(?:priva
 
 
 def ended(text: str) -> bool:
-    """Whether a head of a declaration is whole: what opened is closed, and a body or an end comes."""
+    """Returns whether a head of a declaration is complete: what opened is closed, and a body or an end comes."""
     return text.endswith((" {", ";")) and text.count("(") == text.count(")")
 
 
@@ -95,7 +95,7 @@ def surface(lines: list[str]) -> list[str]:
 
 
 def declaration(source: str, name: str) -> str:
-    """What a file of TypeScript exports by a name, with its comment and without bodies."""
+    """Returns the export of a TypeScript file with a name, with its comment and without bodies."""
     begins = rf"^(?:/\*\*(?:(?!\*/)[\s\S])*\*/\n)?export (?:\w+ )*?(class|interface|type|function\*?|const) {name}\b"
     parts = []
     for found in re.finditer(begins, source, re.MULTILINE):
@@ -118,7 +118,7 @@ def declaration(source: str, name: str) -> str:
 
 
 def typescript_page() -> str:
-    """What the npm package exports, as its sources declare it."""
+    """Returns the exports of the npm package, as its sources declare them."""
     index = (TYPESCRIPT / "index.ts").read_text(encoding="utf-8")
     entries: dict[str, str] = {}
     for listed, file in EXPORTED.findall(index):

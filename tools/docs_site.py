@@ -20,7 +20,7 @@ import docs_reference
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(?<=^```rust),\S+", re.MULTILINE)
-"""What only rustdoc reads of a fence."""
+"""Attributes of a fence that only rustdoc reads."""
 PICTURE = re.compile(r'<picture><source [^>]*srcset="([^"]+)"><img alt="([^"]*)" src="([^"]+)"></picture>')
 """One picture for the dark and one for the light."""
 PAGE = ROOT / "python" / "tokentrie" / "serve" / "page"

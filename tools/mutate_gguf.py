@@ -68,7 +68,7 @@ class Gguf:
     tensors: list[Tensor] = field(default_factory=list)
     data: bytes = b""
     counts: tuple[int, int] | None = None
-    """What the header says in place of the true numbers of tensors and of metadata entries."""
+    """Numbers of tensors and of metadata entries that the header claims in place of the true ones."""
 
     @classmethod
     def read(cls, path: Path) -> Gguf:
@@ -293,7 +293,7 @@ def values(key: bytes, value: Value) -> Iterator[tuple[str, Value]]:
 
 
 def lists(value: Value) -> Iterator[tuple[str, Value]]:
-    """Other lists."""
+    """Yields variants of a list value."""
     held: list[Any] = value.held
     kind = value.items or 0
 
@@ -325,7 +325,7 @@ def lists(value: Value) -> Iterator[tuple[str, Value]]:
 
 
 def laid_out(make: Callable[[], Gguf]) -> Callable[[], Gguf]:
-    """What `make` makes, with every tensor in a place of its own size."""
+    """Wraps `make` so that every tensor gets a place of its own size."""
     return lambda: make().laid_out()
 
 
@@ -390,7 +390,7 @@ class Bytes:
     """A file with a few changed bytes in front of its data."""
 
     def __init__(self, file: Gguf, seed: int) -> None:
-        """Draws them."""
+        """Draws the mutations of a file."""
         self._file, self._seed = file, seed
 
     def written(self) -> bytes:
@@ -407,7 +407,7 @@ class Bytes:
 
 
 def use(path: Path) -> None:
-    """What a program does with a file: its vocabulary, then its model."""
+    """Uses a file as a program does: its vocabulary, then its model."""
     import tokentrie
 
     expected = (tokentrie.TokenTrieError, OSError)
@@ -432,7 +432,7 @@ def use(path: Path) -> None:
 
 @dataclass
 class Outcome:
-    """How a file ended the process that used it: nothing, a signal's name, or the name of an exception."""
+    """End of the process that used a file: nothing, a signal's name, or the name of an exception."""
 
     end: str | None
     said: str

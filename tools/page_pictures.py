@@ -19,7 +19,7 @@ SIZE = {"width": 1240, "height": 840}
 
 
 def main() -> None:
-    """Draws them."""
+    """Draws all pictures of the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("--chromium", default=shutil.which("chromium") or "chromium")

@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
 
 class RandomModelError(Exception):
-    """What is wrong with the arguments or the vocabulary file."""
+    """An argument or a vocabulary file that cannot be used."""
 
 
 def write_random_model(
@@ -91,7 +91,7 @@ def _tokenizer_fields(path: Path) -> tuple[list[Field], int]:
     except OSError as error:
         raise RandomModelError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, struct.error) as error:
-        raise RandomModelError(f"{path} is no readable GGUF file: {error}") from error
+        raise RandomModelError(f"{path} is not a readable GGUF file: {error}") from error
     size = next((len(field.value) for field in fields if field.name == "tokenizer.ggml.tokens"), 0)
     if not size:
         raise RandomModelError(f"{path} has no vocabulary (tokenizer.ggml.tokens)")

@@ -88,7 +88,7 @@ def build(source: Path, folder: Path, jobs: int) -> None:
 
 
 def fields_of_table(source: Path) -> int:
-    """How many callbacks the table of this version has."""
+    """Returns the number of callbacks in the table of this version."""
     header = (source / "include" / "llama.h").read_text(encoding="utf-8")
     table = re.search(r"struct llama_sampler_i \{(.*?)\n\s*\};", header, re.DOTALL)
     if table is None:

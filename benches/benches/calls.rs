@@ -1,4 +1,4 @@
-//! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
+//! Cost of calls through the C ABI beside the same calls in Rust, and time that a session takes to follow a payload.
 
 #[path = "../../crates/tokentrie-c/tests/common/mod.rs"]
 mod common;
@@ -27,7 +27,7 @@ fn payload(leaves: usize, length: usize) -> String {
 }
 
 type Sample = extern "C" fn(tokentrie_sampler, In<f32>, usize, Out<i32>) -> i32;
-type Allowed = extern "C" fn(tokentrie_sampler, Out<i32>, usize, Out<usize>, Out<i32>) -> i32;
+type AllowedFn = extern "C" fn(tokentrie_sampler, Out<i32>, usize, Out<usize>, Out<i32>) -> i32;
 
 fn steps(criterion: &mut Criterion) {
     let row: Vec<f32> = (0..N_VOCAB).map(|id| ((id * 7919) % 1000) as f32 / 100.0).collect();
@@ -43,7 +43,7 @@ fn steps(criterion: &mut Criterion) {
         let made = tokentrie_sampler_new(trie, vocab, In::null(), In::null(), 0, put(&mut sampler));
         assert_eq!(made, TOKENTRIE_OK);
         // As C calls them: by their addresses.
-        let (sample, allowed): (Sample, Allowed) =
+        let (sample, allowed): (Sample, AllowedFn) =
             (black_box(tokentrie_sampler_sample), black_box(tokentrie_sampler_allowed));
         assert_eq!(sample(sampler, input(&row), N_VOCAB, put(&mut token)), TOKENTRIE_OK);
         assert_eq!(token, ours.sample(&row).expect("long enough").as_i32());

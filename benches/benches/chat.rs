@@ -1,4 +1,4 @@
-//! What chats cost: replies read in portions, and a constraint on them over a real vocabulary, beside llama.cpp's lazy
+//! Cost of chats: replies read in portions, and a constraint on them over a real vocabulary, beside llama.cpp's lazy
 //! grammar on the same reply. `TOKENTRIE_VOCAB_DIR` names the vocabularies; without it only reading is measured.
 
 use chat_format::analysis::PromptOptions;
@@ -99,7 +99,7 @@ fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>) -> Vec<TokenId> {
     found
 }
 
-/// How long it takes to know what may come, and to take a token that must be among it.
+/// Measures the time to compute the allowed tokens, and to accept one of them.
 fn timed<C: Constraint>(constraint: &C, state: &mut C::State, token: TokenId, scratch: &mut Scratch) -> Duration {
     let begin = Instant::now();
     let legal = constraint.next(state, scratch).tokens;
@@ -266,7 +266,7 @@ fn call_grammar(tools: &Tools) -> String {
     )
 }
 
-/// What llama.cpp does for the same reply: a grammar that waits for its trigger.
+/// Runs llama.cpp's counterpart on the same reply: a grammar that waits for its trigger.
 fn rival(model: &LlamaModel, tokens: &[LlamaToken], count: usize) {
     let grammar = call_grammar(&tools(count));
     let trigger = ["[\\s\\S]*?(<tool_call>[\\s\\S]*)".to_owned()];
@@ -295,7 +295,7 @@ fn rival(model: &LlamaModel, tokens: &[LlamaToken], count: usize) {
     );
 }
 
-/// What is measured over a real vocabulary.
+/// Measures a format over a real vocabulary.
 fn over_a_vocabulary(format: &ChatFormat) {
     let Some(pieces) = pieces::pieces() else {
         return println!("no TOKENTRIE_VOCAB_DIR with ggml-vocab-qwen2.gguf: constraints are not measured");

@@ -14,7 +14,7 @@ use trie_rules::{ByRule, MaskLimits, PrepareLimits, Regex, Rule, TokenBytes};
 #[path = "common/pieces.rs"]
 mod pieces;
 
-/// What it is, the pattern, and the text before the mask.
+/// Name, pattern, and text before the mask of each case.
 const STATES: [(&str, &str, &str); 9] = [
     ("digits", "[0-9]+", "1"),
     ("identifier", "[A-Za-z_][A-Za-z0-9_]{0,62}", ""),
@@ -63,7 +63,7 @@ struct Rival {
 
 impl Rival {
     fn new(pieces: &[Vec<u8>]) -> Self {
-        let end = pieces.iter().position(Vec::is_empty).expect("a token that is no text");
+        let end = pieces.iter().position(Vec::is_empty).expect("a token that is not text");
         // Special tokens begin with the byte FF there.
         let special = |id: usize| [b"\xFF<|", id.to_string().as_bytes(), b"|>"].concat();
         let word = |(id, piece): (usize, &Vec<u8>)| if piece.is_empty() { special(id) } else { piece.clone() };

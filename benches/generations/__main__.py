@@ -24,7 +24,7 @@ from benches.generations.measure import Plan, kept_memory, measure
 
 
 def arguments(args: Sequence[str] | None) -> argparse.Namespace:
-    """The options, checked."""
+    """Parses and checks the options."""
     parser = argparse.ArgumentParser(
         prog="python -m benches.generations",
         description=(__doc__ or "").partition("\n")[0],

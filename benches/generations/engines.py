@@ -33,7 +33,7 @@ WHAT = {
     GRAMMAR: "llama.cpp's own grammar sampler (GBNF) over the same values, any tokenisation of them in tokens",
     LLGUIDANCE: "the llguidance sampler over the same values as a Lark grammar, any tokenisation of them in tokens",
 }
-"""What each row ran, for the report."""
+"""Description of each row for the report."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Engine:
 
 
 class CannotRunError(Exception):
-    """Why a mode cannot be run on a set, which is no fault."""
+    """Why a mode cannot be run on a set, which is not a fault."""
 
 
 def engine(

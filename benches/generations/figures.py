@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benches.generations.engines import FREE, GRAMMAR, NO_SKIP, TRIE
-from benches.generations.measure import Measured, Sample, Track
+from benches.generations.measure import Sample, SetResult, Track
 
 MICRO = 1e6
 NO_TIME = "nothing had to be decoded or chosen after the prompt"
@@ -113,12 +113,12 @@ class Row:
 DEFINITIONS: dict[str, str] = {entry.name: entry.metadata["definition"] for entry in fields(Row)}
 
 
-def rows(measured: Measured, model: str) -> list[dict[str, Any]]:
+def rows(measured: SetResult, model: str) -> list[dict[str, Any]]:
     """The rows of a set, one a mode."""
     return [asdict(_row(track, measured, model)) for track in measured.tracks.values()]
 
 
-def _row(track: Track, measured: Measured, model: str) -> Row:
+def _row(track: Track, measured: SetResult, model: str) -> Row:
     row = Row(track.mode, model, measured.values.name)
     row.generations, row.generations_planned = len(track.samples), track.planned
     row.status, row.reason = _status(track)
@@ -151,8 +151,8 @@ def _status(track: Track) -> tuple[str, str | None]:
     )
 
 
-def _count(row: Row, track: Track, measured: Measured) -> None:
-    """What does not depend on the clock: each prompt once."""
+def _count(row: Row, track: Track, measured: SetResult) -> None:
+    """Adds the counts that do not depend on the clock: each prompt once."""
     outputs = track.outputs()
     stats = [out.stats for out in outputs.values()]
     tokens = [stat.sampled_tokens + stat.forced_tokens for stat in stats]
@@ -182,7 +182,7 @@ def _count(row: Row, track: Track, measured: Measured) -> None:
             row.reasons[name] = "a grammar does not tell what it allows"
 
 
-def _time(row: Row, samples: list[Sample], measured: Measured) -> None:
+def _time(row: Row, samples: list[Sample], measured: SetResult) -> None:
     row.tokens_per_second = _rate(samples, np.median, Sample.generation)
     row.tokens_per_second_best = _rate(samples, np.min, Sample.generation)
     row.tokens_per_second_whole = _rate(samples, np.median, Sample.whole)
@@ -210,7 +210,7 @@ def _time(row: Row, samples: list[Sample], measured: Measured) -> None:
         row.reasons["decode_us_per_pass_p50"] = "no forward pass was needed after the prompt's"
 
 
-def _compare(row: Row, track: Track, measured: Measured) -> None:
+def _compare(row: Row, track: Track, measured: SetResult) -> None:
     """The figures that another mode's result is needed for."""
     for other, name in ((GRAMMAR, "grammar"), (FREE, "unconstrained")):
         figures = [f"tokens_per_second_vs_{name}", f"tokens_per_second_whole_vs_{name}"]
@@ -235,7 +235,7 @@ def _compare(row: Row, track: Track, measured: Measured) -> None:
 
 
 def _ratio(track: Track, other: Track, prompts: Set[int], seconds: Callable[[Sample], float]) -> float | None:
-    """Of the rates on these prompts."""
+    """Computes the ratio of the rates on these prompts."""
     one, two = ([s for s in which.samples if s.prompt in prompts] for which in (track, other))
     mine, others = _rate(one, np.median, seconds), _rate(two, np.median, seconds)
     return mine / others if mine and others else None

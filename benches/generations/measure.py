@@ -19,12 +19,12 @@ AGAIN = 0.05
 
 
 class CheckError(Exception):
-    """What is wrong with an output."""
+    """An output that is wrong."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What a trie says about the way to one of its leaves."""
+    """Properties of the way to a leaf of a trie."""
 
     branch_points: int
     """Positions at which more than one thing could come: several tokens, or a token and the end of the value."""
@@ -122,7 +122,7 @@ class Sample:
         return self.out.stats.decode_seconds + self.out.stats.sample_seconds
 
     def whole(self) -> float:
-        """The whole call."""
+        """Duration of the whole call."""
         return self.out.stats.seconds
 
     def own(self) -> float:
@@ -132,7 +132,7 @@ class Sample:
 
 @dataclass
 class Track:
-    """What one mode did on one set."""
+    """Results of one mode on one set."""
 
     mode: str
     planned: int
@@ -144,7 +144,7 @@ class Track:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more shall be run."""
+        """Returns whether nothing more shall be run."""
         return self.out_of_time or self.skipped is not None or self.error is not None
 
     def outputs(self) -> dict[int, tokentrie.Generated]:
@@ -156,8 +156,8 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What all modes did on one set."""
+class SetResult:
+    """Results of all modes on one set."""
 
     values: ValueSet
     prompts: Sequence[Prompt]
@@ -170,7 +170,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure. `step` is called after each generation, made or given up."""
+    """Amount of measuring to do. `step` is called after each generation, made or given up."""
 
     repeats: int
     budget: float
@@ -179,7 +179,7 @@ class Plan:
 
 def measure(
     model: tokentrie.Model, values: ValueSet, prompts: Sequence[Prompt], modes: Sequence[str], plan: Plan
-) -> Measured:
+) -> SetResult:
     """Checks the trie's outputs, then times every mode. What fails or is too slow ends with its reason, alone."""
     tracks = {mode: Track(mode, plan.repeats * len(prompts)) for mode in modes}
     checker = Checker(model, values)
@@ -203,7 +203,7 @@ def measure(
                 if not track.over:
                     _run_once(model, made, number, prompt, track, plan.budget, checker)
                 plan.step(values.name, made.mode)
-    return Measured(values, prompts, len(model.vocab), tracks, walks, passes)
+    return SetResult(values, prompts, len(model.vocab), tracks, walks, passes)
 
 
 def _untimed(model: tokentrie.Model, values: ValueSet, prompt: Prompt, checker: Checker) -> tuple[Walk, int]:

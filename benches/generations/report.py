@@ -21,7 +21,7 @@ from tokentrie.files import replacing
 
 from benches.generations.engines import WHAT
 from benches.generations.figures import DEFINITIONS
-from benches.generations.measure import Measured
+from benches.generations.measure import SetResult
 from benches.record import cpu
 
 VERSION = 3
@@ -47,17 +47,17 @@ CONTRACT = (
     "forward_passes_saved",
     "forward_passes_total",
 )
-"""What stands at the top of a report of one mode on one set, where other programs read it."""
+"""Header of a report of one mode on one set, for other programs."""
 
 
 def document(
-    measured: Sequence[Measured],
+    measured: Sequence[SetResult],
     rows: list[dict[str, Any]],
     model: dict[str, Any],
     settings: dict[str, Any],
     warnings: list[str],
 ) -> dict[str, Any]:
-    """Everything, for JSON."""
+    """Returns the whole report for JSON."""
     return {
         **_of_one(rows, settings["mode"]),
         "report": "benches.generations",
@@ -84,7 +84,7 @@ def _of_one(rows: list[dict[str, Any]], mode: str) -> dict[str, Any]:
     return {name: asked[0][name] for name in (*CONTRACT, "status", "reason")}
 
 
-def _set(measured: Measured) -> dict[str, Any]:
+def _set(measured: SetResult) -> dict[str, Any]:
     values, trie = measured.values, measured.values.trie
     return {
         "name": values.name,
@@ -97,7 +97,7 @@ def _set(measured: Measured) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on; null where the system does not tell."""
+    """Returns the machine on which the figures depend; null where the system does not tell."""
     return {
         "cpu": cpu(),
         "cores": os.cpu_count(),
@@ -107,7 +107,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Of what took part; null where it cannot be read."""
+    """Returns the versions of all participants; null where one cannot be read."""
     return {
         "tokentrie": tokentrie.__version__,
         "python": platform.python_version(),

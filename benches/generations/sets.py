@@ -57,7 +57,7 @@ class ValueSet:
     parts: Parts
     size: int
     unspeakable: str | None = None
-    """Why there is no text for grammars, if there is none."""
+    """Reason why a set has no grammar; empty if it has one."""
 
     @property
     def trie(self) -> tokentrie.Trie | None:
@@ -79,7 +79,7 @@ class ValueSet:
         return re.compile("".join(f"(?:{'|'.join(map(re.escape, _alternatives(part)))})" for part in self.parts))
 
     def allows(self, text: str) -> bool:
-        """Whether a text is one of the values."""
+        """Returns whether a text is one of the values."""
         return self._legal.fullmatch(text) is not None
 
 
@@ -106,7 +106,7 @@ def of_payload(content: bytes, vocab: tokentrie.Vocab) -> Iterator[ValueSet]:
         try:
             parts, problem = [[*dict.fromkeys(value.decode() for value in spelled)]], None
         except UnicodeDecodeError as error:
-            parts, problem = [], f"grammars need text, and a value of the payload is no UTF-8: {error.object!r}"
+            parts, problem = [], f"grammars need text, and a value of the payload is not UTF-8: {error.object!r}"
         yield ValueSet(path, trie, parts, len(trie), problem)
 
 
@@ -140,7 +140,7 @@ class Prompt:
 
 
 def prompts_of_set(name: str, model: tokentrie.Model) -> list[Prompt]:
-    """Of a set: a request with the tools that it may mean, or a title to repeat; for other sets requests alone."""
+    """Returns the prompts of a set: requests with the tools that they may mean, titles to repeat, or requests alone."""
     vocab = model.vocab
     offers = {"8-actions": (ACTIONS, ABOUT_ACTIONS), "form": (ACTIONS, ABOUT_ACTIONS)}
     offers |= dict.fromkeys(("30-tools", "300-tools"), (catalogue.TOOLS, ABOUT_TOOLS))

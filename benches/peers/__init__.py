@@ -1,4 +1,4 @@
-"""Who makes sets of rows or of titles, so that each is asked for the same answer, and where a peer may be missing.
+"""Makers of sets of rows or of titles, so that each is asked for the same answer, and where a peer may be missing.
 
 Optional: `.venv/bin/pip install marisa-trie llguidance tokenizers`; TOKENTRIE_STATIC names a checkout of
 github.com/youtube/static-constraint-decoding.
@@ -30,7 +30,7 @@ class MissingError(Exception):
 
 
 def package(name: str) -> Any:
-    """An optional package."""
+    """Imports an optional package."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -110,7 +110,7 @@ LEAVES: dict[str, Callable[[Any, Table], npt.NDArray[np.uint64]]] = {
     "marisa-trie": lambda made, _: np.sort(packed(np.frombuffer(b"".join(made.keys()), ">u4").reshape(-1, 4))),
     "STATIC": lambda made, _: _static_leaves(made),
 }
-"""What each of them holds, as sorted packed rows."""
+"""Rows that each of them holds, as sorted packed rows."""
 
 
 @cache

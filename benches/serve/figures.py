@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a server answers, in figures: `benches/serve/figures.py` starts `tokentrie serve` with the tiny model, or with
+"""Figures of a server: `benches/serve/figures.py` starts `tokentrie serve` with the tiny model, or with
 `--model PATH`. `--beside http://127.0.0.1:8080` asks a server with the same model the same in turns, such as
 
     llama-server -m python/tokentrie/models/tiny.gguf -c 8192 --parallel 8 --threads 2 --jinja
@@ -95,7 +95,7 @@ def decide(client: Client) -> None:
 
 
 def decide_by_grammar(client: Client) -> None:
-    """What other servers have instead: the chosen word, without probabilities."""
+    """Measures the alternative of other servers: the chosen word, without probabilities."""
     question = f"{STATE}\n\nWhich team?\n" + "\n".join(NAMES)
     said = json.loads(
         client.post(
@@ -114,7 +114,7 @@ def decide_by_grammar(client: Client) -> None:
 
 
 def a_second(url: str, clients: int, work: Callable[[Client], None], seconds: float) -> float:
-    """How often many clients get their answer in a second."""
+    """Returns the number of answers a second that many clients get."""
 
     def ask(_: int) -> int:
         client, done = Client(url), 0
@@ -130,7 +130,7 @@ def a_second(url: str, clients: int, work: Callable[[Client], None], seconds: fl
 
 
 def streams(url: str, count: int, tokens: int) -> tuple[int, list[float]]:
-    """How many streams came whole, and the times between their tokens."""
+    """Returns the number of complete streams, and the times between their tokens."""
 
     def read(number: int) -> list[float] | None:
         body = {"prompt": f"{number}: The sky is ", "max_tokens": tokens, "stream": True, "seed": number}
@@ -199,7 +199,7 @@ def median(work: Callable[[], Any], seconds: float) -> float:
 
 
 def beside(url: str, other: str, clients: int, seconds: float) -> None:
-    """What both servers answer the same, and how many a second each, in turns."""
+    """Compares the answers of both servers, and their rates, in turns."""
     one, two = Client(url), Client(other)
     same = sum(picked(one, number) == picked(two, number) for number in range(100))
     print(f"picks: {same} of 100 are the same on both (where rounding ties, they may differ)")
@@ -215,7 +215,7 @@ def beside(url: str, other: str, clients: int, seconds: float) -> None:
 
 
 def alone(url: str, pid: int, given: argparse.Namespace) -> None:
-    """Idling, decisions, streams."""
+    """Measures idling, decisions and streams."""
     time.sleep(2)
     before, spent = memory(pid)
     time.sleep(5)

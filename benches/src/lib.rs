@@ -1,4 +1,4 @@
-//! What the benches share: rivals in C and AVX2, and seeded inputs.
+//! Shared parts of the benches: rivals in C and AVX2, and seeded inputs.
 
 use std::hint::black_box;
 
@@ -87,7 +87,7 @@ pub fn ids(n: usize, k: usize) -> Vec<u32> {
 pub struct Random(pub u64);
 
 impl Random {
-    /// Any number.
+    /// Returns the next random number.
     #[allow(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

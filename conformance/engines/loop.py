@@ -26,7 +26,7 @@ class Engine(ABC):
 
     @abstractmethod
     def vocabulary(self, pieces: list[bytes], eog: list[int]) -> None:
-        """Takes a vocabulary. A token without bytes is no text; those of `eog` end a generation."""
+        """Takes a vocabulary. A token without bytes is not text; those of `eog` end a generation."""
 
     @abstractmethod
     def compile(self, kind: str, constraint: dict[str, Any]) -> None:

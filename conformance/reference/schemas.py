@@ -125,7 +125,7 @@ def texts(draw: Draw, of: Schema) -> tuple[list[str], list[str]]:
             wrong = spoiled(draw, document)
             if not judge.is_valid(wrong):
                 refused[written(wrong)] = None
-    # What is cut off is no document.
+    # What is cut off is not a document.
     refused |= {text[:-1]: None for text in accepted if len(text) > 1 and not _is_document(text[:-1])}
     return list(accepted), list(refused)
 

@@ -3,7 +3,7 @@
 
 use std::env::var;
 
-/// What every processor of these levels has: x86-64-v3, and aarch64 without extensions.
+/// Features of every processor of these levels: x86-64-v3, and aarch64 without extensions.
 const LEVELS: [(&str, &[&str]); 2] = [
     (
         "x86_64",

@@ -1,6 +1,7 @@
-"""Whether this tree could be published today: `./dev release --check [STEP …]`. Nothing is uploaded.
+"""Checks whether this tree could be published today: `./dev release --check [STEP …]`. Nothing is uploaded.
 
-Each step ends in a line: ok; differs, which is no fault but good to know; or not here, and why. A fault ends it with 1.
+Each step ends in a line: ok; differs, which is good to know but not a fault; or not here, with the reason. A fault ends
+it with 1.
 """
 
 from __future__ import annotations

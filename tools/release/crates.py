@@ -65,4 +65,4 @@ import tokentrie
 sampler = tokentrie.Sampler(10, '{"descriptors": [{"path": "a", "leaves": [{"name": "GO", "tokens": [5, 6]}]}]}')
 assert sampler.advance(np.zeros(10, np.float32)) == [5, 6] and sampler.leaf.name == "GO"
 """
-"""What a package without llama.cpp does."""
+"""Program that a package without llama.cpp must run."""

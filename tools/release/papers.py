@@ -1,4 +1,4 @@
-"""What a package says of itself: its version, what changed, whose work is in it, and under which licences."""
+"""Papers of a package: its version, what changed, whose work is in it, and under which licences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps share: where things are, how a step ends, how others' tools are run."""
+"""Shared parts of the steps: where things are, how a step ends, how others' tools are run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "build_backend"))
 
 
 class Differs(str):
-    """The line of a step that found what a reader should know, and that is no fault."""
+    """The line of a step that found what a reader should know, and that is not a fault."""
 
 
 class NotHere(str):
@@ -35,7 +35,7 @@ class FaultError(Exception):
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **env: str) -> str:
-    """What a command says. Raises `FaultError` with the end of what it said where it fails."""
+    """Runs a command and returns its output. Raises `FaultError` with the end of what it said where it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -57,7 +57,7 @@ def cargo_tool(name: str) -> Path:
 
 @contextmanager
 def copied_tree(folder: Path | None = None) -> Iterator[Path]:
-    """The files that git knows or would take, in a folder of their own: what is made beside them is no file of ours."""
+    """The files that git knows or would take, in a folder of their own: files made beside them are not ours."""
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         for name in filter(None, listed):
@@ -76,6 +76,6 @@ def fresh_venv(folder: Path, *packages: str | Path) -> Path:
 
 
 def size(path: Path) -> str:
-    """How long a file is, in MB or kB."""
+    """Returns the length of a file, in MB or kB."""
     count = path.stat().st_size
     return f"{count / 1e6:.1f} MB" if count > 1e6 else f"{count / 1e3:.0f} kB"

@@ -88,7 +88,7 @@ def check_wheel(cpu: str) -> str:
 
 
 def check_aarch64() -> str:
-    """Cross-built, with llama.cpp."""
+    """Cross-builds a wheel with llama.cpp."""
     if TRIPLE.format("aarch64") not in run("rustup", "target", "list", "--installed"):
         return NotHere(f"rustup target add {TRIPLE.format('aarch64')}")
     made = built(OUT / "wheels" / "aarch64", "aarch64")

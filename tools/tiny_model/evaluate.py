@@ -63,7 +63,7 @@ def walk(choices: list[list[int]], scores: list[Tensor]) -> int:
 
 
 def judge_call(model: TinyLlama, tokenizer: Tokenizer, question: Question) -> tuple[bool, bool]:
-    """Whether free greedy text after the opening tag names the right tool, and whether the whole call is right.
+    """Judges whether free greedy text after the opening tag names the right tool, and whether the whole call is right.
 
     Greedy text equals the expected one exactly when each of its tokens is the best after those before it, so one
     pass over the expected text answers both.
@@ -95,7 +95,7 @@ def evaluate(model: TinyLlama, tokenizer: Tokenizer, drawn: list[Question]) -> d
 
 
 def main() -> None:
-    """Command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"))
     parser.add_argument("--seed", type=int, default=7)

@@ -23,7 +23,7 @@ MODEL = Path(__file__).with_name("out") / "tiny.gguf"
 
 
 def reply(model: tokentrie.Model, prompt: str) -> str:
-    """What the model says by itself, the most probable token each time."""
+    """Returns the model's own reply, the most probable token each time."""
     return str(model.generate(prompt, max_tokens=200).text)
 
 
@@ -33,7 +33,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Names and arguments."""
+    """Returns the names and arguments."""
     return [c["function"] for c in message.get("tool_calls", [])]
 
 
@@ -58,7 +58,7 @@ def held(model: tokentrie.Model, chat: Chat, text: str) -> Any:
 
 
 def judge(model: tokentrie.Model, chat: Chat, text: str) -> dict[str, bool]:
-    """What is right about one answer."""
+    """Judges the parts of one answer."""
     got, want = read(text), chat.expected
     ours, right = calls_of(got), calls_of(want)
     measures = {"whole": same(ours, right) and got["content"] == want["content"]}
@@ -77,7 +77,7 @@ def judge(model: tokentrie.Model, chat: Chat, text: str) -> dict[str, bool]:
 
 
 def main() -> None:
-    """Command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--seed", type=int, default=9)

@@ -1,4 +1,4 @@
-"""What the shipped model decides: held-out questions in both readouts, in several layouts and with priors.
+"""Decisions of the shipped model: held-out questions in both readouts, in several layouts and with priors.
 
 python evaluate_decisions.py --per-task 200 --rows 40
 """
@@ -92,7 +92,7 @@ def show(task: str, name: str, answers: list[tokentrie.decisions.Answer], right:
 
 
 def main() -> None:
-    """Command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--seed", type=int, default=11)

@@ -70,7 +70,7 @@ def write_gguf(model: TinyLlama, tokenizer: Tokenizer, path: Path) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"), help="folder of the checkpoint")
     parser.add_argument("--to", type=Path, default=Path(__file__).with_name("out") / "tiny.gguf")

@@ -144,7 +144,7 @@ def train(model: TinyLlama, tokenizer: Tokenizer, schedule: Schedule, seed: int,
 
 
 def main() -> None:
-    """Command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"))
     parser.add_argument("--start", type=Path, help="a GGUF of the first stage, to teach it chats")

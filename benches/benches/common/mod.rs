@@ -8,7 +8,7 @@ use trie_core::{TokenId, Trie};
 /// Bytes of a row of four as a key.
 pub(crate) const KEY: usize = 16;
 
-/// A token id.
+/// Builds a token id.
 pub(crate) fn id(raw: u32) -> TokenId {
     TokenId::new(raw).expect("a token id")
 }
@@ -34,7 +34,7 @@ pub(crate) fn fst(tokens: &[TokenId]) -> fst::Set<Vec<u8>> {
     fst::Set::from_iter(keys).expect("sorted keys")
 }
 
-/// Where four bytes lead, if they lead anywhere.
+/// Returns the node that four bytes lead to, if any.
 pub(crate) fn fst_step<D: AsRef<[u8]>>(fst: &fst::raw::Fst<D>, from: usize, token: TokenId) -> Option<usize> {
     let step = |at: usize, byte| {
         let node = fst.node(at);

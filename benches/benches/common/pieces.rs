@@ -5,7 +5,8 @@ use std::sync::Arc;
 use trie_core::TokenId;
 use trie_rules::TokenBytes;
 
-/// Of each token of qwen2; none for what is no text. `None` without a folder of vocabularies.
+/// Returns the text of each token of qwen2; empty for tokens that are not text. `None` without a folder of
+/// vocabularies.
 pub(crate) fn pieces() -> Option<Vec<Vec<u8>>> {
     let folder = PathBuf::from(std::env::var_os("TOKENTRIE_VOCAB_DIR")?);
     let vocab = llama_sampler::vocab_from_gguf(folder.join("ggml-vocab-qwen2.gguf")).ok()?;
@@ -14,7 +15,7 @@ pub(crate) fn pieces() -> Option<Vec<Vec<u8>>> {
     Some(ids.map(bytes).collect())
 }
 
-/// Those that are text.
+/// Returns the tokens that are text.
 pub(crate) fn text(pieces: &[Vec<u8>]) -> impl Iterator<Item = (&[u8], TokenId)> {
     let ids = (0..pieces.len()).filter_map(|id| TokenId::new(id as u32));
     pieces.iter().map(Vec::as_slice).zip(ids).filter(|(piece, _)| !piece.is_empty())

@@ -1,5 +1,5 @@
-//! Whether what was found of a template holds: conversations unlike those of the analysis are rendered, and each reply
-//! that was rendered must mean what it was made of, and be one that the constraint allows.
+//! Check of an analysis: conversations unlike those of the analysis are rendered, and each rendered reply must be read
+//! back as its source, and be allowed by the constraint.
 
 mod otherwise;
 mod probes;
@@ -21,18 +21,18 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Which probe failed first and how, in one sentence.
+    /// First probe that failed, and the failure, in one sentence.
     pub degraded: Option<String>,
-    /// What the template writes that cannot be read back.
+    /// Output of the template that cannot be read back.
     pub warnings: Vec<String>,
-    /// How many probes came back before the first that did not.
+    /// Number of probes that succeeded before the first failure.
     pub passed: usize,
 }
 
-/// What was rendered, so that the next hypothesis need not.
+/// Cached renderings for the next hypothesis.
 pub(crate) type Seen = Mutex<HashMap<String, Option<String>>>;
 
 pub(crate) fn check(format: &ChatFormat, seen: &Seen) -> Found {
@@ -63,7 +63,7 @@ struct Check<'a> {
 
 /// A reply, cut out of a rendered conversation.
 struct Reply {
-    /// What of the prompt stands before it, from where the turn begins.
+    /// Part of the prompt before it, from the beginning of the turn.
     prompt: String,
     text: String,
 }
@@ -140,7 +140,7 @@ impl<'a> Check<'a> {
         text
     }
 
-    /// What stands after a reply that only says something; `None` where the template takes no reply.
+    /// Returns the text after a reply that only has content; `None` if the template takes no reply.
     fn turn_end(&self, conversation: Conversation) -> Option<String> {
         let said = json!({"role": "assistant", "content": probes::SAID});
         let text = self.render(conversation, Some(&said), false)?;
@@ -148,7 +148,7 @@ impl<'a> Check<'a> {
         Some(text[end..].to_owned())
     }
 
-    /// What ends generation is none of the reply.
+    /// Removes the end of generation, which is not part of the reply.
     fn without_end<'t>(&self, reply: &'t str, turn_end: &str) -> &'t str {
         let analysis = self.format.analysis();
         let dialect = &analysis.dialect;
@@ -193,7 +193,7 @@ impl<'a> Check<'a> {
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
         let text = self.without_end(&whole[same..], turn_end);
-        // Without a prompt to answer after, the header of the turn is no part of the reply.
+        // Without a prompt to answer after, the header of the turn is not part of the reply.
         let dialect = &self.format.analysis().dialect;
         let header = dialect.turns.assistant.trim();
         let header = header.strip_suffix(dialect.content.start.trim()).unwrap_or(header).trim_end();
@@ -224,7 +224,7 @@ impl<'a> Check<'a> {
             let reply = self.reply(conversation, message, turn_end).filter(shown)?;
             Some((message, reply))
         });
-        // What a template does not show is no failure of the analysis.
+        // What a template does not show is not a failure of the analysis.
         let (message, reply) = rendered?;
         if let Some(signs) = self.signs_without_escapes().filter(|_| probe.is_unescaped(&reply.text)) {
             let what =
@@ -257,14 +257,14 @@ impl<'a> Check<'a> {
         Ok(parser.finish(cut).1)
     }
 
-    /// Whether a rendering holds the end of a turn: then it is more than one reply.
+    /// Returns whether a rendering contains the end of a turn: then it is more than one reply.
     fn is_two(&self, reply: &str, turn_end: &str) -> bool {
         let dialect = &self.format.analysis().dialect;
         let end = turn_end.trim().strip_prefix(dialect.content.end.trim()).unwrap_or_default().trim();
         !end.is_empty() && reply.contains(end) && !dialect.joints.iter().any(|joint| joint == end)
     }
 
-    /// What of texts cannot stand in calls as it is: quotes where a backslash escapes them, or the end of a line.
+    /// Returns the signs of texts that calls must escape: quotes if a backslash escapes them, or the end of a line.
     fn signs_without_escapes(&self) -> Option<&'static str> {
         let calls = self.format.analysis().dialect.calls.iter().flat_map(|calls| &calls.patterns);
         calls.flat_map(|pattern| &pattern.parts).find_map(|part| match part {

@@ -1,4 +1,4 @@
-//! What a format cannot do.
+//! Errors of chat formats.
 
 use crate::values::ShapeError;
 use chat_template::TemplateError;
@@ -6,18 +6,18 @@ use trie_core::ErrorKind;
 use trie_core::work::Over;
 use trie_rules::ByRuleError;
 
-/// What a format cannot do.
+/// Error of a chat format.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FormatError {
-    /// The template.
+    /// Error of the template.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A tool whose arguments nothing satisfies.
     #[error("the parameters of tool {tool:?}: {error}")]
     Schema {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// Why.
+        /// Reason for the refusal.
         error: ShapeError,
     },
     /// A name that this format cannot write.
@@ -26,17 +26,17 @@ pub enum FormatError {
          a name without it"
     )]
     Name {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// The text.
+        /// Text that was given.
         text: String,
     },
     /// A call that this format reads as something else.
     #[error("tool {tool:?} cannot be called in this format: {text:?}, which begins its call, is read otherwise")]
     Misread {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// The text.
+        /// Text that was given.
         text: String,
     },
     /// Content begins as calls do.
@@ -45,7 +45,7 @@ pub enum FormatError {
          parameters are what is wanted, with tool_choice=\"required\""
     )]
     Recipients {
-        /// What begins both.
+        /// Common beginning of both.
         head: String,
     },
     /// A call is required where none can be.

@@ -35,10 +35,10 @@ struct Inner {
     constraints: Mutex<LruCache<Wanted, (Tools, ReplyConstraint)>>,
 }
 
-/// What a constraint was made for, after which prompt, over which vocabulary, whether it ends where content begins, how
-/// names are spelled, and whether a tokenizer says how.
+/// Key of a constraint: its machine, its prompt, its vocabulary, whether it ends at the beginning of content, the
+/// spelling of names, and whether a tokenizer determines it.
 type Wanted = (Key, String, usize, bool, CallSpelling, bool);
-/// What a machine was made for: tools are compared by identity.
+/// Key of a machine: tools are compared by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     tools: Option<usize>,
@@ -56,15 +56,15 @@ pub(crate) struct Made {
     warnings: Arc<[String]>,
 }
 
-/// How a reply is constrained.
+/// Options of a constraint on a reply.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ConstraintOptions {
     /// The tools that may be called.
     pub tools: Tools,
-    /// Whether they may or must be.
+    /// Permission or requirement to call tools.
     pub choice: ToolChoice,
-    /// Whether more than one may be.
+    /// Allows more than one call.
     pub parallel: bool,
     /// The prompt from where the assistant's turn begins; `None` is what the template writes there.
     pub prompt: Option<String>,
@@ -162,7 +162,7 @@ impl ChatFormat {
         (format, passed)
     }
 
-    /// The template.
+    /// Returns the template of it.
     pub fn template(&self) -> &ChatTemplate {
         &self.0.template
     }
@@ -173,7 +173,7 @@ impl ChatFormat {
         lock(&self.0.constraints).clear();
     }
 
-    /// What was found out.
+    /// Returns the analysis of the template.
     pub fn analysis(&self) -> &Analysis {
         &self.0.analysis
     }
@@ -246,7 +246,7 @@ impl ChatFormat {
         self.0.analysis.traced_render(&self.0.template, messages, tools, options)
     }
 
-    /// How much of a prompt's end every reply has before it: text there is none of the reply.
+    /// Returns the length of a prompt's end that precedes every reply: it is not part of the reply.
     pub(crate) fn known(&self, prompt: &str) -> usize {
         // Never inside of a marker: its first bytes would be no part of it.
         let common = |other: &str| common_prefix(prompt, other).len();
@@ -304,8 +304,8 @@ impl ChatFormat {
         Ok(made)
     }
 
-    /// What may stand before the content of a reply without calls: reasoning and markers; `None` where nothing may, and
-    /// content begins at once. A value of it ends wherever content may begin; `prompt` as in
+    /// Returns the constraint on the text before the content of a reply without calls: reasoning and markers; `None` if
+    /// nothing is allowed, and content begins at once. A value of it ends wherever content may begin; `prompt` as in
     /// [`ConstraintOptions::prompt`].
     ///
     /// # Errors
@@ -336,7 +336,7 @@ impl ChatFormat {
         }
     }
 
-    /// Whether content may begin at once after a prompt.
+    /// Returns whether content may begin at once after a prompt.
     fn begins_with_content(&self, prompt: Option<&str>, marked: bool) -> Result<bool, FormatError> {
         let machine = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?.machine;
         let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
@@ -344,7 +344,7 @@ impl ChatFormat {
         Ok(BeforeContent { marked }.may_begin(&machine, &start))
     }
 
-    /// What of the tools' schemas is not held, in words.
+    /// Returns the parts of the tools' schemas that are not enforced, in words.
     ///
     /// # Errors
     /// As [`ChatFormat::constraint`].
@@ -423,7 +423,7 @@ impl ChatFormat {
         Ok(made)
     }
 
-    /// Whether calls can be where they must be.
+    /// Checks that calls are possible if they are required.
     fn can_call(&self, tools: Option<&Tools>, choice: &ToolChoice) -> Result<(), FormatError> {
         let reason = match choice {
             ToolChoice::Auto | ToolChoice::None => return Ok(()),
@@ -446,7 +446,7 @@ impl Key {
     }
 }
 
-/// Where a reply begins after a prompt.
+/// Returns the state of a reply after a prompt.
 pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = State::start();
     state.in_prompt(true);

@@ -15,17 +15,17 @@ struct Inner {
     by_name: HashMap<String, usize>,
 }
 
-/// One tool.
+/// Definition of a tool.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Tool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What it is for.
+    /// Description of its purpose.
     pub description: String,
     /// JSON Schema of its arguments; `{}` where none is given.
     pub parameters: Value,
-    /// Whether it takes no arguments: it has no parameters, or an empty list of them and nothing that says of others.
+    /// True if it takes no arguments: it has no parameters, or an empty list of them and no other keyword about them.
     pub(crate) takes_none: bool,
 }
 
@@ -41,37 +41,37 @@ pub enum ToolError {
         \"parameters\": ...}}}}, not {given}"
     )]
     NoName {
-        /// Which, from 0.
+        /// Index of the tool.
         number: usize,
-        /// What it is, shortened.
+        /// The value, shortened.
         given: String,
     },
     /// A name that nobody would write.
     #[error("the name of tool {number} has {bytes} bytes, {begin:?} and more: at most {MOST_NAME} are taken")]
     LongName {
-        /// Which, from 0.
+        /// Index of the tool.
         number: usize,
-        /// How many bytes.
+        /// Number of its bytes.
         bytes: usize,
-        /// How it begins.
+        /// Beginning of the name.
         begin: String,
     },
     /// Two of one name.
     #[error("tools {first} and {second} are both named {name:?}: each tool needs a name of its own")]
     Repeated {
-        /// The name.
+        /// Name of both tools.
         name: String,
         /// The first, from 0.
         first: usize,
-        /// The second.
+        /// Index of the second.
         second: usize,
     },
-    /// A schema that is no object.
+    /// A schema that is not an object.
     #[error("the parameters of tool {name:?} are {given}: they must be a JSON Schema, an object")]
     Schema {
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What they are, shortened.
+        /// The parameters, shortened.
         given: String,
     },
 }
@@ -109,12 +109,12 @@ impl Tools {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// How many there are.
+    /// Returns the number of tools.
     pub fn len(&self) -> usize {
         self.0.tools.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.tools.is_empty()
     }
@@ -164,7 +164,7 @@ impl Tool {
     }
 }
 
-/// Whether a schema is that of an object with an empty list of properties, and says nothing of any other.
+/// Returns whether a schema describes an object with an empty list of properties, and no others.
 fn names_none(schema: &Value) -> bool {
     const SILENT: [&str; 8] = ["type", "properties", "required", "title", "description", "$schema", "$id", "$comment"];
     let is_empty = |key: &str, missing: bool| {

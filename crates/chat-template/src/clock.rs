@@ -1,4 +1,4 @@
-//! What `strftime_now` says.
+//! Clock behind `strftime_now`.
 
 use crate::error::{Res, too_much, wrong};
 use jiff::civil::DateTime;

@@ -1,4 +1,4 @@
-//! What a template is given: messages, tools, variables.
+//! Input of a template: messages, tools, variables.
 
 use crate::error::{Res, too_much};
 use crate::meter::{DATA, DEPTH, RANGE};
@@ -16,17 +16,17 @@ use crate::value::{Dict, Key, Text, TracedText, Value};
 pub enum Data {
     /// Python's `None`, JSON's `null`.
     None,
-    /// True or false.
+    /// Either true or false.
     Bool(bool),
-    /// An integer.
+    /// An integer of 128 bits.
     Int(i128),
     /// A number with a point.
     Float(f64),
-    /// A text.
+    /// A text of Unicode characters.
     Text(String),
     /// A text of which some bytes count as the template's own.
     Traced(TracedText),
-    /// A list.
+    /// A list of any values.
     List(Vec<Data>),
     /// A dict, in its order.
     Dict(Vec<(String, Data)>),

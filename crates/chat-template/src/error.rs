@@ -1,16 +1,16 @@
-//! What can go wrong: while a template is read, and while it is filled.
+//! Errors of templates: while one is parsed, and while it is rendered.
 
 use std::fmt;
 
 /// Why a template was refused, or refused what it was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// The template is no Jinja.
+    /// The template is not Jinja.
     #[error("syntax error in line {line}: {reason}")]
     Syntax {
         /// Line of the template, from 1.
         line: u32,
-        /// What was found, and what was expected.
+        /// Found and expected syntax.
         reason: String,
     },
     /// The template called `raise_exception`.
@@ -18,7 +18,7 @@ pub enum TemplateError {
     Refused {
         /// Line of the template, from 1.
         line: u32,
-        /// What the template says.
+        /// Message of the template.
         message: String,
     },
     /// Something that is not there was used.
@@ -26,7 +26,7 @@ pub enum TemplateError {
     Undefined {
         /// Line of the template, from 1.
         line: u32,
-        /// What is missing.
+        /// Description of the missing thing.
         reason: String,
     },
     /// A value of the wrong type or out of range, as in Python.
@@ -34,15 +34,15 @@ pub enum TemplateError {
     Value {
         /// Line of the template, from 1.
         line: u32,
-        /// What Python would say, or nearly.
+        /// Error message of Python, or nearly.
         reason: String,
     },
-    /// What the sandbox of transformers forbids, such as changing a list.
+    /// Refused by the sandbox of transformers, such as a change of a list.
     #[error("not allowed in a template, line {line}: {reason}")]
     Forbidden {
         /// Line of the template, from 1.
         line: u32,
-        /// What was tried.
+        /// Description of the attempt.
         reason: String,
     },
     /// A part of Jinja2 that is not here.
@@ -50,7 +50,7 @@ pub enum TemplateError {
     Unsupported {
         /// Line of the template, from 1.
         line: u32,
-        /// Which.
+        /// Name of the unsupported feature.
         reason: String,
     },
     /// More work, memory or depth than a template may use.
@@ -58,13 +58,13 @@ pub enum TemplateError {
     Limit {
         /// Line of the template, from 1; 0 where it is the data that is too much.
         line: u32,
-        /// What there is too much of, and how much may be.
+        /// Name of the quantity, and its limit.
         reason: String,
     },
     /// The operating system gave no thread to render in.
     #[error("no thread to render in: {reason}")]
     Thread {
-        /// What it said.
+        /// Message of the host.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What one rendering may use: steps, memory, depth.
+//! Limits of one rendering: steps, memory, depth.
 //!
 //! A rendering has a thread of its own, so its meter is a thread-local: a value gives its bytes back when it is
 //! dropped, wherever that happens.
@@ -66,19 +66,19 @@ pub(crate) fn let_lists_grow() {
     GROWING.set(true);
 }
 
-/// Whether lists may grow; notes that one should.
+/// Returns whether lists may grow; notes that one should.
 pub(crate) fn may_grow() -> bool {
     CHANGED.set(CHANGED.get() || LENIENT.get());
     GROWING.get()
 }
 
-/// Whether a change of a list may pass without effect; notes that one was tried.
+/// Returns whether a change of a list may pass without effect; notes the attempt.
 pub(crate) fn passes_change() -> bool {
     CHANGED.set(CHANGED.get() || LENIENT.get());
     LENIENT.get()
 }
 
-/// Whether a template tried to change a list.
+/// Returns whether a template tried to change a list.
 pub(crate) fn tried_change() -> bool {
     CHANGED.get()
 }
@@ -105,7 +105,7 @@ pub(crate) fn spend_bytes(bytes: usize) -> Res<()> {
     spend(1 + (bytes / 32) as u64)
 }
 
-/// Whether so many bytes more may be made.
+/// Checks that so many more bytes may be allocated.
 pub(crate) fn room(bytes: usize) -> Res<()> {
     if LIVE.get().saturating_add(bytes) > ALLOWED.get() {
         return too_much(format!("its values and output take more than {BYTES} bytes"));

@@ -17,7 +17,7 @@ const SHAPES: [Shape; 7] = [
     system_in_first_user_message,
 ];
 
-/// Whether another shape may be what a template wants.
+/// Returns whether the template might accept the conversation in another shape.
 pub(crate) fn may_help(fault: &Fault) -> bool {
     matches!(fault.kind(), Kind::Refused | Kind::Undefined | Kind::Value)
 }

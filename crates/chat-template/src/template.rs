@@ -33,17 +33,17 @@ struct Inner {
 /// Roles that every chat API knows.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
-/// How a template is rendered.
+/// Options of a rendering.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// Whether the text ends where the assistant's answer begins.
+    /// Ends the text at the beginning of the assistant's answer.
     pub add_generation_prompt: bool,
-    /// What the template finds under other names, such as `enable_thinking`.
+    /// Further variables of the template, such as `enable_thinking`.
     pub variables: Vec<(String, Data)>,
-    /// What `strftime_now` says.
+    /// Clock behind `strftime_now`.
     pub clock: Clock,
-    /// Whether another shape of the conversation is tried where the template refuses it.
+    /// Tries other shapes of a conversation that the template refuses.
     pub adapt: bool,
 }
 
@@ -107,12 +107,12 @@ impl ChatTemplate {
         &self.0.text
     }
 
-    /// What it finds as `bos_token`.
+    /// Returns the text of `bos_token`.
     pub fn bos(&self) -> &str {
         &self.0.bos
     }
 
-    /// What it finds as `eos_token`.
+    /// Returns the text of `eos_token`.
     pub fn eos(&self) -> &str {
         &self.0.eos
     }
@@ -185,12 +185,12 @@ impl ChatTemplate {
                 bytes = bytes.saturating_add(data.measured(0)?);
             }
             meter::start(bytes);
-            let refused = match self.once(messages, tools, options) {
+            let refused = match self.render_once(messages, tools, options) {
                 Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
                 done => return done,
             };
             for shape in shapes::others(messages) {
-                match self.once(&shape, tools, options) {
+                match self.render_once(&shape, tools, options) {
                     Err(again) if shapes::may_help(&again) => {}
                     Err(_) => break,
                     done => return done,
@@ -212,7 +212,7 @@ impl ChatTemplate {
         })
     }
 
-    fn once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<TracedText> {
+    fn render_once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<TracedText> {
         meter::before_data();
         let globals = Rc::new(Scope::default());
         for (name, function) in FUNCTIONS {
@@ -261,7 +261,7 @@ impl ChatTemplate {
 pub struct Session<'a>(&'a ChatTemplate);
 
 impl Session<'_> {
-    /// Whether the template tried to change a list, which had no effect here and is refused elsewhere.
+    /// Returns whether the template tried to change a list, which had no effect here and is refused elsewhere.
     #[allow(clippy::unused_self, reason = "it is told of this session's thread")]
     pub fn tried_change(&self) -> bool {
         meter::tried_change()
@@ -277,12 +277,12 @@ impl Session<'_> {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
-        let refused = match self.0.once(messages, tools, options) {
+        let refused = match self.0.render_once(messages, tools, options) {
             Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
             done => return done.map(TracedText::into_text).map_err(TemplateError::from),
         };
         let others = shapes::others(messages);
-        let taken = others.iter().find_map(|shape| self.0.once(shape, tools, options).ok());
+        let taken = others.iter().find_map(|shape| self.0.render_once(shape, tools, options).ok());
         taken.map(TracedText::into_text).ok_or_else(|| TemplateError::from(refused))
     }
 }

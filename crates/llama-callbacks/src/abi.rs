@@ -18,13 +18,13 @@ use std::ffi::{c_char, c_void};
 /// `llama_token`: signed, and negative where there is none.
 pub type Token = i32;
 
-/// `llama_token_data`: a candidate.
+/// Mirror of `llama_token_data`: a candidate.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenData {
-    /// The token.
+    /// Id of the token.
     pub id: Token,
-    /// Its logit.
+    /// Logit of the token.
     pub logit: f32,
     /// Its probability, once a sampler has computed it.
     pub p: f32,
@@ -34,13 +34,13 @@ pub struct TokenData {
 #[repr(C)]
 #[derive(Debug)]
 pub struct TokenDataArray {
-    /// The first candidate.
+    /// Pointer to the first candidate.
     pub data: *mut TokenData,
-    /// How many there are.
+    /// Number of the candidates.
     pub size: usize,
     /// Index of the chosen one, or −1.
     pub selected: i64,
-    /// Whether logits descend.
+    /// True if logits descend.
     pub sorted: bool,
 }
 
@@ -49,9 +49,9 @@ pub struct TokenDataArray {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawSampler {
-    /// The callbacks.
+    /// Table of the callbacks.
     pub iface: *mut Callbacks,
-    /// What belongs to the sampler; null once it was freed.
+    /// Context of the sampler; null once it was freed.
     pub ctx: *mut c_void,
 }
 
@@ -61,11 +61,11 @@ pub struct RawSampler {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Callbacks {
-    /// The sampler's name.
+    /// Returns the sampler's name.
     pub name: Option<unsafe extern "C" fn(*const RawSampler) -> *const c_char>,
-    /// Takes a token.
+    /// Accepts a token of the chain.
     pub accept: Option<unsafe extern "C" fn(*mut RawSampler, Token)>,
-    /// Changes the candidates.
+    /// Filters or changes the candidates.
     pub apply: Option<unsafe extern "C" fn(*mut RawSampler, *mut TokenDataArray)>,
     /// Back to the beginning.
     pub reset: Option<unsafe extern "C" fn(*mut RawSampler)>,
@@ -80,5 +80,5 @@ pub struct Callbacks {
 /// Fields behind the first six: six are known, the rest is reserve.
 pub(super) const LATER: usize = 26;
 
-/// `llama_sampler_init`.
+/// Signature of `llama_sampler_init`.
 pub type InitFn = unsafe extern "C" fn(iface: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler;

@@ -14,13 +14,13 @@ const UNSELECTED: i64 = -1;
 #[derive(Debug)]
 pub(crate) struct Candidates<'a> {
     data: &'a mut [TokenData],
-    /// Candidates that remain.
+    /// Number of candidates that remain.
     pub(crate) len: usize,
-    /// Whether `data[..len]` is in descending order of logits. False is always a safe answer.
+    /// True if `data[..len]` is in descending order of logits. False is always a safe answer.
     pub(crate) sorted: bool,
     /// Index of the chosen candidate, or −1.
     pub(crate) selected: i64,
-    /// Whether no legal candidate had a usable logit, so that one was put back.
+    /// True if no legal candidate had a usable logit, so that one was put back.
     pub(crate) starved: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Candidates<'a> {
 
     /// Keeps exactly one candidate whatever is allowed: one of `ends` if there is one, else the first.
     pub(crate) fn close(&mut self, ends: &[TokenId]) {
-        let at = self.rest().iter().position(|candidate| is_in(ends, candidate.id)).unwrap_or(0);
+        let at = self.remaining().iter().position(|candidate| is_in(ends, candidate.id)).unwrap_or(0);
         self.select(at);
     }
 
@@ -95,13 +95,13 @@ impl<'a> Candidates<'a> {
         self.sorted = self.len <= 1;
     }
 
-    fn rest(&self) -> &[TokenData] {
+    fn remaining(&self) -> &[TokenData] {
         &self.data[..self.len]
     }
 
-    /// Whether a vocabulary of this size has all that remains.
+    /// Returns whether a vocabulary of this size contains all remaining candidates.
     fn are_within(&self, n_vocab: usize) -> bool {
-        self.rest().iter().all(|candidate| is_within(candidate, n_vocab))
+        self.remaining().iter().all(|candidate| is_within(candidate, n_vocab))
     }
 
     /// Moves ascending `ids` to the front. `false`, with the order lost, where the array is not in id order at one of
@@ -111,7 +111,7 @@ impl<'a> Candidates<'a> {
         self.selected = UNSELECTED;
         for id in ids {
             let from = id.index();
-            match self.rest().get(from) {
+            match self.remaining().get(from) {
                 // Ids ascend, so `kept <= from`, and no later id lies at a place that was already swapped.
                 Some(candidate) if candidate.id == id.as_i32() => self.data.swap(kept, from),
                 _ => return false,
@@ -171,7 +171,7 @@ impl<'a> Candidates<'a> {
     /// Keeps the highest logit, ties to the lowest id; nothing where all are −inf or NaN.
     fn pick(&mut self) {
         let mut best: Option<(usize, TokenData)> = None;
-        for (at, &candidate) in self.rest().iter().enumerate() {
+        for (at, &candidate) in self.remaining().iter().enumerate() {
             let better = best.is_none_or(|(_, best)| {
                 candidate.logit > best.logit || (candidate.logit >= best.logit && candidate.id < best.id)
             });
@@ -187,10 +187,10 @@ impl<'a> Candidates<'a> {
 
     /// Drops candidates that no draw may take (−inf, NaN); +inf is certainty, which llama.cpp's softmax cannot hold.
     fn drop_unusable(&mut self) {
-        if self.rest().iter().all(|candidate| candidate.logit.is_finite()) {
+        if self.remaining().iter().all(|candidate| candidate.logit.is_finite()) {
             return;
         }
-        let certain = self.rest().iter().any(|candidate| candidate.logit == f32::INFINITY);
+        let certain = self.remaining().iter().any(|candidate| candidate.logit == f32::INFINITY);
         self.sorted = false;
         self.keep(|candidate| if certain { candidate.logit == f32::INFINITY } else { candidate.logit.is_finite() });
         if certain {

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 /// Work that may use llama.cpp now.
 static WORKING: AtomicUsize = AtomicUsize::new(0);
-/// Whether the process ends: no work begins any more.
+/// Set once the process ends: no more work begins.
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// The longest that the end waits for work that does not end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 thread_local! {
-    /// How much of it is this thread's: work may call back into its host, which may begin other work, or end the
+    /// Count of this thread's own work: work may call back into its host, which may begin other work, or end the
     /// process.
     static HERE: Cell<usize> = const { Cell::new(0) };
 }
@@ -84,7 +84,7 @@ fn discount(times: usize) {
     WORKING.fetch_sub(times, Ordering::SeqCst);
 }
 
-/// Whether the process ends, and work should give up.
+/// Returns whether the process ends, and work should give up.
 #[inline]
 pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
@@ -109,12 +109,12 @@ extern "C" fn forget_other_threads() {
     WORKING.store(HERE.try_with(Cell::get).unwrap_or(0), Ordering::SeqCst);
 }
 
-/// What llama.cpp may have made tables for.
+/// Native calls that may allocate thread-local tables of llama.cpp.
 #[derive(Debug, Clone, Copy)]
-pub enum Made {
+pub enum NativeCall {
     /// A model and a context.
     Opening,
-    /// A forward pass.
+    /// A forward pass of the model.
     Pass,
     /// All that it ever makes: the host knows that it is about to end.
     Everything,
@@ -122,7 +122,7 @@ pub enum Made {
 
 /// From now on the end of the process waits for work before it destroys what was made. Does something the first time
 /// for each.
-pub fn wait_at_exit(made: Made) {
+pub fn wait_at_exit(made: NativeCall) {
     static DONE: [Once; 3] = [const { Once::new() }; 3];
     heed_forks();
     DONE[made as usize].call_once(|| {

@@ -24,7 +24,7 @@ pub use status::{SamplerCounts, SamplerHandle, SamplerStatus};
 pub use table::SamplerInit;
 
 use abi::RawSampler;
-use status::{Inner, Shared};
+use status::{Inner, SharedState};
 use std::sync::Arc;
 use trie_core::{Mode, Span, SpanRules};
 
@@ -46,7 +46,7 @@ use trie_core::{Mode, Span, SpanRules};
 /// illegal token at the root is ignored, deeper it turns the span off, and the status says so.
 #[derive(Debug)]
 pub struct TokenTrieSampler {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl TokenTrieSampler {
@@ -57,7 +57,7 @@ impl TokenTrieSampler {
 
     /// A sampler that goes on from where this span stands.
     pub fn from_span(span: Span, mode: Mode) -> Self {
-        Self { shared: Arc::new(Shared::new(Inner::new(span, mode))) }
+        Self { shared: Arc::new(SharedState::new(Inner::new(span, mode))) }
     }
 
     /// The owner's end: reads and steers the sampler once a chain has taken it.

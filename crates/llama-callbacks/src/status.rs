@@ -1,16 +1,16 @@
-//! What a sampler inside a chain shares with its owner: the position, the counts and whether it still works.
+//! State shared by a sampler inside a chain and its owner: the position, the counts and whether it still works.
 
 use super::abi::RawSampler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Allowed, Leaf, Mode, Observed, Scratch, Span, SpanError, Status, TokenId};
+use trie_core::{Allowed, Leaf, Mode, Observation, Scratch, Span, SpanError, Status, TokenId};
 
-/// What happened to one sampler since it was created. A reset does not clear it.
+/// Event counts of one sampler since it was created. A reset does not clear it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SamplerCounts {
     /// Candidate arrays that were constrained or looked at.
     pub applied: u64,
-    /// Tokens taken.
+    /// Number of accepted tokens.
     pub accepted: u64,
     /// Illegal tokens at the root, ignored.
     pub ignored: u64,
@@ -23,7 +23,7 @@ pub struct SamplerCounts {
 /// A snapshot of a sampler: see [`SamplerHandle::status`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplerStatus {
-    /// Where the span is in its life.
+    /// Phase in the life of the span.
     pub state: Status,
     /// The path of the trie it walks.
     pub path: String,
@@ -31,7 +31,7 @@ pub struct SamplerStatus {
     pub leaf: Option<Leaf>,
     /// Tokens walked from the root.
     pub depth: usize,
-    /// What happened so far.
+    /// Event counts so far.
     pub counts: SamplerCounts,
     /// A callback panicked: the sampler lets one token through and nothing else, for ever.
     pub poisoned: bool,
@@ -45,11 +45,11 @@ pub struct SamplerStatus {
 /// Every call takes an uncontended lock for some ten nanoseconds; the chain takes the same lock for the length of a
 /// callback.
 #[derive(Debug, Clone)]
-pub struct SamplerHandle(pub(super) Arc<Shared>);
+pub struct SamplerHandle(pub(super) Arc<SharedState>);
 
-/// What the handle and the callbacks share.
+/// State shared by the handle and the callbacks.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     inner: Mutex<Inner>,
     poisoned: AtomicBool,
 }
@@ -60,8 +60,8 @@ pub(super) struct Inner {
     pub(super) span: Span,
     pub(super) mode: Mode,
     pub(super) counts: SamplerCounts,
-    /// What became of the last token.
-    pub(super) last: Option<Observed>,
+    /// Outcome of the last token.
+    pub(super) last: Option<Observation>,
     pub(super) scratch: Scratch,
 }
 
@@ -72,19 +72,19 @@ impl Inner {
 
     /// Takes a token that cannot be refused.
     pub(super) fn observe(&mut self, token: i32) {
-        // A negative id is no token; the largest id is in no vocabulary, so the span answers by the same rule.
+        // A negative id is not a token; the largest id is in no vocabulary, so the span answers by the same rule.
         let observed = self.span.observe(TokenId::try_from(token).unwrap_or(TokenId::MAX));
         self.last = Some(observed);
         let counter = match observed {
-            Observed::Accepted(_) => &mut self.counts.accepted,
-            Observed::Ignored => &mut self.counts.ignored,
-            Observed::TurnedOff => &mut self.counts.turned_off,
+            Observation::Accepted(_) => &mut self.counts.accepted,
+            Observation::Ignored => &mut self.counts.ignored,
+            Observation::TurnedOff => &mut self.counts.turned_off,
         };
         *counter += 1;
     }
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn new(inner: Inner) -> Self {
         Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(false) }
     }
@@ -135,7 +135,7 @@ impl SamplerHandle {
         }
     }
 
-    /// Where the span is in its life.
+    /// Returns the phase of the span.
     pub fn state(&self) -> Status {
         self.0.lock().span.status()
     }
@@ -145,22 +145,22 @@ impl SamplerHandle {
         self.0.lock().span.leaf()
     }
 
-    /// What became of the token that the chain accepted last.
-    pub fn last_token(&self) -> Option<Observed> {
+    /// Returns the outcome of the token that the chain accepted last.
+    pub fn last_token(&self) -> Option<Observation> {
         self.0.lock().last
     }
 
-    /// What happened so far.
+    /// Returns the event counts so far.
     pub fn counts(&self) -> SamplerCounts {
         self.0.lock().counts
     }
 
-    /// Whether a callback panicked, which closed the sampler for ever.
+    /// Returns whether a callback panicked, which closed the sampler for ever.
     pub fn is_poisoned(&self) -> bool {
         self.0.is_poisoned()
     }
 
-    /// How many hold the sampler: handles, and the chain until it is freed. A number of a moment.
+    /// Returns the number of owners of the sampler: handles, and the chain until it is freed. A number of a moment.
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }

@@ -11,7 +11,7 @@
 
 use super::abi::{Callbacks, InitFn, LATER, RawSampler, Token, TokenData, TokenDataArray};
 use super::candidates::Candidates;
-use super::status::{Inner, Shared};
+use super::status::{Inner, SharedState};
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
@@ -27,15 +27,15 @@ pub(super) static TABLE: Callbacks = Callbacks {
     later: [0; LATER],
 };
 
-/// What a shell's `ctx` points to.
+/// Target of a shell's `ctx` pointer.
 struct Context {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// The library that the shell belongs to: clones are made by the same.
     init: SamplerInit,
 }
 
 /// Wraps shared state into a new sampler, which owns it; null, and the state dropped, where the library made none.
-pub(super) fn shell(shared: Arc<Shared>, init: SamplerInit) -> *mut RawSampler {
+pub(super) fn shell(shared: Arc<SharedState>, init: SamplerInit) -> *mut RawSampler {
     let ctx = Box::into_raw(Box::new(Context { shared, init }));
     // llama.cpp only reads the table, though older headers do not say `const`.
     let raw = init.call((&raw const TABLE).cast_mut(), ctx.cast::<c_void>());
@@ -46,7 +46,7 @@ pub(super) fn shell(shared: Arc<Shared>, init: SamplerInit) -> *mut RawSampler {
     raw
 }
 
-/// What belongs to a shell, or `None` after `free`.
+/// Returns the context of a shell, or `None` after `free`.
 ///
 /// # Safety
 /// `sampler` is a shell of ours that stays alive, and its `ctx` with it, for `'a`.
@@ -57,11 +57,11 @@ unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
     unsafe { ctx.cast_const().cast::<Context>().as_ref() }
 }
 
-/// What a sampler shares with its owner; `None` for null, and for one that is not ours.
+/// Returns the state that a sampler shares with its owner; `None` for null, and for a foreign sampler.
 ///
 /// # Safety
 /// `sampler` is null or a sampler of any llama.cpp that stays alive, and that nobody frees, during the call.
-pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<Shared>> {
+pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<SharedState>> {
     // SAFETY: the caller's promise.
     let iface = unsafe { sampler.as_ref() }?.iface;
     if !std::ptr::eq(iface, &raw const TABLE) {
@@ -72,7 +72,7 @@ pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<Shared>
 }
 
 /// Runs one callback's work. A panic ends here: it poisons the sampler, which stays closed from then on.
-pub(super) fn guarded<T>(shared: &Shared, work: impl FnOnce(&Shared) -> T) -> Option<T> {
+pub(super) fn guarded<T>(shared: &SharedState, work: impl FnOnce(&SharedState) -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(|| work(shared)));
     if result.is_err() {
         shared.poison();
@@ -115,21 +115,21 @@ unsafe extern "C" fn apply(sampler: *mut RawSampler, array: *mut TokenDataArray)
     (array.size, array.sorted, array.selected) = (after.len, after.sorted, after.selected);
 }
 
-/// What becomes of an array.
+/// Outcome of an array.
 #[derive(Debug, PartialEq, Eq)]
-struct After {
+struct ArrayOutcome {
     len: usize,
     sorted: bool,
     selected: i64,
 }
 
-impl From<&Candidates<'_>> for After {
+impl From<&Candidates<'_>> for ArrayOutcome {
     fn from(candidates: &Candidates<'_>) -> Self {
         Self { len: candidates.len, sorted: candidates.sorted, selected: candidates.selected }
     }
 }
 
-fn constrain_or_close(shared: &Shared, data: &mut [TokenData], sorted: bool, selected: i64) -> After {
+fn constrain_or_close(shared: &SharedState, data: &mut [TokenData], sorted: bool, selected: i64) -> ArrayOutcome {
     if !shared.is_poisoned() {
         let constrained = guarded(shared, |shared| {
             let mut inner = shared.lock();
@@ -139,7 +139,7 @@ fn constrain_or_close(shared: &Shared, data: &mut [TokenData], sorted: bool, sel
             candidates.constrain(span.allowed(scratch), *mode, rules.n_vocab(), rules.stop_tokens());
             counts.applied += 1;
             counts.starved += u64::from(candidates.starved);
-            After::from(&candidates)
+            ArrayOutcome::from(&candidates)
         });
         if let Some(after) = constrained {
             return after;
@@ -148,9 +148,9 @@ fn constrain_or_close(shared: &Shared, data: &mut [TokenData], sorted: bool, sel
     let closed = guarded(shared, |shared| {
         let mut candidates = Candidates::new(data, sorted, selected);
         candidates.close(shared.lock().span.rules().stop_tokens());
-        After::from(&candidates)
+        ArrayOutcome::from(&candidates)
     });
-    closed.unwrap_or(After { len: 1, sorted: true, selected: 0 })
+    closed.unwrap_or(ArrayOutcome { len: 1, sorted: true, selected: 0 })
 }
 
 unsafe extern "C" fn clone(sampler: *const RawSampler) -> *mut RawSampler {
@@ -178,7 +178,7 @@ unsafe extern "C" fn free(sampler: *mut RawSampler) {
 pub struct SamplerInit(InitFn);
 
 impl SamplerInit {
-    /// That function.
+    /// Wraps the address of `llama_sampler_init`.
     ///
     /// # Safety
     /// - It is `llama_sampler_init` of a llama.cpp, or behaves like it: it returns a new [`RawSampler`] with this table

@@ -1,4 +1,4 @@
-//! What only the inside can see: panics in callbacks. They run on a llama.cpp in Rust, as the tests in
+//! Panics in callbacks, which are only visible from inside. They run on a llama.cpp in Rust, as the tests in
 //! `tests/callbacks.rs`.
 
 use super::abi;
@@ -58,7 +58,7 @@ fn sampler(mode: Mode) -> (Sampler<TWELVE>, SamplerHandle) {
 }
 
 /// The tokens that remain, and which of them is selected.
-fn left(sampler: &mut Sampler<TWELVE>, ids: impl IntoIterator<Item = i32>) -> (Vec<i32>, i64) {
+fn remaining_tokens(sampler: &mut Sampler<TWELVE>, ids: impl IntoIterator<Item = i32>) -> (Vec<i32>, i64) {
     let mut data: Vec<TokenData> = ids.into_iter().map(|id| TokenData { id, logit: 1.0, p: 0.0 }).collect();
     let array = sampler.apply_to(&mut data, false);
     (data[..array.size].iter().map(|candidate| candidate.id).collect(), array.selected)
@@ -74,15 +74,15 @@ fn break_it(handle: &SamplerHandle) {
 }
 
 fn assert_closed(sampler: &mut Sampler<TWELVE>) {
-    assert_eq!(left(sampler, 0..8), (vec![6], 0), "end of generation, where there is one");
-    assert_eq!(left(sampler, [7, 2, 3]), (vec![7], 0), "else the first");
-    assert_eq!(left(sampler, []), (vec![], -1));
+    assert_eq!(remaining_tokens(sampler, 0..8), (vec![6], 0), "end of generation, where there is one");
+    assert_eq!(remaining_tokens(sampler, [7, 2, 3]), (vec![7], 0), "else the first");
+    assert_eq!(remaining_tokens(sampler, []), (vec![], -1));
 }
 
 #[test]
 fn a_panic_closes_the_sampler_for_ever() {
     let (mut sampler, handle) = sampler(Mode::Sampled);
-    assert_eq!(left(&mut sampler, 0..8), (vec![3, 5], -1));
+    assert_eq!(remaining_tokens(&mut sampler, 0..8), (vec![3, 5], -1));
     assert!(!handle.is_poisoned());
     break_it(&handle);
     assert!(handle.status().poisoned);

@@ -7,7 +7,7 @@ use llama_callbacks::{SamplerInit, TokenTrieSampler, abi::TokenData};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use trie_core::storage::{LeafTable, Packed, Store};
+use trie_core::storage::{LeafTable, PackedInts, Store};
 use trie_core::{
     After, AnyConstraint, Budget, Mode, Scratch, Sequence, Span, SpanRules, Status, ThinkGate, ThinkOptions, TokenId,
     Trie, Unconstrained,
@@ -354,7 +354,7 @@ fn damaged(set: &Trie, node: usize) -> Trie {
         inner_terminals: store.inner_terminals.to_vec().into(),
         leaves: LeafTable::Tail(first, count),
         names: None,
-        input_rows: Packed::default(),
+        input_rows: PackedInts::default(),
         max_token: store.max_token,
         max_depth: store.max_depth,
         verified: false,

@@ -1,6 +1,6 @@
-//! How many random cases the tests try, and the time that tests compare. `TOKENTRIE_TEST_BUDGET` scales all cases: 0.1
-//! unless it is set, 1 in `./dev nightly`, more for a search over a weekend. Seeds are new in every run; what fails is
-//! kept by proptest.
+//! Budgets of random tests: the number of cases, and the time limits that tests compare. `TOKENTRIE_TEST_BUDGET` scales
+//! all cases: 0.1 unless it is set, 1 in `./dev nightly`, more for a search over a weekend. Seeds are new in every run;
+//! what fails is kept by proptest.
 #![forbid(unsafe_code)]
 
 use cpu_time::ThreadTime;
@@ -11,7 +11,7 @@ const VARIABLE: &str = "TOKENTRIE_TEST_BUDGET";
 /// The share of the whole.
 ///
 /// # Panics
-/// Where the variable is no positive number.
+/// Where the variable is not a positive number.
 fn budget() -> f64 {
     match std::env::var(VARIABLE) {
         Err(_) => 0.1,
@@ -22,13 +22,12 @@ fn budget() -> f64 {
     }
 }
 
-/// How many of `all` cases to try, at least one.
+/// Returns the number of cases to try out of `all`, at least one.
 pub fn cases(all: u32) -> u32 {
     ((f64::from(all) * budget()).round() as u32).max(1)
 }
 
-/// Which one of so many, where cases are counted through: each at full size, each ninth at a tenth. Odd, so that it
-/// meets every bit of a byte.
+/// Returns the stride over enumerated cases: 1 at full size, 9 at a tenth. Odd, so that it meets every bit of a byte.
 pub fn every() -> usize {
     ((1.0 / budget()) as usize).max(1).next_multiple_of(2) - 1
 }

@@ -13,7 +13,7 @@ use trie_formats::Payload;
 /// Ids that any vocabulary may have, where none is given.
 const ANY_VOCABULARY: usize = TokenId::MAX.index() + 1;
 
-/// Makes it.
+/// Builds a sampler for a chain.
 pub(crate) fn sampler(vocab: *const llama_vocab, json: &[u8], mode: i32) -> Result<*mut llama_sampler> {
     let mode = parts::mode(mode)?;
     if json.len() > TOKENTRIE_MAX_PAYLOAD {

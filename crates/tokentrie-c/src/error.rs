@@ -1,4 +1,4 @@
-//! What went wrong: a status for programs, a sentence for people, and where both leave the library.
+//! Errors of the library: a status for programs, a sentence for people, and where both leave the library.
 
 use crate::status::*;
 use std::cell::RefCell;
@@ -16,13 +16,13 @@ use trie_text::VocabError;
 /// A status and what is wrong, where, and with which value.
 #[derive(Debug, Clone)]
 pub struct Error {
-    /// What programs look at.
+    /// Status code for programs.
     pub status: tokentrie_status,
-    /// What people read.
+    /// Message for people.
     pub message: String,
 }
 
-/// What a function of the library gives.
+/// Result of a function of the library.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -38,7 +38,7 @@ impl Error {
         Self::new(status_of(kind), error.to_string())
     }
 
-    /// What is wrong in a spec: it is to blame, unless another vocabulary, payload or limit would do.
+    /// Converts an error about a spec: the spec is to blame, unless another vocabulary, payload or limit would do.
     #[cold]
     pub fn of_spec(problem: &SpecProblem, error: &dyn fmt::Display) -> Self {
         let status = match (problem, problem.kind()) {
@@ -118,7 +118,7 @@ pub fn done(work: impl FnOnce() -> Result<()>) -> tokentrie_status {
     guarded(|| work().map(|()| TOKENTRIE_OK))
 }
 
-/// What a panic is told as.
+/// Converts a caught panic to an error.
 #[cold]
 pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let said = panic.downcast_ref::<&str>().map(|&text| text.to_owned());

@@ -22,23 +22,23 @@ const FIRST_PAGE: usize = 64;
 const PAGES: usize = 15;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// What a handle stands for.
+/// Type of the object behind a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A vocabulary.
+    /// Handle of a vocabulary.
     Vocab = 1,
-    /// Tries by path.
+    /// Handle of tries by path.
     Trie,
-    /// A sampler.
+    /// Handle of a sampler.
     Sampler,
-    /// Many rows.
+    /// Handle of a batch.
     Batch,
     /// Tries by their payloads.
     Cache,
     /// A constraint of any kind.
     Constraint,
-    /// A model.
+    /// Handle of a session.
     Session,
     /// The format of a chat.
     Format,
@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether its objects are held for long, and by one thread at a time: then others are refused.
+    /// Returns whether its objects are locked for long, and by one thread at a time: then others are refused.
     fn is_exclusive(self) -> bool {
         matches!(self, Self::Sampler | Self::Batch | Self::Parser | Self::Scoring)
     }
@@ -77,7 +77,7 @@ impl Kind {
 pub struct Table<T> {
     kind: Kind,
     pages: [OnceLock<Page<T>>; PAGES],
-    unused: Mutex<Unused>,
+    unused: Mutex<FreeSlots>,
 }
 
 type Page<T> = Box<[Mutex<Slot<T>>]>;
@@ -87,23 +87,23 @@ struct Slot<T> {
     object: Option<T>,
 }
 
-struct Unused {
+struct FreeSlots {
     /// Slots that held something before.
     freed: Vec<u32>,
     /// The first slot that never held anything.
     next: usize,
 }
 
-/// Where a slot lies: its page, its place in it, and how long that page is.
+/// Returns the location of a slot: its page, its place in it, and the length of that page.
 fn place(slot: usize) -> (usize, usize, usize) {
     let page = (slot / FIRST_PAGE + 1).ilog2() as usize;
     (page, slot - FIRST_PAGE * ((1 << page) - 1), FIRST_PAGE << page)
 }
 
 impl<T> Table<T> {
-    /// None so far.
+    /// Returns an empty table.
     pub const fn new(kind: Kind) -> Self {
-        let unused = Mutex::new(Unused { freed: Vec::new(), next: 0 });
+        let unused = Mutex::new(FreeSlots { freed: Vec::new(), next: 0 });
         Self { kind, pages: [const { OnceLock::new() }; PAGES], unused }
     }
 
@@ -149,7 +149,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Whether the number says that it is of this kind; it may be freed.
+    /// Returns whether the number is a handle of this kind; it may be freed.
     #[cfg(feature = "specs")]
     pub(crate) fn is_of_kind(&self, handle: u64) -> bool {
         handle >> (SLOT_BITS + GENERATION_BITS) == self.kind as u64
@@ -161,7 +161,7 @@ impl<T> Table<T> {
         let wanted = self.kind.name();
         let message = match Kind::NAMES.get(kind).copied().unwrap_or_default() {
             _ if handle == 0 => format!("the handle is 0: a {wanted} is needed"),
-            "" => format!("{handle:#x} is no handle: a {wanted} is needed"),
+            "" => format!("invalid handle {handle:#x}: expected a {wanted}"),
             found if found != wanted => format!("the handle {handle:#x} is a {found}: a {wanted} is needed"),
             _ => format!("the {wanted} {handle:#x} was freed before, or never made"),
         };

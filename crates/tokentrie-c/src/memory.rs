@@ -18,12 +18,12 @@ use std::ffi::CStr;
 use std::ffi::c_char;
 use std::ptr;
 
-/// What is read.
+/// Pointer to input of the caller.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<T>(*const T);
 
-/// What is written.
+/// Pointer to output of the caller.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<T>(*mut T);
@@ -55,7 +55,7 @@ impl<T> In<T> {
         Self(pointer)
     }
 
-    /// NULL.
+    /// Returns a NULL pointer.
     pub const fn null() -> Self {
         Self(ptr::null())
     }
@@ -85,12 +85,12 @@ impl<T> In<T> {
 }
 
 impl In<c_char> {
-    /// Any bytes.
+    /// Reads bytes of any content.
     pub fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
         self.slice(len, what).map(bytemuck::cast_slice)
     }
 
-    /// UTF-8 text.
+    /// Reads text in UTF-8.
     pub fn text(&self, len: usize, what: &str) -> Result<&str> {
         text(self.bytes(len, what)?, what)
     }
@@ -109,7 +109,7 @@ impl In<c_char> {
 pub(crate) fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        let message = format!("{what} is no UTF-8: byte {at} is {:#04x}", bytes.get(at).copied().unwrap_or_default());
+        let message = format!("{what} is not UTF-8: byte {at} is {:#04x}", bytes.get(at).copied().unwrap_or_default());
         Error::new(TOKENTRIE_ERROR_TEXT, message)
     })
 }
@@ -123,12 +123,12 @@ impl<T> Out<T> {
         Self(pointer)
     }
 
-    /// NULL.
+    /// Returns a NULL pointer.
     pub const fn null() -> Self {
         Self(ptr::null_mut())
     }
 
-    /// That it can be written to: asked before anything is made or changed.
+    /// Checks that it can be written to: asked before anything is made or changed.
     #[inline]
     pub fn check(&self, what: &str) -> Result<()> {
         unusable(self.0, 1, what).map_or(Ok(()), Err)
@@ -272,7 +272,7 @@ impl<T: Pod> In<T> {
 }
 
 impl<T: Pod> Out<T> {
-    /// That the caller has set a size.
+    /// Checks that the caller has set a size.
     pub(crate) fn check_fields(&self, what: &str) -> Result<()> {
         known::<T>(self.0, what).map(|_| ())
     }
@@ -341,7 +341,7 @@ mod tests {
             let message = format!("ids has {len} elements: no memory is that large");
             assert_eq!(said(input(words.as_ptr()).slice(len, "ids").unwrap_err()), argument(&message));
         }
-        assert_eq!(said(input(c"a\xff".as_ptr()).text(2, "name").unwrap_err()).1, "name is no UTF-8: byte 1 is 0xff");
+        assert_eq!(said(input(c"a\xff".as_ptr()).text(2, "name").unwrap_err()).1, "name is not UTF-8: byte 1 is 0xff");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What crates need that add functions of their own to those of the header.
+//! Exports for crates that add functions of their own to those of the header.
 
 use crate::abi::trie::{TRIES, payload_bytes};
 use crate::abi::vocab::VOCABS;

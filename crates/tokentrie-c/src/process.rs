@@ -27,7 +27,7 @@ const KNOWN_VERSIONS: [&str; 2] = ["0.5.", "0.6."];
 type CountFn = unsafe extern "C" fn(*const llama_vocab) -> i32;
 type EndsFn = unsafe extern "C" fn(*const llama_vocab, i32) -> bool;
 
-/// What is needed of a llama.cpp.
+/// Functions needed of a llama.cpp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Llama {
     pub(crate) init: SamplerInit,
@@ -54,7 +54,7 @@ struct ApiWords {
 
 const _: () = assert!(size_of::<ApiWords>() == size_of::<tokentrie_llama_api>());
 
-/// What a caller knows of its llama.cpp.
+/// Reads the functions that a caller gives of its llama.cpp.
 pub(crate) fn given(api: &In<tokentrie_llama_api>) -> Result<Option<tokentrie_llama_api>> {
     // SAFETY: the same memory, as words.
     let words = unsafe { In::<ApiWords>::new(api.pointer().cast()) };
@@ -98,9 +98,9 @@ pub(crate) fn llama() -> Result<Llama> {
 
 /// Looks at what the process has loaded: what all of it sees, then libraries that carry llama in their name.
 fn find() -> Result<Llama> {
-    let mut found: Vec<(usize, Found)> = Vec::new();
+    let mut found: Vec<(usize, LlamaLibrary)> = Vec::new();
     for library in everywhere().into_iter().chain(loaded()) {
-        if let Some(one) = Found::in_(library)
+        if let Some(one) = LlamaLibrary::in_(library)
             && !found.iter().any(|(address, _)| *address == one.address())
         {
             found.push((one.address(), one));
@@ -120,14 +120,14 @@ fn find() -> Result<Llama> {
 }
 
 /// A library that has `llama_sampler_init`.
-struct Found {
+struct LlamaLibrary {
     init: InitFn,
     n_tokens: Option<CountFn>,
     is_end: Option<EndsFn>,
     version: Option<String>,
 }
 
-impl Found {
+impl LlamaLibrary {
     fn in_(library: Library) -> Option<Self> {
         // It stays loaded, as every sampler of it needs.
         let library = ManuallyDrop::new(library);
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn versions_that_nobody_has_looked_at_are_refused() {
         let found = |version: Option<&str>| {
-            Found { init, n_tokens: None, is_end: None, version: version.map(str::to_owned) }.checked()
+            LlamaLibrary { init, n_tokens: None, is_end: None, version: version.map(str::to_owned) }.checked()
         };
         assert!(found(Some("0.5.0")).is_ok() && found(Some("0.6.3")).is_ok());
         assert!(found(None).is_ok(), "before there were versions the table had 6 or 10 fields");

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A node is the child of exactly one, and the root of none. Names of leaves are not part of it. Buffers come from
-//! strangers: nothing is allocated that the bytes do not pay for, nothing recurses, and what is no tree is refused.
+//! strangers: nothing is allocated that the bytes do not pay for, nothing recurses, and anything that is not a tree is
+//! refused.
 
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_LIMIT, TOKENTRIE_ERROR_PAYLOAD};
@@ -70,7 +71,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, Trie)> {
     let length = reader.word("the length of the path")? as usize;
     let path = std::str::from_utf8(reader.take(length, "the path")?);
     let path =
-        path.map_err(|error| wrong(format_args!("the path is no UTF-8 from byte {} on", error.valid_up_to())))?;
+        path.map_err(|error| wrong(format_args!("the path is not UTF-8 from byte {} on", error.valid_up_to())))?;
     let nodes = nodes(&mut reader)?;
     check_tree(bytes, &nodes)?;
     Ok((path.to_owned(), build(bytes, &nodes)?))
@@ -112,7 +113,8 @@ fn children<'a>(bytes: &'a [u8], node: &Node) -> impl DoubleEndedIterator<Item =
     numbers.iter().map(|&number| u32::from_le_bytes(number) as usize)
 }
 
-/// That every node but the root is the child of one, and reached from the root; and that nothing ends in nowhere.
+/// Checks that every node but the root is the child of one, and reached from the root; and that every path ends at a
+/// leaf.
 fn check_tree(bytes: &[u8], nodes: &[Node]) -> Result<()> {
     let mut parents = vec![NO_PARENT; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -192,7 +194,7 @@ pub(crate) fn encode(path: &str, trie: Option<&Trie>) -> Result<Vec<u8>> {
     let too_large = |what: &str| Error::new(TOKENTRIE_ERROR_LIMIT, format!("RTKT: {what} of 4 GiB or more"));
     let n_path = u32::try_from(path.len()).map_err(|_| too_large("a path"))?;
     if trie.is_some_and(|trie| !trie.is_tree()) {
-        return Err(wrong("several sequences of this set stand for one leaf: it is no tree"));
+        return Err(wrong("several sequences of this set stand for one leaf: it is not a tree"));
     }
     trie.map_or(Ok(()), Trie::verified).map_err(wrong)?;
     let n_nodes = trie.map_or(1, Trie::nodes);

@@ -13,10 +13,10 @@ pub const TOKENTRIE_FEATURE_LLAMA: u32 = 1;
 /// processor of the machine that built it. Others may not run it.
 pub const TOKENTRIE_FEATURE_THIS_CPU: u32 = 2;
 
-/// What a function returns: TOKENTRIE_OK, a positive status that is no error, or a negative error.
+/// Status returned by a function: TOKENTRIE_OK, a positive status that is not an error, or a negative error.
 pub type tokentrie_status = i32;
 
-/// Done.
+/// The call has succeeded.
 pub const TOKENTRIE_OK: tokentrie_status = 0;
 /// There is none (yet): no leaf is complete, no token came in time.
 pub const TOKENTRIE_NONE: tokentrie_status = 1;
@@ -48,7 +48,7 @@ pub const TOKENTRIE_ERROR_BUSY: tokentrie_status = -12;
 pub const TOKENTRIE_ERROR_LLAMA: tokentrie_status = -13;
 /// A model that cannot be loaded, a prompt that does not fit it, or a forward pass that failed.
 pub const TOKENTRIE_ERROR_MODEL: tokentrie_status = -14;
-/// Ended by tokentrie_session_cancel.
+/// The call was ended by tokentrie_session_cancel.
 pub const TOKENTRIE_ERROR_CANCELLED: tokentrie_status = -15;
 /// Larger than a documented limit.
 pub const TOKENTRIE_ERROR_LIMIT: tokentrie_status = -16;
@@ -67,7 +67,7 @@ pub const TOKENTRIE_AFTER_FREE: i32 = 0;
 /// After a complete leaf only end of generation may follow; a session ends there.
 pub const TOKENTRIE_AFTER_STOP: i32 = 1;
 
-/// A state: constraining.
+/// A state: the constraint is active.
 pub const TOKENTRIE_STATE_ACTIVE: i32 = 0;
 /// A state: the leaf is known.
 pub const TOKENTRIE_STATE_COMPLETE: i32 = 1;
@@ -83,7 +83,7 @@ pub const TOKENTRIE_ALLOWED_OPEN: i32 = 1;
 /// Everything may come; none is listed.
 pub const TOKENTRIE_ALLOWED_ALL: i32 = 2;
 
-/// What goes into a forward pass of an engine: something of every call that runs.
+/// Contents of a forward pass of an engine: tokens of every call that runs.
 pub const TOKENTRIE_BATCHING_FREE: i32 = 0;
 /// Tokens of one call, which gets the same logits whatever runs beside it, bit for bit.
 pub const TOKENTRIE_BATCHING_FIXED: i32 = 1;
@@ -105,7 +105,7 @@ pub const TOKENTRIE_FINISH_END_OF_GENERATION: i32 = 2;
 pub const TOKENTRIE_FINISH_MAX_TOKENS: i32 = 3;
 /// The context was full.
 pub const TOKENTRIE_FINISH_CONTEXT_FULL: i32 = 4;
-/// tokentrie_session_cancel was called.
+/// A finish: tokentrie_session_cancel was called.
 pub const TOKENTRIE_FINISH_CANCELLED: i32 = 5;
 /// It failed: the status of the call says how.
 pub const TOKENTRIE_FINISH_ERROR: i32 = 6;

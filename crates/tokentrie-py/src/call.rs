@@ -1,4 +1,4 @@
-//! What may end a call before it is done: a handle of its own, its time, or the model's `cancel`.
+//! Cancellation of a call before it is done: a handle of its own, its time limit, or the model's `cancel`.
 
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;

@@ -1,10 +1,10 @@
-//! What one piece of work may cost, as Python says it.
+//! Limits of one piece of work, from Python.
 
 use crate::convert::pickled::pickled;
 use crate::errors::{Class, Result};
 use pyo3::prelude::*;
 
-/// What making a rule may cost. The defaults are meant for what strangers send to a server.
+/// Limits on the work of making a rule. The defaults are meant for what strangers send to a server.
 ///
 /// All three hold together; what meets one of them ends in a RuleError that says which. The same rule takes the same
 /// steps everywhere, so a limit of steps does not depend on how busy a machine is. Ctrl-C ends the work at any time.
@@ -24,11 +24,11 @@ use pyo3::prelude::*;
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
-    /// int: bytes.
+    /// int: number of bytes.
     bytes: usize,
-    /// int: steps.
+    /// int: number of steps.
     steps: u64,
-    /// float: seconds.
+    /// float: number of seconds.
     seconds: f64,
 }
 

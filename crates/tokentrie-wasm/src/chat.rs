@@ -42,7 +42,7 @@ fn text<'v>(of: &'v Value, name: &str) -> Result<Option<&'v str>> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(wrong(format!("$.{name}: {other} is no text"))),
+        Some(other) => Err(wrong(format!("$.{name}: expected a text, got {other}"))),
     }
 }
 
@@ -58,7 +58,7 @@ fn list<'v>(of: &'v Value, name: &str) -> Result<Option<&'v Vec<Value>>> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(list)) => Ok(Some(list)),
-        Some(other) => Err(wrong(format!("$.{name}: {other} is no list"))),
+        Some(other) => Err(wrong(format!("$.{name}: expected a list, got {other}"))),
     }
 }
 
@@ -74,7 +74,7 @@ fn template(given: &Value) -> Result<ChatTemplate> {
     ChatTemplate::new(template, bos, eos).map_err(wrong)
 }
 
-/// What a template finds beside messages and tools.
+/// Parses the options of a rendering beside messages and tools.
 fn render_options(given: &Value) -> Result<RenderOptions> {
     let mut options = RenderOptions::default();
     for (name, value) in given.get("variables").and_then(Value::as_object).into_iter().flatten() {
@@ -82,7 +82,9 @@ fn render_options(given: &Value) -> Result<RenderOptions> {
     }
     if let Some(now) = given.get("now").filter(|now| !now.is_null()) {
         let clock = now.as_f64().and_then(|now| Clock::at_milliseconds(now as i64));
-        options = options.with_clock(clock.ok_or_else(|| wrong(format!("$.now: {now} is no time")))?);
+        options = options.with_clock(
+            clock.ok_or_else(|| wrong(format!("$.now: invalid time {now}: expected milliseconds since 1970")))?,
+        );
     }
     Ok(options)
 }
@@ -91,8 +93,8 @@ fn messages(given: &Value) -> Result<&Vec<Value>> {
     list(given, "messages")?.ok_or_else(|| wrong("$.messages: they are missing"))
 }
 
-/// What a template makes of messages as they are, whatever it is a template of: the fields of both functions below, and
-/// "now", milliseconds since 1970 in local time. The text as JSON.
+/// Renders messages as they are with any template: the fields of both functions below, and "now", milliseconds since
+/// 1970 in local time. The text as JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> tokentrie_status {
     done(|| {
@@ -128,7 +130,7 @@ pub extern "C" fn tokentrie_format_new(
     })
 }
 
-/// What was found out, as an object in JSON.
+/// Returns the analysis of a format, as an object in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
     done(|| {
@@ -190,7 +192,7 @@ pub extern "C" fn tokentrie_parser_new(
         options.reasoning = match text(&given, "reasoning_format")? {
             None | Some("auto" | "deepseek") => ReasoningFormat::Auto,
             Some("none") => ReasoningFormat::None,
-            Some(other) => return Err(wrong(format!("$.reasoning_format: {other:?} is no format"))),
+            Some(other) => return Err(wrong(format!("$.reasoning_format: unknown format {other:?}"))),
         };
         options.prompt = text(&given, "generation_prompt")?.map(str::to_owned);
         options.json_content = flag(&given, "json_content", false)?;
@@ -247,13 +249,13 @@ pub extern "C" fn tokentrie_parser_finish(parser: u64, partial: i32) -> tokentri
     })
 }
 
-/// Ends the handle.
+/// Frees the handle of a format.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_free(format: u64) -> tokentrie_status {
     done(|| FORMATS.free(format))
 }
 
-/// Ends the handle.
+/// Frees the handle of a parser.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_parser_free(parser: u64) -> tokentrie_status {
     done(|| PARSERS.free(parser))

@@ -18,10 +18,10 @@ use trie_core::{
 };
 use trie_text::{HealingError, Prompt, ValueSet, ValueSets};
 
-static SCORINGS: Table<Asked> = Table::new(Kind::Scoring);
+static SCORINGS: Table<PendingChoice> = Table::new(Kind::Scoring);
 
 /// A choice, and the rows that are to come.
-struct Asked {
+struct PendingChoice {
     scoring: Option<Scoring>,
     n_vocab: usize,
     /// The nodes whose rows were asked for, the next one last.
@@ -32,7 +32,7 @@ struct Asked {
     choice: Option<Choice>,
 }
 
-impl Asked {
+impl PendingChoice {
     /// Goes on until it wants rows, or is over.
     fn advance(&mut self) -> Result<()> {
         let Some(scoring) = &mut self.scoring else { return Ok(()) };
@@ -78,7 +78,7 @@ fn begun(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> 
     let host = Host { n_vocab, room, rows_at_once };
     let scoring = Scoring::new::<Infallible>(host, &[prompt], &set.trie().clone().into(), &asked);
     let scoring = Some(scoring.map_err(|error| Error::argument(error.to_string()))?);
-    let mut asked = Asked { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
+    let mut asked = PendingChoice { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
     asked.advance()?;
     SCORINGS.insert(asked)
 }
@@ -163,9 +163,9 @@ fn healing(error: HealingError) -> Error {
     Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string())
 }
 
-/// What it wants: the number of tokens of the prompt, these, whether the row after it is wanted, and then of every node
-/// of a tree its token, the number of the node before it or -1, and whether its row is wanted. TOKENTRIE_NONE when it
-/// is over.
+/// Writes the batch that the choice needs next: the number of tokens of the prompt, these, whether the row after it is
+/// wanted, and then for every node of a tree its token, the number of the node before it or -1, and whether its row is
+/// wanted. TOKENTRIE_NONE when it is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_want(
     choice: u64,
@@ -238,7 +238,7 @@ pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
     })
 }
 
-/// Ends the handle.
+/// Frees the handle of a choice.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_free(choice: u64) -> tokentrie_status {
     done(|| SCORINGS.free(choice))

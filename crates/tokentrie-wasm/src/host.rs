@@ -16,7 +16,7 @@ unsafe extern "C" {
     safe fn local_time() -> f64;
     /// Has a tokenizer of the host make tokens of a text: how many there are, or -1 where it failed.
     fn tokenize(tokenizer: i32, text: *const u8, length: usize) -> i32;
-    /// Writes these tokens.
+    /// Copies the tokens of the host.
     fn take_tokens(to: *mut i32);
 }
 
@@ -30,11 +30,11 @@ pub(crate) fn tokenized(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
     Some(tokens)
 }
 
-/// What stays of the memory for calls, in words.
+/// Words of call memory that are kept.
 const KEPT: usize = 1 << 17;
 
 thread_local! {
-    /// Of 128 bits, so that everything in it is aligned.
+    /// Memory for calls, in units of 128 bits, so that everything in it is aligned.
     static MEMORY: RefCell<Vec<u128>> = const { RefCell::new(Vec::new()) };
     static RESULT: RefCell<CString> = RefCell::new(CString::default());
     static IS_READY: Cell<bool> = const { Cell::new(false) };
@@ -72,7 +72,7 @@ pub(crate) fn put(json: &serde_json::Value) {
     RESULT.with_borrow_mut(|result| *result = text);
 }
 
-/// What is done once, before anything else.
+/// Initialises the module once, before anything else.
 fn make_ready() {
     static READY: Once = Once::new();
     if IS_READY.replace(true) {

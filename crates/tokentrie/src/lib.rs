@@ -1,4 +1,4 @@
-//! What all hosts of tokentrie share: no Python, no C types.
+//! Shared layer of all hosts of tokentrie: no Python, no C types.
 //!
 //! | folder | what it holds |
 //! | --- | --- |

@@ -38,12 +38,12 @@ pub mod work;
 #[doc(hidden)]
 pub mod storage {
     pub use crate::set::builder::{SortedLeaf, fits};
-    pub use crate::set::damage::{Unverified, Verify};
+    pub use crate::set::damage::{PendingCheck, Verify};
     pub use crate::set::graph::Graph;
     pub use crate::set::storage::layout::{Cursors, Sink};
     pub use crate::set::storage::memory::{Array, Memory};
     pub use crate::set::storage::names::Names;
-    pub use crate::set::storage::packed::Packed;
+    pub use crate::set::storage::packed::PackedInts;
     pub use crate::set::storage::store::{LeafTable, Store};
     pub use crate::set::trie::SetInfo;
     pub use crate::set::weights::Weights;
@@ -56,7 +56,7 @@ pub use machine::constraint::{
     WeightedList, WeightedTokens,
 };
 pub use machine::span::{
-    After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
+    After, Allowed, ForcedRun, Observation, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
 };
 pub use rows::adjustments::LogitBias;
 pub use rows::batch::{
@@ -65,7 +65,7 @@ pub use rows::batch::{
 };
 pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
 pub use rows::element::Logit;
-pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use rows::kernel::{BestToken, argmax, clear_bits, fill_bits, mask_row};
 pub use rows::logits;
 pub use rows::row::bitmask;
 pub use rows::sampler::{RowError, Sampler, SamplerError};
@@ -87,7 +87,7 @@ pub use set::operations::{LeafWalk, SetError, SetOperation};
 pub use set::storage::arrays::TrieArrays;
 #[cfg(not(target_family = "wasm"))]
 pub use set::threads::SharedThreads;
-pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
+pub use set::trie::{Cursor, ForcedTokens, Leaf, NotAllowed, Trie};
 pub use set::vocabulary::VocabularyId;
 pub use set::weights::WeightsError;
 pub use work::ErrorKind;

@@ -15,13 +15,13 @@ pub enum ByteTrieError {
     /// They do not begin as one does.
     #[error("not a byte trie: it begins with {found:02x?}")]
     NotAByteTrie {
-        /// The first bytes.
+        /// The first bytes found.
         found: Vec<u8>,
     },
     /// Another version of the format, probably a newer one.
     #[error("version {found} of the format: this program reads version {known}")]
     Version {
-        /// The version found.
+        /// Format version that was found.
         found: u32,
         /// The version that can be read.
         known: u32,
@@ -29,24 +29,24 @@ pub enum ByteTrieError {
     /// Too few or too many of them.
     #[error("{bytes} bytes, but {need} are needed")]
     Length {
-        /// How many there are.
+        /// Number of bytes given.
         bytes: usize,
-        /// How many there must be: the least number, where the header is cut off.
+        /// Number of bytes required: the least number, if the header is cut off.
         need: u64,
     },
     /// An array does not hold what it must.
     #[error("damaged: {part}: {reason}")]
     Damaged {
-        /// Which array, and where in it.
+        /// Array, and position in it.
         part: String,
-        /// What is wrong there.
+        /// Description of the defect.
         reason: String,
     },
 }
 
 trie_core::error_kind!(ByteTrieError, File);
 
-fn damaged(array: &str, item: usize, reason: impl Into<String>) -> ByteTrieError {
+fn damage_error(array: &str, item: usize, reason: impl Into<String>) -> ByteTrieError {
     ByteTrieError::Damaged { part: format!("{array}, item {item}"), reason: reason.into() }
 }
 
@@ -111,7 +111,7 @@ impl ByteTrieImage for ByteTrie {
         let first_child: Vec<u32> = words.by_ref().take(nodes + 1).collect();
         let first_token: Vec<u32> = words.by_ref().take(nodes).collect();
         let id = |(item, token)| {
-            TokenId::new(token).ok_or_else(|| damaged("tokens", item, format!("{token} is no token id")))
+            TokenId::new(token).ok_or_else(|| damage_error("tokens", item, format!("{token} is not a token id")))
         };
         let tokens: Vec<TokenId> = words.take(tokens).enumerate().map(id).collect::<Result<_, _>>()?;
         let bytes = image[image.len() - nodes..].to_vec();
@@ -136,23 +136,23 @@ impl Arrays {
     fn check_nodes(&self) -> Result<(), ByteTrieError> {
         let nodes = self.bytes.len();
         if self.bytes.first() != Some(&0) {
-            return Err(damaged("bytes", 0, "there is a root, and its byte is 0"));
+            return Err(damage_error("bytes", 0, "there is a root, and its byte is 0"));
         }
         let mut before = 1;
         for (node, &first) in self.first_child.iter().enumerate() {
             let first = first as usize;
             if first < before || first > nodes || (first <= node && node < nodes) {
-                return Err(damaged("first_child", node, format!("{first} after {before}, of {nodes} nodes")));
+                return Err(damage_error("first_child", node, format!("{first} after {before}, of {nodes} nodes")));
             }
             before = first;
         }
         if self.first_child[0] != 1 || before != nodes {
-            return Err(damaged("first_child", nodes, "the nodes are not numbered from the root to the last"));
+            return Err(damage_error("first_child", nodes, "the nodes are not numbered from the root to the last"));
         }
         for family in self.first_child.windows(2) {
             let (begin, end) = (family[0] as usize, family[1] as usize);
             if let Some(at) = self.bytes[begin..end].windows(2).position(|pair| pair[0] >= pair[1]) {
-                return Err(damaged("bytes", begin + at + 1, "siblings do not ascend"));
+                return Err(damage_error("bytes", begin + at + 1, "siblings do not ascend"));
             }
         }
         Ok(())
@@ -162,20 +162,20 @@ impl Arrays {
     fn check_tokens(&self) -> Result<(), ByteTrieError> {
         let mut ends = vec![self.tokens.len() as u32; self.bytes.len()];
         if self.first_token[0] != 0 {
-            return Err(damaged("first_token", 0, "the root has all tokens"));
+            return Err(damage_error("first_token", 0, "the root has all tokens"));
         }
         for node in 0..self.bytes.len() {
             let (first, end) = (self.first_token[node], ends[node]);
             // Only a trie without tokens has a node without.
             if first >= end && node > 0 || first > end {
-                return Err(damaged("first_token", node, format!("tokens {first}..{end}")));
+                return Err(damage_error("first_token", node, format!("tokens {first}..{end}")));
             }
             let children = self.first_child[node] as usize..self.first_child[node + 1] as usize;
             let mut own = first..end;
             for child in children.clone() {
                 let begin = self.first_token[child];
                 if begin < first || begin > end {
-                    return Err(damaged(
+                    return Err(damage_error(
                         "first_token",
                         child,
                         format!("{begin} is not in {first}..{end} of node {node}"),
@@ -190,7 +190,7 @@ impl Arrays {
             }
             let own = &self.tokens[own.start as usize..own.end as usize];
             if let Some(at) = own.windows(2).position(|pair| pair[0] > pair[1]) {
-                return Err(damaged("tokens", first as usize + at + 1, "tokens of the same bytes do not ascend"));
+                return Err(damage_error("tokens", first as usize + at + 1, "tokens of the same bytes do not ascend"));
             }
         }
         Ok(())

@@ -22,18 +22,18 @@ pub struct TrieCache {
     stats: CacheStats,
 }
 
-/// What a cache did so far.
+/// Statistics of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct CacheStats {
     /// Found by the text.
     pub hits: u64,
     /// Other text with the same content: the tries are shared.
     pub content_hits: u64,
-    /// Built anew.
+    /// Number of payloads built.
     pub misses: u64,
     /// Texts that had to leave.
     pub evictions: u64,
-    /// Texts held.
+    /// Number of payloads held.
     #[serde(rename = "size")]
     pub len: usize,
     /// Texts that can be held.
@@ -81,7 +81,7 @@ impl TrieCache {
         Ok(payload)
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> CacheStats {
         CacheStats { len: self.by_text.len(), capacity: self.by_text.cap().get(), ..self.stats }
     }

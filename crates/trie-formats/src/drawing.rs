@@ -7,20 +7,20 @@ use std::fmt::Write;
 pub struct DrawnBox {
     /// The number of the box to its left, which comes earlier; `None` at a root.
     pub parent: Option<usize>,
-    /// What stands in it.
+    /// Text in the box.
     pub label: String,
-    /// What it is.
+    /// Kind of the box.
     pub kind: BoxKind,
 }
 
-/// What a box stands for, which its looks tell.
+/// Role of a box, which its looks tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxKind {
     /// Tokens up to a choice.
     Inner,
     /// The end of a value.
     Leaf,
-    /// What is not drawn.
+    /// Parts that are not drawn.
     Hidden,
 }
 
@@ -44,7 +44,7 @@ impl BoxKind {
     }
 }
 
-/// Where a box is: twice the height of its middle in rows, and its column.
+/// Position of a box: twice the height of its middle in rows, and its column.
 #[derive(Clone, Copy, Default)]
 struct Place {
     middle: usize,
@@ -82,30 +82,30 @@ pub fn svg(title: &str, boxes: &[DrawnBox]) -> String {
     let rows = places.iter().map(|place| place.middle / 2 + 1).max().unwrap_or_default();
     let high = rows * ROW + 2 * MARGIN;
     let mut out = String::new();
-    put(
+    write_text(
         &mut out,
         format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" \
              viewBox=\"0 0 {wide} {high}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n",
-            escaped(title)
+            escape_xml(title)
         ),
     );
     let middle = |place: Place| MARGIN + (place.middle + 1) * ROW / 2;
     for (number, (one, &place)) in boxes.iter().zip(&places).enumerate() {
-        let Some(parent) = above(boxes, number) else { continue };
+        let Some(parent) = box_to_left(boxes, number) else { continue };
         let (from, to) = (places[parent], lefts[place.column]);
         // A line leaves the parent's own box, which may be narrower than its column.
         let start = lefts[from.column] + shown[parent].1 * CHARACTER + 2 * PADDING;
         let (y, end, bend) = (middle(from), middle(place), to - BETWEEN / 2);
         let class = if one.kind == BoxKind::Hidden { "edge more" } else { "edge" };
-        put(&mut out, format_args!("<path class=\"{class}\" d=\"M{start} {y}H{} ", to - BETWEEN));
-        put(&mut out, format_args!("C{bend} {y} {bend} {end} {to} {end}\"/>\n"));
+        write_text(&mut out, format_args!("<path class=\"{class}\" d=\"M{start} {y}H{} ", to - BETWEEN));
+        write_text(&mut out, format_args!("C{bend} {y} {bend} {end} {to} {end}\"/>\n"));
     }
     for ((one, &place), (text, cells)) in boxes.iter().zip(&places).zip(&shown) {
         let (x, y, width) = (lefts[place.column], middle(place), cells * CHARACTER + 2 * PADDING);
         let (class, round) = (one.kind.class(), if one.kind == BoxKind::Leaf { HEIGHT / 2 } else { 4 });
-        put(&mut out, format_args!("<g class=\"{class}\"><title>{}</title>", escaped(&one.label)));
-        put(
+        write_text(&mut out, format_args!("<g class=\"{class}\"><title>{}</title>", escape_xml(&one.label)));
+        write_text(
             &mut out,
             format_args!(
                 "<rect x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{HEIGHT}\" rx=\"{round}\"/>",
@@ -114,9 +114,9 @@ pub fn svg(title: &str, boxes: &[DrawnBox]) -> String {
         );
         let length = cells * CHARACTER;
         let fitted = if length == 0 { String::new() } else { format!(" textLength=\"{length}\"") };
-        let (x, text) = (x + PADDING, escaped(text));
-        put(&mut out, format_args!("<text x=\"{x}\" y=\"{}\"{fitted} lengthAdjust=\"spacingAndGlyphs\"", y + 5));
-        put(&mut out, format_args!(" xml:space=\"preserve\">{text}</text></g>\n"));
+        let (x, text) = (x + PADDING, escape_xml(text));
+        write_text(&mut out, format_args!("<text x=\"{x}\" y=\"{}\"{fitted} lengthAdjust=\"spacingAndGlyphs\"", y + 5));
+        write_text(&mut out, format_args!(" xml:space=\"preserve\">{text}</text></g>\n"));
     }
     out.push_str("</svg>\n");
     out
@@ -130,7 +130,7 @@ svg{background:#fff}@media(prefers-color-scheme:dark){svg{background:#16191d}tex
 rect{fill:#262c33}.leaf rect{fill:#173524}}";
 
 /// The number of the box to the left.
-fn above(boxes: &[DrawnBox], number: usize) -> Option<usize> {
+fn box_to_left(boxes: &[DrawnBox], number: usize) -> Option<usize> {
     boxes[number].parent.filter(|&parent| parent < number)
 }
 
@@ -139,7 +139,7 @@ fn places(boxes: &[DrawnBox]) -> Vec<Place> {
     let mut places = vec![Place::default(); boxes.len()];
     let mut ends = vec![true; boxes.len()];
     for number in 0..boxes.len() {
-        if let Some(parent) = above(boxes, number) {
+        if let Some(parent) = box_to_left(boxes, number) {
             places[number].column = places[parent].column + 1;
             ends[parent] = false;
         }
@@ -153,7 +153,7 @@ fn places(boxes: &[DrawnBox]) -> Vec<Place> {
         if let Some((first, last)) = span[number] {
             places[number].middle = usize::midpoint(first, last);
         }
-        if let Some(parent) = above(boxes, number) {
+        if let Some(parent) = box_to_left(boxes, number) {
             let middle = places[number].middle;
             span[parent] = Some((middle, span[parent].map_or(middle, |(_, last)| last)));
         }
@@ -161,7 +161,7 @@ fn places(boxes: &[DrawnBox]) -> Vec<Place> {
     places
 }
 
-/// What is drawn of a label, and how many cells it takes.
+/// Shortens a label, and returns its width in cells.
 fn shorten(label: &str) -> (String, usize) {
     let mut shown: String = label.chars().take(LONGEST).collect();
     if shown.len() < label.len() {
@@ -172,7 +172,8 @@ fn shorten(label: &str) -> (String, usize) {
     (shown, cells)
 }
 
-/// Whether a character takes two cells of a terminal: a coarse guess, since the text is fitted into its box anyway.
+/// Returns whether a character takes two cells of a terminal: a coarse guess, since the text is fitted into its box
+/// anyway.
 fn is_wide(character: char) -> bool {
     matches!(character, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}'
@@ -180,7 +181,7 @@ fn is_wide(character: char) -> bool {
 }
 
 /// As the text of an element: what XML cannot hold is written by its number.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -194,7 +195,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn write_text(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }

@@ -21,7 +21,7 @@ use trie_core::{Cursor, Trie};
 pub struct TextGrammar {
     /// The texts that are not empty; its tokens are characters.
     characters: Option<Trie>,
-    /// Whether the empty text is one of them.
+    /// True if the empty text is one of them.
     empty: bool,
 }
 
@@ -29,13 +29,13 @@ pub struct TextGrammar {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("GBNF cannot spell the character NUL in {text:?}")]
 pub struct NotInGbnf {
-    /// The text.
+    /// Text of the export.
     pub text: String,
 }
 
 trie_core::error_kind!(NotInGbnf, Set);
 
-/// How alternatives and characters are written.
+/// Notation of alternatives and characters.
 struct Notation {
     open: &'static str,
     or: &'static str,
@@ -235,7 +235,7 @@ impl Notation {
         out.push_str(self.close);
     }
 
-    /// Whether anything was written.
+    /// Writes a literal, and returns whether it was not empty.
     fn literal(&self, text: &str, out: &mut String) -> bool {
         if text.is_empty() {
             return false;

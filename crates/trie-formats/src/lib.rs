@@ -41,4 +41,4 @@ pub use external::{ExternalBuilder, ExternalError};
 pub use file::{FileError, FileOptions, FileProblem, FileStamp, TrieFile, replace_whole};
 pub use outline::{OutlineLimits, OutlineNode, TrieOutline};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
-pub use prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
+pub use prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, SkippedEntry, SkippedWhy, Strictness};

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use trie_core::storage::Memory;
 
-/// Read-only pages.
+/// Read-only memory pages.
 struct Pages(Mmap);
 
 impl AsRef<[u8]> for Pages {

@@ -4,7 +4,7 @@ use trie_core::SetError;
 use trie_core::{Cursor, Trie};
 use trie_core::{LeafId, TokenId};
 
-/// How much to show.
+/// Size limits of an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutlineLimits {
@@ -27,7 +27,7 @@ pub struct OutlineNode {
     pub leaves: usize,
     /// Children that are not shown.
     pub hidden_children: usize,
-    /// Leaves below those.
+    /// Number of leaves below those.
     pub hidden_leaves: usize,
 }
 
@@ -35,7 +35,7 @@ impl OutlineLimits {
     /// Leaves of a trie that is shown whole.
     pub const SMALL: usize = 200;
 
-    /// What was asked for; otherwise all of a small trie and the beginnings of a large one.
+    /// Returns the requested limits; by default all of a small trie and the beginnings of a large one.
     pub fn choose(trie: &Trie, depth: Option<usize>, children: Option<usize>) -> Self {
         let (all, some) = (usize::MAX, (2, 12));
         let default = if trie.len() <= Self::SMALL { (all, all) } else { some };
@@ -43,7 +43,7 @@ impl OutlineLimits {
     }
 }
 
-/// What is shown of a trie: what a [`Trie`] can do with this crate.
+/// Outlines of a [`Trie`].
 pub trait TrieOutline {
     /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a
     /// leaf, the canonical one is shown. A file that nobody verified is read whole the first time.

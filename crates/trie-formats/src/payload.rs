@@ -21,14 +21,14 @@ pub struct Payload {
     pub model_id: String,
     /// Path and trie of each descriptor with at least one usable leaf, in the order of the payload.
     pub constraints: Arc<[(String, AnyConstraint)]>,
-    /// What was left out.
+    /// Parts that were left out.
     pub report: PayloadReport,
 }
 
-/// What was left out of a payload, so that nothing is lost silently.
+/// Parts of a payload that were left out, so that nothing is lost silently.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PayloadReport {
-    /// Leaves without tokens.
+    /// Number of leaves without tokens.
     pub empty_leaves: usize,
     /// Leaves with an id outside the vocabulary: they could never be produced.
     pub out_of_vocabulary: usize,
@@ -43,7 +43,7 @@ pub struct PayloadReport {
 pub struct DroppedLeaf {
     /// Path of its descriptor.
     pub path: String,
-    /// Its name.
+    /// Name of the leaf.
     pub name: String,
     /// Its first id that is outside.
     pub token: TokenId,
@@ -52,7 +52,7 @@ pub struct DroppedLeaf {
 impl PayloadReport {
     const SHOWN: usize = 8;
 
-    /// What a host says of leaves that can never come over so many tokens; `None` if there are none.
+    /// Returns a warning about leaves that can never come over a vocabulary of this size; `None` if there are none.
     pub fn warning(&self, n_vocab: usize) -> Option<String> {
         let DroppedLeaf { path, name, token } = self.dropped.first()?;
         let dropped = self.out_of_vocabulary;
@@ -70,19 +70,19 @@ pub enum PayloadError {
     /// Not JSON, or not of this form.
     #[error("payload, line {line}, column {column}{}: {reason}", at_field(.field))]
     Malformed {
-        /// Line, from 1.
+        /// Line, counted from 1.
         line: usize,
         /// Column, from 1; 0 at the very start of a line.
         column: usize,
         /// The field, such as `descriptors[0].leaves[3].tokens[1]`; empty at the top.
         field: String,
-        /// What is wrong there, with the value.
+        /// Description of the defect, with the value.
         reason: String,
     },
     /// Two descriptors claim one path.
     #[error("payload: two descriptors have the path {path:?}")]
     DuplicatePath {
-        /// The path.
+        /// Path of the descriptor.
         path: String,
     },
     /// There is nothing to choose from.
@@ -93,7 +93,7 @@ pub enum PayloadError {
     NoUsableLeaf {
         /// Descriptors in the payload.
         descriptors: usize,
-        /// Leaves without tokens.
+        /// Number of leaves without tokens.
         empty: usize,
         /// Leaves with ids outside the vocabulary.
         outside: usize,
@@ -103,7 +103,7 @@ pub enum PayloadError {
     Build {
         /// Path of the descriptor.
         path: String,
-        /// Why.
+        /// Error of the builder.
         source: BuildError,
     },
 }
@@ -157,14 +157,15 @@ impl Payload {
         found.map(|(_, trie)| trie).ok_or_else(unknown)
     }
 
-    /// Whether JSON text is meant as a payload: an object with descriptors. `O(bytes)`; nothing recurses on the input.
+    /// Returns whether JSON text is meant as a payload: an object with descriptors. `O(bytes)`; nothing recurses on the
+    /// input.
     pub fn is_meant(text: &[u8]) -> bool {
         #[derive(serde::Deserialize)]
-        struct Meant {
+        struct PayloadShape {
             #[serde(default)]
             descriptors: Option<serde::de::IgnoredAny>,
         }
-        serde_json::from_slice::<Meant>(text).is_ok_and(|meant| meant.descriptors.is_some())
+        serde_json::from_slice::<PayloadShape>(text).is_ok_and(|meant| meant.descriptors.is_some())
     }
 
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.

@@ -101,7 +101,7 @@ fn damage_has_a_name() {
     damaged(44, 1, "first_token, item 0: the root has all tokens");
     damaged(48, 3, "first_token, item 1: tokens 3..2");
     damaged(56, 9, "first_token, item 3: 9 is not in 0..2 of node 1");
-    damaged(60, 1 << 31, "tokens, item 0: 2147483648 is no token id");
+    damaged(60, 1 << 31, "tokens, item 0: 2147483648 is not a token id");
     damaged(72, u32::from_le_bytes(*b"\0bbb"), "bytes, item 2: siblings do not ascend");
     let mut summed = image.clone();
     summed[30] ^= 1;

@@ -1,4 +1,5 @@
-//! What rules that are finite automata cost to make, with their first mask over a vocabulary of `TOKENTRIE_VOCAB_DIR`.
+//! Measures compilation of rules that are finite automata, and their first mask over a vocabulary of
+//! `TOKENTRIE_VOCAB_DIR`.
 
 #[path = "../tests/common/vocab.rs"]
 #[allow(unreachable_pub)]

@@ -1,7 +1,7 @@
 //! Rules of every kind behind one type, for hosts that take whatever a user gives.
 
-use crate::check::{Broken, Checked, check_rule};
-use crate::placed::prefixed::Prefixed;
+use crate::check::{Broken, CheckExtent, check_rule};
+use crate::placed::prefixed::PrefixedRule;
 use crate::placed::{Placed, PlacedState};
 use crate::rule::Rule;
 use crate::samples::samples;
@@ -37,21 +37,20 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
-    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. It says nothing where the
-    /// [work](trie_core::work) of this thread is over.
+    /// Returns whether a text is legal as a whole, or the length of its longest prefix that begins a legal one. It says
+    /// nothing where the [work](trie_core::work) of this thread is over.
     fn read(&self, text: &[u8]) -> Read;
 
-    /// What [`AnyRule::read`] and those below failed with on this thread, since that was last asked: see
-    /// [`Rule::failure`].
+    /// Takes the error of [`AnyRule::read`] and of the methods below on this thread: see [`Rule::failure`].
     fn failed(&self) -> Option<Problem> {
         None
     }
 
-    /// Whether it keeps the laws of rules: see [`check_rule`].
+    /// Checks that it keeps the laws of rules: see [`check_rule`].
     ///
     /// # Errors
     /// As there.
-    fn check(&self, most_states: usize) -> Result<Checked, Broken>;
+    fn check(&self, most_states: usize) -> Result<CheckExtent, Broken>;
 
     /// All of its texts, if there are at most `limit`: see [`texts`].
     ///
@@ -66,10 +65,10 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a rule says of a text.
+/// Match of a text against a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// It is legal.
+    /// The whole text is legal.
     Whole,
     /// It begins a legal text and is none.
     Begun,
@@ -99,10 +98,10 @@ pub trait Spelled: fmt::Debug + Send + Sync {
     /// With which characters its texts may begin; `None` for more than `limit`.
     fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
 
-    /// What is kept, and how often it was of use.
+    /// Returns the statistics of the mask cache.
     fn stats(&self) -> MaskStats;
 
-    /// How many copies of the rule it holds, if nobody else holds one of its constraints.
+    /// Returns the number of unused copies of the rule, if nobody else holds one of its constraints.
     fn unused(&self) -> Option<usize>;
 }
 
@@ -111,20 +110,20 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// [`Placed::behind`].
+    /// Calls [`Placed::behind`] for a type-erased state.
     fn behind(&self, at: &AnyState) -> Option<usize>;
 
-    /// [`Placed::may_end`].
+    /// Calls [`Placed::may_end`] for a type-erased state.
     fn may_end(&self, at: &AnyState) -> bool;
 
-    /// [`Placed::shortest_end`].
+    /// Calls [`Placed::shortest_end`] for a type-erased state.
     fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>>;
 }
 
 impl<R: Rule + Clone> AnyRule for R {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
         let by_rule = ByRule::with_limits(self.clone(), spelling, limits)?;
-        Ok(Arc::new(Known { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
+        Ok(Arc::new(SpelledRule { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
     }
 
     fn placed(
@@ -141,7 +140,7 @@ impl<R: Rule + Clone> AnyRule for R {
         self.failure()
     }
 
-    fn check(&self, most_states: usize) -> Result<Checked, Broken> {
+    fn check(&self, most_states: usize) -> Result<CheckExtent, Broken> {
         check_rule(self, most_states)
     }
 
@@ -169,12 +168,12 @@ impl<R: Rule + Clone> AnyRule for R {
 const AFTER: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 #[derive(Debug)]
-struct Known<R: Rule> {
+struct SpelledRule<R: Rule> {
     by_rule: ByRule<R>,
     after: Mutex<LruCache<Vec<u8>, AnyConstraint>>,
 }
 
-impl<R: Rule + Clone> Spelled for Known<R> {
+impl<R: Rule + Clone> Spelled for SpelledRule<R> {
     fn constraint(&self) -> AnyConstraint {
         AnyConstraint::new(self.by_rule.clone())
     }
@@ -184,7 +183,7 @@ impl<R: Rule + Clone> Spelled for Known<R> {
         if let Some(kept) = known().get(bytes) {
             return Ok(Some(kept.clone()));
         }
-        let made = AnyConstraint::new(Prefixed::new(bytes, &self.by_rule)?);
+        let made = AnyConstraint::new(PrefixedRule::new(bytes, &self.by_rule)?);
         known().put(bytes.to_vec(), made.clone());
         Ok(Some(made))
     }

@@ -1,4 +1,4 @@
-//! Whether a rule keeps its laws: by brute force, for those who write one.
+//! Brute-force checks of the laws of rules, for authors of rules.
 
 use crate::rule::Rule;
 use std::collections::{HashMap, VecDeque};
@@ -12,27 +12,27 @@ pub enum Broken {
     /// Asked twice, it answered differently.
     #[error("after {text:?}, the same state gave two answers for byte {byte}")]
     ChangesItsMind {
-        /// The text.
+        /// Text that shows it.
         text: Vec<u8>,
-        /// The byte.
+        /// Byte after the text.
         byte: u8,
     },
     /// Equal states with different hashes: masks would be kept twice.
     #[error("after {text:?}, equal states have different hashes")]
     UnequalHashes {
-        /// The text.
+        /// Text that shows it.
         text: Vec<u8>,
     },
     /// A text from which no legal one can be reached.
     #[error("{text:?} is allowed, but no legal text begins so: generation would run into a dead end")]
     DeadEnd {
-        /// The text.
+        /// Text that shows it.
         text: Vec<u8>,
     },
     /// It takes more work than it may: ask for fewer states.
     #[error("the laws of the rule are not all looked at: {over}")]
     TooMuch {
-        /// What was spent.
+        /// Budget that was exceeded.
         #[from]
         over: Over,
     },
@@ -42,20 +42,20 @@ pub enum Broken {
     /// It has no states that could be asked: nothing was looked at.
     #[error("{what} has no states to ask, so its laws are not looked at")]
     Unasked {
-        /// What it is.
+        /// Name of the unsupported input.
         what: &'static str,
     },
 }
 
 trie_core::error_kind!(Broken, Rule);
 
-/// What was looked at.
+/// Extent of a successful check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckExtent {
     /// States that were reached.
     pub states: usize,
-    /// Whether there are no more: then nothing was missed.
+    /// True if every reachable state was checked.
     pub complete: bool,
 }
 
@@ -64,11 +64,11 @@ pub struct Checked {
 ///
 /// # Errors
 /// The first law that is broken.
-pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {
     Work::bounded(Limits::default(), || looked_at(rule, most_states))
 }
 
-fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {
     let hasher = RandomState::new();
     let mut known: HashMap<R::State, usize> = HashMap::new();
     let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
@@ -124,6 +124,6 @@ fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
     match live.iter().position(|&live| !live) {
         Some(0) => Err(Broken::Nothing),
         Some(dead) => Err(Broken::DeadEnd { text: texts.swap_remove(dead) }),
-        None => Ok(Checked { states: texts.len(), complete: border.is_empty() }),
+        None => Ok(CheckExtent { states: texts.len(), complete: border.is_empty() }),
     }
 }

@@ -44,7 +44,7 @@ mod wasm;
 pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
 pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
-pub use check::{Broken, Checked, check_rule};
+pub use check::{Broken, CheckExtent, check_rule};
 pub use context_free::{ContextFree, ContextFreeState, EmbeddedRule, SchemaReader};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use number_set::{Decimal, NumberError, NumberMachine, NumberSet, NumberSpelling, NumberState};
@@ -61,7 +61,7 @@ pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use tokens::lazy_walk::LazyWalk;
 pub use tokens::masks::{Legal, MaskLimits, MaskStats};
 #[cfg(not(target_family = "wasm"))]
-pub use tokens::prepare::{PrepareLimits, Prepared};
+pub use tokens::prepare::{Preparation, PrepareLimits};
 pub use tokens::spelling::{Spelling, Tokenize};
 pub use tokens::token_bytes::{TokenBytes, TokenBytesError};
 #[cfg(feature = "wasm")]

@@ -1,4 +1,4 @@
-//! What may be written, byte by byte: the one trait that regular expressions, grammars and rules of users implement.
+//! Rules over bytes: the one trait that regular expressions, grammars and rules of users implement.
 
 use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
@@ -56,22 +56,22 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     /// After one byte more; `None` if no legal text begins so.
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State>;
 
-    /// Whether a legal text ends here. Longer ones may go on.
+    /// Returns whether a legal text ends here. Longer ones may go on.
     fn is_end(&self, state: &Self::State) -> bool;
 
-    /// What went wrong in `step` and `is_end` on this thread since it was last asked; mostly nothing can, but that the
-    /// work of this thread is over. They say `None` and `false` then, and what was found meanwhile counts for nothing.
+    /// Takes the error of `step` and `is_end` on this thread; most rules fail only if the budget of this thread is used
+    /// up. They say `None` and `false` then, and what was found meanwhile counts for nothing.
     fn failure(&self) -> Option<Problem> {
         over().map(Problem::new)
     }
 
-    /// Whether [`Rule::failure`] has something to say, which it goes on to have: a `None` of `step` then means nothing.
+    /// Returns whether [`Rule::failure`] has an error that persists: a `None` of `step` then means nothing.
     fn failing(&self) -> bool {
         over().is_some()
     }
 
-    /// Whether it has so few states that all of them may be visited before they are needed: then it is said at once if
-    /// the vocabulary lacks a byte that every text needs.
+    /// Returns whether it has so few states that all of them may be visited in advance: then a vocabulary that lacks a
+    /// byte that every text needs is reported at once.
     fn is_finite(&self) -> bool {
         false
     }
@@ -89,7 +89,7 @@ pub trait Walker<S>: fmt::Debug + Send + Sync {
     /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
 
-    /// Whether it leaves out a token all of whose bytes may come: then the token is not accepted either.
+    /// Returns whether it leaves out a token all of whose bytes are allowed: then the token is not accepted either.
     fn leaves_out(&self, state: &S, token: TokenId) -> bool {
         let _ = (state, token);
         false
@@ -100,7 +100,7 @@ pub trait Walker<S>: fmt::Debug + Send + Sync {
         0
     }
 
-    /// How many bytes it may keep from now on.
+    /// Limits the bytes that it may keep from now on.
     fn limit(&self, bytes: usize) {
         let _ = bytes;
     }

@@ -50,7 +50,7 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
     let (mut state, mut text) = (rule.start(), Vec::new());
     loop {
         let mut ways = ways(rule, &state);
-        if rule.is_end(&state) && (ways.is_empty() || below(rng, 3) == 0) {
+        if rule.is_end(&state) && (ways.is_empty() || random_below(rng, 3) == 0) {
             return Some(text);
         }
         if text.len() >= LONG {
@@ -58,14 +58,14 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
             return Some(text);
         }
         // What begins with no printable character, such as most of Unicode, comes now and then.
-        if below(rng, 64) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().copied().any(printable)) {
+        if random_below(rng, 64) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().copied().any(printable)) {
             ways.retain(|(_, bytes)| bytes.iter().copied().any(printable));
         }
         if ways.is_empty() {
             // A rule with a dead end, against its laws.
             return None;
         }
-        let (after, bytes) = ways.swap_remove(below(rng, ways.len()));
+        let (after, bytes) = ways.swap_remove(random_below(rng, ways.len()));
         text.push(one_of(&bytes, rng));
         state = after;
     }
@@ -130,10 +130,10 @@ fn printable(byte: u8) -> bool {
 fn one_of(bytes: &[u8], rng: &mut Mt) -> u8 {
     let good: Vec<u8> = bytes.iter().copied().filter(|&byte| printable(byte)).collect();
     let bytes = if good.is_empty() { bytes } else { &good };
-    bytes[below(rng, bytes.len())]
+    bytes[random_below(rng, bytes.len())]
 }
 
-fn below(rng: &mut Mt, count: usize) -> usize {
+fn random_below(rng: &mut Mt, count: usize) -> usize {
     rng.next_u32() as usize % count
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::{Example, Regex};
 
-    fn whole<R: Rule>(rule: &R, text: &[u8]) -> bool {
+    fn is_whole_match<R: Rule>(rule: &R, text: &[u8]) -> bool {
         let state = text.iter().try_fold(rule.start(), |state, byte| rule.step(&state, *byte));
         state.is_some_and(|state| rule.is_end(&state))
     }
@@ -153,7 +153,7 @@ mod tests {
             let rule = Regex::new(pattern).unwrap();
             for seed in 0..20 {
                 let drawn = samples(&rule, 5, seed);
-                assert!(!drawn.is_empty() && drawn.iter().all(|text| whole(&rule, text)), "{pattern}");
+                assert!(!drawn.is_empty() && drawn.iter().all(|text| is_whole_match(&rule, text)), "{pattern}");
                 assert!(drawn.is_sorted_by(|one, next| (one.len(), one) < (next.len(), next)));
                 assert_eq!(drawn, samples(&rule, 5, seed));
             }
@@ -168,7 +168,10 @@ mod tests {
             let grammar = example.grammar().unwrap();
             for seed in 0..5 {
                 let drawn = samples(&grammar, 5, seed);
-                assert!(drawn.len() >= 3 && drawn.iter().all(|text| whole(&grammar, text)), "{example:?}: {drawn:?}");
+                assert!(
+                    drawn.len() >= 3 && drawn.iter().all(|text| is_whole_match(&grammar, text)),
+                    "{example:?}: {drawn:?}"
+                );
             }
         }
     }
@@ -193,7 +196,7 @@ mod tests {
         for example in Example::ALL {
             let grammar = example.grammar().unwrap();
             let text = shortest_end(&grammar, grammar.start()).unwrap();
-            assert!(whole(&grammar, &text), "{example:?}: {text:?}");
+            assert!(is_whole_match(&grammar, &text), "{example:?}: {text:?}");
         }
     }
 

@@ -8,8 +8,8 @@ use trie_core::work::{Over, spend};
 /// Texts that cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextsError {
-    /// There is no end of them: some state comes back to itself.
-    #[error("there is no end of texts: something may be repeated for ever")]
+    /// The language is infinite: some state is reachable from itself.
+    #[error("the language is infinite: something may be repeated for ever")]
     Endless,
     /// There are more than were asked for.
     #[error("there are more than {limit} texts")]
@@ -20,20 +20,20 @@ pub enum TextsError {
     /// They are those of a rule that only says which tokens go on.
     #[error("the texts of {what} are not listed, however few there are: give them as a list")]
     Unlisted {
-        /// What it is.
+        /// Name of the unsupported rule.
         what: &'static str,
     },
     /// It takes more work than it may.
     #[error("the texts are not all found: {over}")]
     TooMuch {
-        /// What was spent.
+        /// Budget that was exceeded.
         #[from]
         over: Over,
     },
     /// So many states were looked at, and neither was found.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]
     Unsettled {
-        /// How many.
+        /// Number of states visited.
         states: usize,
         /// The most that were wanted.
         limit: usize,
@@ -52,10 +52,10 @@ impl From<TextsError> for NotListed {
 }
 
 /// States that were reached, breadth first, and their steps.
-struct Reached<S> {
+struct StateGraph<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,
-    /// Of those that were asked: byte and state after it, ascending by byte.
+    /// Known transitions: byte and target state, ascending by byte.
     steps: Vec<Vec<(u8, u32)>>,
     ends: Vec<bool>,
 }
@@ -81,8 +81,12 @@ struct Reached<S> {
 pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
     let most = limit.saturating_mul(64).saturating_add(100_000);
     let start = rule.start();
-    let mut reached =
-        Reached { known: HashMap::from([(start.clone(), 0)]), order: vec![start], steps: Vec::new(), ends: Vec::new() };
+    let mut reached = StateGraph {
+        known: HashMap::from([(start.clone(), 0)]),
+        order: vec![start],
+        steps: Vec::new(),
+        ends: Vec::new(),
+    };
     // Looked through whenever it doubled: most of what is endless is so soon.
     let mut look_at = 64;
     while reached.steps.len() < reached.order.len() {
@@ -100,7 +104,7 @@ pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError
     Ok(reached.list())
 }
 
-impl<S: Clone + Eq + std::hash::Hash> Reached<S> {
+impl<S: Clone + Eq + std::hash::Hash> StateGraph<S> {
     /// Asks the next state for its steps.
     fn ask<R: Rule<State = S>>(&mut self, rule: &R) {
         let state = self.order[self.steps.len()].clone();
@@ -118,7 +122,8 @@ impl<S: Clone + Eq + std::hash::Hash> Reached<S> {
         self.steps.push(steps);
     }
 
-    /// How many texts there are at least: those that end at what was asked, and one for each way to what was not.
+    /// Returns a lower bound on the number of texts: those that end at visited states, and one for each transition to
+    /// another.
     fn count(&self, limit: usize) -> Result<(), TextsError> {
         let states = self.order.len();
         let mut waits_for = vec![0u32; states];

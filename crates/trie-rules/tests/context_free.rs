@@ -69,8 +69,8 @@ fn says_what_is_wrong_and_where() {
     use GrammarProblem as Problem;
     let syntax = |error: &GrammarError| matches!(error.problem, Problem::Syntax { .. });
     for (grammar, line, column, says) in [
-        ("", 1, 1, "no rule root"),
-        ("start ::= \"a\"\n", 2, 1, "no rule root"),
+        ("", 1, 1, "missing rule root"),
+        ("start ::= \"a\"\n", 2, 1, "missing rule root"),
         ("root ::= \"a\"\n  b-c d", 2, 7, "::= must follow b-c"),
         ("root = \"a\"", 1, 6, "::= must follow root"),
         ("root_1 ::= \"a\"", 1, 5, "::= must follow root"),
@@ -97,8 +97,8 @@ fn says_what_is_wrong_and_where() {
         ("root ::= \"a\"{3,2}", 1, 13, "from 3 to 2 times is never"),
         ("root ::= (\"a\"", 1, 14, "the text ends, and the ( of line 1, column 10 is not closed"),
         ("root ::= (\"a\" = )", 1, 15, "here comes '=', and the ( of line 1, column 10"),
-        ("root ::= \"a\")", 1, 13, "no ( for this )"),
-        ("root ::= \"a\" = \"b\"", 1, 14, "'=' is no part of a rule"),
+        ("root ::= \"a\")", 1, 13, "unmatched )"),
+        ("root ::= \"a\" = \"b\"", 1, 14, "unexpected '=' in a rule"),
         ("root ::= \"a\"\n| \"b\"", 2, 1, "end the line with |"),
         ("root ::= \"a\" |\nb ::= \"c\"", 2, 3, "a rule ends with its line"),
     ] {
@@ -321,8 +321,8 @@ fn a_rule_of_another_kind_stands_inside_lark() {
 fn lark_says_the_place_of_an_error() {
     use GrammarProblem as Problem;
     for (grammar, line, column, says) in [
-        ("", 1, 1, "no rule start"),
-        ("begin: \"a\"", 1, 11, "no rule start"),
+        ("", 1, 1, "missing rule start"),
+        ("begin: \"a\"", 1, 11, "missing rule start"),
         ("start: nobody", 1, 8, "named nobody"),
         ("start: \"a\"\nb: ( \"x\"\nc: \"y\"", 3, 2, "the bracket of line 2, column 4 is not closed"),
         ("start: \"a\" ?? %", 1, 15, "unknown %"),
@@ -335,7 +335,7 @@ fn lark_says_the_place_of_an_error() {
         ("start: \"b\"..\"a\"", 1, 8, "no character is from 'b' to 'a'"),
         ("start: \"ab\"..\"c\"", 1, 8, "one character at each end"),
         ("start: (\"a\"]", 1, 12, "does not close the bracket of line 1, column 8"),
-        ("start: \"a\")", 1, 11, "no opening bracket"),
+        ("start: \"a\")", 1, 11, "unmatched closing bracket"),
         ("start: * \"a\"", 1, 8, "nothing before it"),
         ("start: \"a\"~", 1, 12, "a number of times must come here"),
         ("start: \"a\"{3,2}", 1, 11, "from 3 to 2 times is never"),

@@ -270,7 +270,7 @@ fn grammars_that_cannot_be_used() {
     says("s \"a\" ;", &["line 1, column 3", "colon must follow s"]);
     says("s", &["colon must follow s"]);
     says("s : \"a\" { $$ = 1; } ;", &["line 1, column 9", "no actions"]);
-    says("s : \"\" ;", &["line 1, column 5", "empty text is no terminal"]);
+    says("s : \"\" ;", &["line 1, column 5", "empty text is not a terminal"]);
     says("s : \"a\" ; /* b", &["line 1, column 11", "comment never ends"]);
     says("s : \"a\" / \"b\" ;", &["comment"]);
     says("s : \"a\" & \"b\" ;", &["line 1, column 9", "'&'"]);

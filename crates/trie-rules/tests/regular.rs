@@ -621,7 +621,7 @@ fn what_is_no_bound_is_refused() {
         ["", "-", "x", "1.", ".5", "1e", "e1", "1e5000", "--1", "1 ", "NaN", "inf", "0x1", "1e99999999999999999999"]
     {
         let said = NumberBound::read(given, false).unwrap_err().to_string();
-        assert!(said.contains("is no number that a range begins or ends with"), "{said}");
+        assert!(said.contains("invalid bound"), "{said}");
     }
     let read = |text| NumberBound::read(text, false).unwrap();
     assert_eq!(read("-0.0"), read("0"));

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use trie_core::work::{Limits, Work, spend};
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 
-/// How far a search goes, one after the other: tokens of a way, states that are looked at, and ways from each state.
-/// The first follows the most promising token alone, which is enough for most of JSON.
+/// Successive search limits: tokens of a continuation, states to visit, and continuations of each state. The first
+/// follows the most promising token alone, which is enough for most of JSON.
 const SEARCHES: [Search; 5] = [
     Search { depth: 512, states: 512, ways: 1 },
     Search { depth: 4, states: 256, ways: 16 },
@@ -33,7 +33,7 @@ struct Search {
 }
 
 /// A state on the way, and the token that led there.
-struct Visited<S> {
+struct VisitedState<S> {
     state: S,
     token: Option<TokenId>,
     before: usize,
@@ -46,10 +46,10 @@ pub(crate) const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
 /// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
 /// `None` where none were found, and in free text. The work is bounded, whatever the constraint.
 pub fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
-    Work::new(LIMITS).run(|| completed(constraint, from, vocab))
+    Work::new(LIMITS).run(|| find_completion(constraint, from, vocab))
 }
 
-fn completed<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
+fn find_completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
     let bytes: Vec<Option<TokenId>> = (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect();
     let found = SEARCHES.iter().find_map(|search| search.run(constraint, from, &bytes, vocab))?;
     let ends = |tokens: &Vec<TokenId>| {
@@ -91,7 +91,7 @@ impl Search {
         vocab: &Vocab,
     ) -> Option<Vec<TokenId>> {
         let mut scratch = Scratch::default();
-        let mut visited = vec![Visited { state: from.clone(), token: None, before: 0, depth: 0 }];
+        let mut visited = vec![VisitedState { state: from.clone(), token: None, before: 0, depth: 0 }];
         let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
         for _ in 0..self.states {
             let Reverse((strange, depth, at)) = open.pop()?;
@@ -112,7 +112,7 @@ impl Search {
                 let mut after = state.clone();
                 if constraint.advance(&mut after, token).is_some() {
                     open.push(Reverse((strange + rank, depth + 1, visited.len())));
-                    visited.push(Visited { state: after, token: Some(token), before: at, depth: depth + 1 });
+                    visited.push(VisitedState { state: after, token: Some(token), before: at, depth: depth + 1 });
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Search {
     }
 }
 
-fn way_to<S>(visited: &[Visited<S>], end: usize) -> Vec<TokenId> {
+fn way_to<S>(visited: &[VisitedState<S>], end: usize) -> Vec<TokenId> {
     let steps = std::iter::successors(Some(end), |&at| Some(visited[at].before)).take(visited[end].depth);
     let mut way: Vec<TokenId> = steps.filter_map(|at| visited[at].token).collect();
     way.reverse();

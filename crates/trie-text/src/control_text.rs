@@ -24,7 +24,7 @@ impl<'v> ControlNames<'v> {
         Self { names, lengths }
     }
 
-    /// Where names stand in a text, overlapping ones too.
+    /// Returns the ranges of names in a text, overlapping ones too.
     fn places(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
         let begins = |at: usize| Some((at, self.lengths.get(&text.as_bytes()[at])?));
         (0..text.len()).filter_map(begins).flat_map(move |(at, lengths)| {
@@ -33,8 +33,7 @@ impl<'v> ControlNames<'v> {
         })
     }
 
-    /// Where a text is to be cut, ascending, so that no name is left whole of which a byte is foreign, and every name
-    /// that is all own is.
+    /// Returns the cuts of a text, ascending, that split every name with a foreign byte and no name that is all own.
     fn cuts(&self, text: &str, own: &[Range<usize>]) -> BTreeSet<usize> {
         let mut cuts = BTreeSet::new();
         for place in self.places(text) {

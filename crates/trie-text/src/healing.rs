@@ -21,7 +21,7 @@ pub enum HealingError {
          but this prompt ends with the tokens {found:?}"
     )]
     NotHealed {
-        /// What every value begins with.
+        /// Text that every value begins with.
         spelled: String,
         /// The last tokens of the prompt, at most four.
         found: Vec<String>,
@@ -32,7 +32,7 @@ pub enum HealingError {
          token, and that is all of the prompt: the first forward pass needs a token, so put text before it"
     )]
     AllTakenBack {
-        /// What every value begins with.
+        /// Text that every value begins with.
         spelled: String,
     },
 }
@@ -48,8 +48,8 @@ impl HealingError {
 }
 
 impl Vocab {
-    /// What is left of a prompt before a set that spells its end again ([`Trie::heal_bytes`]): all but its last tokens.
-    /// What takes a trie and a prompt does this by itself.
+    /// Returns the prompt without the tokens that a set spells again ([`Trie::heal_bytes`]). What takes a trie and a
+    /// prompt does this by itself.
     ///
     /// ```
     /// # use trie_core::TokenId;

@@ -1,5 +1,5 @@
 /**
- * What a step costs through the C ABI, next to the same in TypeScript alone. Every case checks its answer first.
+ * Cost of a step through the C ABI, next to the same in TypeScript alone. Every case checks its answer first.
  *
  *     TOKENTRIE_LIB=… npm run bench --silent -- model.gguf
  */
@@ -46,7 +46,7 @@ function fillAndSearch(logits: Float32Array, children: ReadonlyMap<number, unkno
   return best;
 }
 
-/** The children alone. */
+/** Reads the logits of the children alone. */
 function gather(logits: Float32Array, children: ReadonlyMap<number, unknown>): number {
   let best = -1;
   let highest = Number.NEGATIVE_INFINITY;
@@ -130,8 +130,8 @@ const time = (ns: number) => {
 };
 const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;
 
-/** What its types leave out. */
-interface Measured {
+/** Fields that its types leave out. */
+interface Report {
   readonly layout: readonly { readonly name: string | null }[];
   readonly benchmarks: readonly {
     readonly alias: string;
@@ -140,7 +140,7 @@ interface Measured {
   }[];
 }
 
-const { benchmarks, layout } = (await run({ format: "quiet" })) as unknown as Measured;
+const { benchmarks, layout } = (await run({ format: "quiet" })) as unknown as Report;
 console.log(`${runtime}, ${cpus()[0]?.model ?? "unknown processor"}, ${library.path}`);
 let named = -1;
 for (const { alias, group: number, runs } of benchmarks) {

@@ -1,5 +1,5 @@
 /**
- * Which tool a request needs: how probable each is, and the one that is written.
+ * Chooses the tool that a request needs: the probability of each, and the one that is written.
  *
  *     node examples/choose-tool.js model.gguf "Please call off my trip at 10:30."
  */

@@ -71,9 +71,9 @@ export class CancelledError<Partial = unknown> extends TokenTrieError {
 
   constructor(
     message: string,
-    /** What had come before. */
+    /** Output before the cancellation. */
     readonly partial: Partial,
-    /** `signal.reason`. */
+    /** Reason of the signal: `signal.reason`. */
     cause?: unknown,
   ) {
     super(message, { cause });

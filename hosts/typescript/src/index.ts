@@ -27,7 +27,7 @@ export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
 export type { ChatEvent, ChatMessage, ChatOptions, ChatReply, ChatStats, Tool, ToolCall } from "./session/chat.js";
 export { Choice } from "./session/choice.js";
-export type { Answer, DecideOptions, Decision, Question, Told } from "./session/decision.js";
+export type { Answer, DecideOptions, Decision, DecisionData, Question } from "./session/decision.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
 export type { EngineInfo } from "./ffi/abi.js";

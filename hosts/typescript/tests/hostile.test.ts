@@ -174,7 +174,7 @@ describe("what calls the library", { skip: NO_LIBRARY }, () => {
       [() => trie.select(LONE), /^path is .*half of a surrogate pair/],
       [() => Trie.fromSequences([[1]], [LONE]), /^names\[0\] is .*half of a surrogate pair/],
       [() => Vocab.fromPieces(["a", LONE]), /^pieces\[1\] is .*half of a surrogate pair/],
-      [() => Vocab.fromPieces(["a"], { control: [-1] }), /there is no token -1/],
+      [() => Vocab.fromPieces(["a"], { control: [-1] }), /unknown token -1/],
     ];
     for (const [call, says] of wrong) {
       assert.throws(call, (error: Error) => error instanceof ArgumentError && says.test(error.message), String(says));

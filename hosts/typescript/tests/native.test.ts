@@ -527,7 +527,7 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
       { tempreature: 0.5 },
     ];
     for (const settings of wrong) {
-      const error = { message: new RegExp(Object.keys(settings)[0] === "mode" ? "mode" : "is|there is no option") };
+      const error = { message: new RegExp(Object.keys(settings)[0] === "mode" ? "mode" : "is|unknown option") };
       assert.throws(() => Sampler.create(16, payload, settings as never), error, JSON.stringify(settings));
     }
     assert.throws(() => Sampler.create(16, payload, { tempreature: 0.5 } as never), {

@@ -69,7 +69,7 @@ function struct([name = "", body = ""]: string[]): string {
   const laid = fields.map(([, c = "", field = ""]) => {
     return `${camel(field)}: "${PLAIN[c] ?? unreadable(`${name}.${field}`)}"`;
   });
-  return `/** Fields of \`${name}\`. */\nexport interface ${type} {\n${documented.join("\n")}\n}\n
+  return `/** Fields of the structure \`${name}\`. */\nexport interface ${type} {\n${documented.join("\n")}\n}\n
 export const ${short.toUpperCase()} = new Struct<${type}>({ ${laid.join(", ")} });`;
 }
 
@@ -77,7 +77,7 @@ export const ${short.toUpperCase()} = new Struct<${type}>({ ${laid.join(", ")} }
 export const headersIn = (folder: string): string =>
   HEADERS.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
 
-/** What `src/ffi/abi.ts` is for these headers. */
+/** Generates `src/ffi/abi.ts` from these headers. */
 export async function abiOf(header: string): Promise<string> {
   const values = new Map(
     ofPattern(header, /#define TOKENTRIE_(\w+)\s+\(?(-?\d\w*)/g).map(([name = "", value]) => [name, Number(value)]),
@@ -105,7 +105,7 @@ export async function abiOf(header: string): Promise<string> {
     return `${name}: signature(${quoted.join(", ")}),`;
   });
 
-  const source = `/** What the headers in \`include\` have. Made by \`npm run abi\`: do not edit. */
+  const source = `/** Declarations of the headers in \`include\`. Made by \`npm run abi\`: do not edit. */
 import { type Callable, signature } from "./backend.js";
 import { Struct } from "./struct.js";
 
@@ -117,7 +117,7 @@ export const FEATURE_THIS_CPU = ${number("FEATURE_THIS_CPU")};
 
 export const Status = { ${statuses.map(([name, value]) => `${name}: ${value}`).join(", ")} } as const;
 
-/** By their numbers. */
+/** Names of the constants, by number. */
 ${lists.join("\n")}
 
 ${structs

@@ -11,7 +11,7 @@ import { choose, generate } from "./tokentrie/dist/web/src/index.js";
 const RIVALS = 5;
 const MAX_TOKENS = 160;
 
-/** What an answer may be: how it is typed, and how the model is asked. */
+/** Kinds of answers: their types, and how the model is asked. */
 const KINDS = {
   texts: { name: "One text", hint: "One on each line. Each gets its exact probability.", ask: askTexts },
   spec: { name: "A spec", hint: "JSON, the same in every host.", ask: askSpec },
@@ -42,11 +42,11 @@ export function ask(panel) {
   function go(event) {
     event?.preventDefault();
     const number = ++asked;
-    running = running.then(() => (number === asked ? answered() : undefined));
+    running = running.then(() => (number === asked ? showAnswer() : undefined));
     return running;
   }
 
-  async function answered() {
+  async function showAnswer() {
     button.disabled = true;
     fault.textContent = fault.className = "";
     try {
@@ -112,7 +112,7 @@ async function askTexts({ net, tokenizer, format, Tensor }, messages, typed) {
 }
 
 async function askSpec(shared, messages, typed) {
-  return written(shared, shared.format.prompt(messages), JSON.parse(typed));
+  return writeAnswer(shared, shared.format.prompt(messages), JSON.parse(typed));
 }
 
 async function askTools(shared, messages, typed) {
@@ -121,16 +121,16 @@ async function askTools(shared, messages, typed) {
   const prompt = format.prompt(messages, { tools });
   const reply = format.constraint(tools, { toolChoice: "required", generationPrompt: prompt.turn ?? "" });
   try {
-    return await written(shared, prompt, reply);
+    return await writeAnswer(shared, prompt, reply);
   } finally {
     reply.free();
   }
 }
 
 /** The tokens of an answer, each with what else could come. */
-async function written({ net, tokenizer, vocab, Tensor }, prompt, constraint) {
+async function writeAnswer({ net, tokenizer, vocab, Tensor }, prompt, constraint) {
   const tokens = strip("The answer in tokens");
-  const onStep = (step) => tokens.add(shown(step, vocab));
+  const onStep = (step) => tokens.add(stepView(step, vocab));
   const found = await generate(net, tokenizer, prompt, constraint, { Tensor, maxTokens: MAX_TOKENS, onStep });
   const cut = found.finish === "max_tokens" ? ", cut off there" : "";
   const told = `${count(found.forwardPasses, "forward pass")}, ${found.forcedTokens} saved`;
@@ -139,7 +139,7 @@ async function written({ net, tokenizer, vocab, Tensor }, prompt, constraint) {
 }
 
 /** A step as the strip takes it: shares are those among what could come. */
-function shown({ tokens, text, choice }, vocab) {
+function stepView({ tokens, text, choice }, vocab) {
   if (choice === undefined) return { text, role: "forced" };
   const { kind, ids } = choice.allowed;
   const may = kind === "only" ? Array.from(ids) : Array.from(choice.logits.keys());

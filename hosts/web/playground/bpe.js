@@ -15,7 +15,7 @@ export function tokenizerOf({ model }) {
   const ranks = new Map(model.merges.map((pair, rank) => [pair.join(" "), rank]));
   const rankOf = (parts, nth) => ranks.get(`${parts[nth]} ${parts[nth + 1]}`) ?? Infinity;
 
-  function merged(word) {
+  function mergePairs(word) {
     const parts = Array.from(new TextEncoder().encode(word), (byte) => names[byte]);
     while (parts.length > 1) {
       let best = 0;
@@ -26,5 +26,5 @@ export function tokenizerOf({ model }) {
     return parts.map((part) => model.vocab[part]);
   }
 
-  return (text) => (text.match(WORDS) ?? []).flatMap(merged);
+  return (text) => (text.match(WORDS) ?? []).flatMap(mergePairs);
 }

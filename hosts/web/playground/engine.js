@@ -5,7 +5,7 @@ import { load, Sampler, vocabFromTokenizerJson } from "./tokentrie/dist/web/src/
 
 let made;
 
-/** What all views share, loaded once. */
+/** Returns the engine that all views share, loaded once. */
 export function engine() {
   made ??= begin();
   return made;
@@ -54,9 +54,9 @@ export class Walk {
     this.#sampler.free();
   }
 
-  /** What has been written, the rest with it. */
+  /** Text that has been written, the rest with it. */
   get text() {
-    return this.#shared.vocab.text(this.tokens) + decoded(this.rest);
+    return this.#shared.vocab.text(this.tokens) + decodeBytes(this.rest);
   }
 
   /** Tokens that may come next, those that end the output aside; and whether it may end here. */
@@ -122,10 +122,10 @@ export class Walk {
     this.tokens = best.path;
     if (best.path.length > 0) this.#sampler.accept(best.path);
     this.rest = best.isPart ? bytes.slice(best.at) : "";
-    return best.isPart ? "" : decoded(bytes.slice(best.at));
+    return best.isPart ? "" : decodeBytes(bytes.slice(best.at));
   }
 }
 
-function decoded(bytes) {
+function decodeBytes(bytes) {
   return new TextDecoder().decode(Uint8Array.from(bytes, (one) => one.charCodeAt(0)));
 }

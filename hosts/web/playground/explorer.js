@@ -66,15 +66,15 @@ export function explorer(panel, kind) {
   function stepBack() {
     if (walk === undefined) return;
     walk.back();
-    moved();
+    onMove();
   }
 
   function take(tokens) {
     walk.take(tokens);
-    moved();
+    onMove();
   }
 
-  function moved() {
+  function onMove() {
     prefix.value = walk.text;
     prefix.removeAttribute("aria-invalid");
     fail("");

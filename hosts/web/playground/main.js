@@ -1,4 +1,4 @@
-/** What the page begins with: its views, and the engine that all views share. */
+/** Entry point of the page: its views, and the engine that all views share. */
 
 import { engine } from "./engine.js";
 import { h } from "./page/dom.js";

@@ -4,7 +4,7 @@ import { ChatFormat, vocabOf } from "./tokentrie/dist/web/src/index.js";
 
 let made;
 
-/** What answers; after a failure it is tried again. */
+/** Returns the model that answers; after a failure it is loaded again. */
 export function model() {
   made ??= begin().catch((error) => {
     made = undefined;

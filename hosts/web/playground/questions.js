@@ -1,4 +1,4 @@
-/** What the tiny model can be asked to begin with. */
+/** Prompts of the tiny model to begin with. */
 
 const TOOL = "Answer with one name.\nTools:";
 const DOORS = [

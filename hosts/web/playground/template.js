@@ -89,12 +89,12 @@ export function chat(panel) {
 const code = (text) => h("code", {}, text.replaceAll("\n", "⏎"));
 
 /** Names and what is found, as a reader would say it. */
-function listed({ reasoning, tool_calls: calls, turns, generation_prompt: begins, capabilities, ...others }) {
+function listFindings({ reasoning, tool_calls: calls, turns, generation_prompt: begins, capabilities, ...others }) {
   const rows = [
     ["Turns", ["user ", code(turns.user || "—"), " assistant ", code(turns.assistant || "—")]],
     ["A reply begins", [begins.thinking === "" ? "right after the prompt" : code(begins.thinking)]],
     ["Thinks", thinks(reasoning)],
-    ["Calls tools", called(calls)],
+    ["Calls tools", describeCalls(calls)],
     ["Reads", [abilities(capabilities)]],
   ];
   if (others.degraded) rows.push(["Less than found", [String(others.degraded)]]);
@@ -107,7 +107,7 @@ function thinks({ mode, start, end }) {
   return [`${mode.replaceAll("_", " ")}, from `, code(start || "the beginning"), " to ", code(end)];
 }
 
-function called(calls) {
+function describeCalls(calls) {
   if (!calls?.patterns?.length) return ["no"];
   const { function: kind, arguments: written, section, patterns, parallel, list } = calls;
   const call = patterns[0].parts.map(shape).join("");
@@ -138,7 +138,7 @@ function abilities(capabilities) {
 }
 
 /** A text in which markers stand out. */
-function marked(text, { preserved_tokens: tokens = [], turns }) {
+function markText(text, { preserved_tokens: tokens = [], turns }) {
   const all = [...tokens, turns.user.trim(), turns.assistant.trim()].filter((one) => one !== "");
   const escaped = [...new Set(all)]
     .sort((a, b) => b.length - a.length)
@@ -162,7 +162,7 @@ function firstReply(format, analysis, options) {
   }
 }
 
-/** What the model of this template would write: its own rendering of a reply, without what stands around it. */
+/** Renders the example reply as the model of this template would write it, without the text around it. */
 function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableThinking }, content) {
   const request = { tools, enableThinking };
   const begin = format.prompt([QUESTION], request).text;
@@ -182,7 +182,7 @@ function exampleReply(format, { reasoning, tool_calls: calls }, { tools, enableT
 }
 
 /** A message: thoughts, content, calls. */
-function said({ content, reasoning_content: thought, tool_calls: calls = [] }, warnings) {
+function messageView({ content, reasoning_content: thought, tool_calls: calls = [] }, warnings) {
   return [
     thought && h("p", { class: "thought" }, thought),
     content && h("p", { class: "content" }, content),

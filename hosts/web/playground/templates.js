@@ -73,7 +73,7 @@ export const TOOLS = [
 
 export const QUESTION = { role: "user", content: "Is it warm in Oslo?" };
 
-/** What the example replies; arguments are as clients of chats send them, and as templates read them. */
+/** Reply of the example; arguments are as clients of chats send them, and as templates read them. */
 export const REPLY = {
   role: "assistant",
   reasoning_content: "I should look at the weather.",

@@ -6,15 +6,15 @@ import { type Constraint, constraint } from "../../typescript/src/native/constra
 import type { Spec } from "../../typescript/src/native/spec.js";
 import type { Vocab } from "../../typescript/src/native/vocab.js";
 import type { ChatEvent, ChatMessage, Tool } from "../../typescript/src/session/chat.js";
-import { isList, shown } from "../../typescript/src/tree/payload.js";
+import { isList, describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 import type { TextPart } from "./vocab.js";
 
 export interface ChatFormatOptions {
-  /** What the template finds as `bos_token` and `eos_token`. */
+  /** Values of `bos_token` and `eos_token` in the template. */
   readonly bos?: string;
   readonly eos?: string;
-  /** Whose control tokens may say how a call begins where the template shows none; constraints are over it. */
+  /** Vocabulary of constraints, whose control tokens may begin a call if the template shows none. */
   readonly vocab?: Vocab;
   readonly library?: Library;
 }
@@ -23,13 +23,13 @@ type Tools = readonly (Tool | { readonly type: "function"; readonly function: To
 
 export interface RenderOptions {
   readonly tools?: Tools;
-  /** Whether the prompt ends where the reply begins: yes, unless given. */
+  /** Ends the prompt at the beginning of the reply: yes, unless given. */
   readonly addGenerationPrompt?: boolean;
-  /** Whether the model may think: yes, unless given. */
+  /** Allows the model to think: yes, unless given. */
   readonly enableThinking?: boolean;
   /** Go on with the last message, which is the assistant's. */
   readonly continueFinalMessage?: "content" | "reasoning_content";
-  /** What the template finds under other names. */
+  /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>>;
   /** The time that the template sees, in milliseconds since 1970 of local time; the system's unless given. */
   readonly now?: number;
@@ -37,7 +37,7 @@ export interface RenderOptions {
 
 /** The prompt of a conversation. */
 export interface ChatPrompt {
-  /** All of it. */
+  /** Text of the prompt as a whole. */
   readonly text: string;
   /** The end of it with which the reply's turn begins; null without a generation prompt. */
   readonly turn: string | null;
@@ -54,7 +54,7 @@ export interface ParseOptions {
   readonly toolChoice?: string;
   /** The prompt from where the reply's turn begins: `turn` of `prompt()`. */
   readonly generationPrompt?: string;
-  /** Whether the content is JSON: a code fence around it is left out. */
+  /** Reads the content as JSON: a code fence around it is left out. */
   readonly jsonContent?: boolean;
   /** `"none"` leaves reasoning in the content. */
   readonly reasoningFormat?: "auto" | "none";
@@ -67,16 +67,16 @@ export interface ReplyOptions {
   readonly thinkingBudget?: number;
 }
 
-/** What a model replied. */
+/** Reply of a model, parsed. */
 export interface ParsedReply {
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
-  /** What was not as the format has it. */
+  /** Deviations from the format. */
   readonly warnings: readonly string[];
 }
 
 function toolsOf(tools: Tools | undefined): unknown {
   if (tools === undefined) return undefined;
-  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
   return tools.map((tool) => {
     const inner = typeof tool === "object" && tool !== null && "function" in tool ? tool.function : tool;
     const { parameters } = inner as { parameters?: { toJSONSchema?: () => object } };
@@ -86,7 +86,7 @@ function toolsOf(tools: Tools | undefined): unknown {
 }
 
 /**
- * What a template makes of messages, as Jinja2 would: of any template, and without finding out more about it.
+ * Renders messages with any template, as Jinja2 would, without analysing it.
  *
  * @throws SpecError: what the template says or does wrong, with the line.
  */
@@ -109,13 +109,13 @@ function requestOf(fields: object): Uint8Array {
   try {
     text = JSON.stringify(fields);
   } catch (error) {
-    throw new SpecError(`$: it is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new SpecError(`$: it is not JSON: ${(error as Error).message}`, { cause: error });
   }
   return utf8(text);
 }
 
 /**
- * How the chats of a model are written, found out from its template.
+ * Chat format of a model, derived from its template.
  *
  * @example
  * const format = new ChatFormat(tokenizer.chat_template, { vocab });
@@ -137,7 +137,7 @@ export class ChatFormat extends Resource {
     this.#options = options;
   }
 
-  /** What was found out: markers, how calls are written, what the template can do. */
+  /** Returns the analysis: markers, the syntax of calls, the abilities of the template. */
   analysis(): Record<string, unknown> {
     return made(this.library, own(this.library, "tokentrie_format_analysis")(this.handle)) as Record<string, unknown>;
   }
@@ -201,7 +201,7 @@ export class ChatFormat extends Resource {
   }
 
   /**
-   * What a reply may be: free text, in which a call that begins becomes a right one.
+   * Returns the constraint on a reply: free text, in which a call that begins becomes a valid one.
    *
    * @throws SpecError for tools that cannot be called in this format.
    */

@@ -9,7 +9,7 @@ import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { idsOf, type Vocab } from "../../typescript/src/native/vocab.js";
 import { Choice } from "../../typescript/src/session/choice.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 
 /**
@@ -36,7 +36,7 @@ export interface ChooseRowsOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Found {
+interface ChoiceJson {
   readonly names: (string | null)[];
   readonly probabilities: (number | null)[];
   readonly ranking: number[];
@@ -44,14 +44,14 @@ interface Found {
   readonly mass: [number, number];
 }
 
-/** What is scored: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
-export type Asked =
+/** Scoring task: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
+export type ScoringTask =
   | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
   | { readonly prompt: string; readonly spec: Spec | string; readonly vocab: Vocab; readonly nVocab: number };
 
 /** A choice in the module, while it is scored. */
 class Scoring extends Resource {
-  static of(asked: Asked, { endTokens, top, maxRows, beam, room }: ChooseRowsOptions): Scoring {
+  static of(asked: ScoringTask, { endTokens, top, maxRows, beam, room }: ChooseRowsOptions): Scoring {
     const ends = endTokens && Array.from(idsOf(endTokens, "endTokens"));
     const json = utf8(
       JSON.stringify({ end_tokens: ends, top, max_rows: maxRows, beam, room, n_vocab: asked.nVocab }),
@@ -66,7 +66,8 @@ class Scoring extends Resource {
       );
     }
     const trie = asked.set instanceof Constraint ? asked.set.trie() : asked.set;
-    if (!(trie instanceof Trie)) throw new ArgumentError(`set is ${shown(trie)}: a Trie or a Constraint is needed`);
+    if (!(trie instanceof Trie))
+      throw new ArgumentError(`set is ${describeValue(trie)}: a Trie or a Constraint is needed`);
     try {
       const prompt = idsOf(Array.from(asked.prompt), "prompt");
       const begin = own(trie.library, "tokentrie_choice_new");
@@ -82,7 +83,7 @@ class Scoring extends Resource {
     super(library, makeHandle(library, begin), own(library, "tokentrie_choice_free"));
   }
 
-  /** What it wants; null when it is over. */
+  /** Returns the batch that it needs next; null when it is over. */
   want(): Int32Array | null {
     let status = 0;
     const want = own(this.library, "tokentrie_choice_want");
@@ -94,19 +95,20 @@ class Scoring extends Resource {
   }
 
   take(row: Float32Array): void {
-    if (!(row instanceof Float32Array)) throw new ArgumentError(`a row is ${shown(row)}: a Float32Array is needed`);
+    if (!(row instanceof Float32Array))
+      throw new ArgumentError(`a row is ${describeValue(row)}: a Float32Array is needed`);
     check(this.library, own(this.library, "tokentrie_choice_take")(this.handle, row, row.length));
   }
 
-  result(): Found {
-    return made(this.library, own(this.library, "tokentrie_choice_result")(this.handle)) as Found;
+  result(): ChoiceJson {
+    return made(this.library, own(this.library, "tokentrie_choice_result")(this.handle)) as ChoiceJson;
   }
 }
 
 /** A path of a tree to a node whose row is wanted, which no other such path goes on from. */
 interface Path {
   readonly tokens: Int32Array;
-  /** Whether the row after the prompt, and after each token, is still to be given. */
+  /** For the prompt, and for each token, true if the row after it is still missing. */
   readonly wanted: readonly boolean[];
 }
 
@@ -143,7 +145,7 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
 }
 
 /** The same, the values in the order of a list. Leaves of a trie have that of their tokens. */
-function inOrder(found: Found, order: readonly string[] | undefined): Found {
+function inOrder(found: ChoiceJson, order: readonly string[] | undefined): ChoiceJson {
   if (order === undefined) return found;
   const place = new Map(order.map((name, index) => [name, index]));
   const to = found.names.map((name, index) => place.get(name ?? "") ?? index);
@@ -153,9 +155,9 @@ function inOrder(found: Found, order: readonly string[] | undefined): Found {
 }
 
 /** Scores what is asked for, over any rows. */
-export async function scored(
+export async function scoreRows(
   rows: RowsOf,
-  asked: Asked,
+  asked: ScoringTask,
   options: ChooseRowsOptions,
   order?: readonly string[],
 ): Promise<Choice> {
@@ -215,5 +217,5 @@ export async function chooseRows(
   set: Trie | Constraint,
   options: ChooseRowsOptions = {},
 ): Promise<Choice> {
-  return scored(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
+  return scoreRows(rows, { prompt, set, nVocab: integerOf(nVocab, "nVocab", "count") }, options);
 }

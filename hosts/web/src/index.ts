@@ -54,7 +54,7 @@ export {
   type TensorLike,
   TokenTrieLogitsProcessor,
   type TransformersOptions,
-  type Written,
+  type WriteResult,
   type WrittenStep,
 } from "./transformers.js";
 export {

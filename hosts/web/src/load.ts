@@ -2,9 +2,9 @@
 import { ArgumentError, LibraryError } from "../../typescript/src/errors.js";
 import { Library, loadBy } from "../../typescript/src/ffi/library.js";
 import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 
-/** Where a module comes from: its bytes, an answer that has them, where they are, or what was compiled of them. */
+/** Source of a module: its bytes, a response that has them, their address, or a compiled module. */
 export type Source = string | URL | Response | BufferSource | WebAssembly.Module;
 
 export interface LoadOptions {
@@ -12,7 +12,7 @@ export interface LoadOptions {
   readonly source?: Source | Promise<Source>;
   /** Whether the module reads JSON Schema: a larger file. */
   readonly schema?: boolean;
-  /** Whether sets and regular languages are enough: a smaller file, without grammars, forms, thinking and chats. */
+  /** Loads the module of sets and regular languages: a smaller file, without grammars, forms, thinking and chats. */
   readonly core?: boolean;
 }
 
@@ -22,7 +22,7 @@ const BESIDE = [
   () => new URL("../../../wasm/tokentrie.wasm", import.meta.url),
   () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url),
 ] as const;
-/** Which of these: each has what those before it have. */
+/** Number of the module: each has the functions of those before it. */
 type Extent = 0 | 1 | 2;
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
@@ -31,7 +31,8 @@ let current: { readonly library: Library; readonly extent: Extent } | undefined;
 // Without an import for its effects, so that bundlers may leave out what is not used.
 function lend(): void {
   loadBy((path) => {
-    if (path !== undefined) throw new LibraryError(`path is ${shown(path)}: here a module is loaded with load()`);
+    if (path !== undefined)
+      throw new LibraryError(`path is ${describeValue(path)}: here a module is loaded with load()`);
     if (current === undefined) throw new LibraryError("nothing is loaded yet: await load() first");
     return current.library;
   });
@@ -62,7 +63,7 @@ export async function load(options: LoadOptions = {}): Promise<Library> {
   return library;
 }
 
-/** Whether a library can be used: a fault of its own stops it for good. */
+/** Returns whether a library can be used: a fault of its own stops it for good. */
 export function isWhole(library: Library): boolean {
   return (library.foreign as Partial<WasmLibrary>).broken === undefined;
 }
@@ -80,7 +81,7 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
     const place = String(source);
     let module = compiled.get(place);
     if (module === undefined) {
-      module = fetched(place);
+      module = fetchModule(place);
       compiled.set(place, module);
       // What failed once may succeed later.
       module.catch(() => compiled.delete(place));
@@ -88,14 +89,14 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
     return await module;
   } catch (error) {
     if (error instanceof LibraryError) throw error;
-    const where = source instanceof Response ? source.url : source instanceof URL ? source.href : shown(source);
-    throw new LibraryError(`${where} is no module: ${(error as Error).message}`, { cause: error });
+    const where = source instanceof Response ? source.url : source instanceof URL ? source.href : describeValue(source);
+    throw new LibraryError(`${where} is not a module: ${(error as Error).message}`, { cause: error });
   }
 }
 
-async function fetched(place: string): Promise<WebAssembly.Module> {
+async function fetchModule(place: string): Promise<WebAssembly.Module> {
   if (!place.startsWith("file:")) return compiledOf(await fetch(place));
-  // Node's fetch reads no files. The name is no literal: bundlers for pages would look for it.
+  // Node's fetch reads no files. The name is not a literal: bundlers for pages would look for it.
   const fs = "node:fs/promises";
   const files = (await import(/* @vite-ignore */ fs)) as { readFile: (url: URL) => Promise<BufferSource> };
   return WebAssembly.compile(await files.readFile(new URL(place)));

@@ -28,15 +28,15 @@ export const OWN = {
   tokentrie_parser_free: signature("i32", "handle"),
 } as const satisfies Record<string, Signature>;
 
-type Own = { readonly [Name in keyof typeof OWN]: Callable<(typeof OWN)[Name]> };
+type OwnFunctions = { readonly [Name in keyof typeof OWN]: Callable<(typeof OWN)[Name]> };
 const found = new WeakMap<Library, Map<string, unknown>>();
 
 /**
  * A function of the module.
  *
- * @throws LibraryError where the library has none: it is no module, or one without that part.
+ * @throws LibraryError where the library has none: it is not a module, or one without that part.
  */
-export function own<Name extends keyof Own>(library: Library, name: Name): Own[Name] {
+export function own<Name extends keyof OwnFunctions>(library: Library, name: Name): OwnFunctions[Name] {
   let functions = found.get(library);
   if (functions === undefined) found.set(library, (functions = new Map<string, unknown>()));
   let one = functions.get(name);
@@ -45,10 +45,10 @@ export function own<Name extends keyof Own>(library: Library, name: Name): Own[N
     if (one === undefined) throw new LibraryError(`${library.path} has no function ${name}: load another module`);
     functions.set(name, one);
   }
-  return one as Own[Name];
+  return one as OwnFunctions[Name];
 }
 
-/** What a function made that makes a text, which is JSON. */
+/** Returns the JSON text that a function made. */
 export function made(library: Library, status: number): unknown {
   check(library, status);
   return JSON.parse(own(library, "tokentrie_wasm_result")());

@@ -7,13 +7,13 @@ import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { Vocab } from "../../typescript/src/native/vocab.js";
 import type { Choice } from "../../typescript/src/session/choice.js";
-import { shown } from "../../typescript/src/tree/payload.js";
+import { describeValue } from "../../typescript/src/tree/payload.js";
 import type { ChatPrompt } from "./chat.js";
-import { type ChooseRowsOptions, type RowsOf, scored } from "./choose.js";
+import { type ChooseRowsOptions, type RowsOf, scoreRows } from "./choose.js";
 import { made as madeBy, own } from "./own.js";
 import { type TransformersTokenizer, tokenize, tokenizeParts, vocabOf } from "./vocab.js";
 
-/** What of a tensor of transformers.js is used. */
+/** Parts of a tensor of transformers.js that are used. */
 export interface TensorLike {
   readonly dims: readonly number[];
   readonly data: ArrayLike<number> | ArrayLike<bigint>;
@@ -21,7 +21,7 @@ export interface TensorLike {
   to(type: "float32"): TensorLike;
 }
 
-/** What of a model of transformers.js is used. */
+/** Parts of a model of transformers.js that are used. */
 export interface ModelLike {
   forward(inputs: Record<string, unknown>): Promise<Record<string, TensorLike>>;
   readonly config?: { readonly vocab_size?: number };
@@ -57,12 +57,13 @@ const wordsOf = (tokenizer: TransformersTokenizer | Vocab): Vocab =>
 /** transformers.js calls its processors as functions. */
 class Callable {
   constructor() {
-    const call = (ids: bigint[][], logits: TensorLike): TensorLike => (call as unknown as Called)._call(ids, logits);
+    const call = (ids: bigint[][], logits: TensorLike): TensorLike =>
+      (call as unknown as ProcessorCall)._call(ids, logits);
     return Object.setPrototypeOf(call, new.target.prototype) as Callable;
   }
 }
 
-interface Called {
+interface ProcessorCall {
   _call(ids: bigint[][], logits: TensorLike): TensorLike;
 }
 
@@ -76,7 +77,7 @@ interface Called {
  * const only = new TokenTrieLogitsProcessor(tokenizer, { choice: ["yes", "no"] });
  * const output = await model.generate({ ...tokenizer("Is it on? "), logits_processor: [only], max_new_tokens: 20 });
  */
-export class TokenTrieLogitsProcessor extends Callable implements Called {
+export class TokenTrieLogitsProcessor extends Callable implements ProcessorCall {
   readonly #first: Sampler;
   #rows: { readonly sampler: Sampler; seen: number }[] = [];
 
@@ -103,7 +104,7 @@ export class TokenTrieLogitsProcessor extends Callable implements Called {
     const { data, dims } = logits;
     const width = dims.at(-1) ?? 0;
     if (!(data instanceof Float32Array))
-      throw new ArgumentError(`logits are ${shown(logits.type)}: a tensor of float32 is needed`);
+      throw new ArgumentError(`logits are ${describeValue(logits.type)}: a tensor of float32 is needed`);
     if (this.#rows.length === 0) this.#rows = ids.map((row) => ({ sampler: this.#first.clone(), seen: row.length }));
     if (ids.length !== this.#rows.length)
       throw new ArgumentError(`${ids.length} rows come where ${this.#rows.length} came before: reset() begins again`);
@@ -201,7 +202,8 @@ export interface TransformersOptions {
 }
 
 /**
- * Which value the model chooses after a prompt, and how probable each is: exact, whatever a greedy walk would find.
+ * Chooses the value that the model prefers after a prompt, with the probability of each: exact, whatever a greedy walk
+ * would find.
  *
  * @param given - the prompt: of a conversation, token ids, or text, whose end is tokenised together with the values.
  * @example
@@ -221,18 +223,18 @@ export async function choose(
   const prompt = idsOrText(given, vocab);
   if (typeof prompt !== "string") {
     const order = Array.isArray(values) ? (values as readonly string[]) : undefined;
-    return scored(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
+    return scoreRows(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
   }
   if (set instanceof Constraint || set instanceof Trie)
     throw new ArgumentError("a set that was made before stands after token ids, and the prompt is text: give its spec");
-  return scored(rows, { prompt, spec: set, vocab, nVocab }, options);
+  return scoreRows(rows, { prompt, spec: set, vocab, nVocab }, options);
 }
 
-/** What was written. */
-export interface Written {
+/** Result of a generation. */
+export interface WriteResult {
   readonly tokens: readonly number[];
   readonly text: string;
-  /** What was filled into a form, by name; null where nothing was. `form.values(written)` gives it its types. */
+  /** Filled fields of a form, by name; null without any. `form.values(written)` gives it its types. */
   readonly values: Readonly<Record<string, string>> | null;
   /** `"span"`: the value is complete, and nothing may follow it. */
   readonly finish: "span" | "end_of_generation" | "max_tokens";
@@ -241,17 +243,17 @@ export interface Written {
   readonly forwardPasses: number;
 }
 
-/** What came at once: a token that the model chose, or those that had to come. */
+/** Tokens that came at once: one that the model chose, or forced ones. */
 export interface WrittenStep {
   readonly tokens: readonly number[];
-  /** What they add to the text; half of a character comes with its other half. */
+  /** Text that they add; half of a character comes with its other half. */
   readonly text: string;
-  /** Of a token that was chosen: what could come, and the model's logits, which are others after the call. */
+  /** Alternatives to a token that was chosen, and the model's logits, which change after the call. */
   readonly choice?: { readonly allowed: Allowed; readonly logits: Float32Array };
 }
 
 export interface GenerateOptions extends TransformersOptions, SamplerOptions {
-  /** 256 unless given. */
+  /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
   /** Hears of tokens as they come. What it throws ends the generation. */
   readonly onStep?: (step: WrittenStep) => void;
@@ -270,15 +272,15 @@ export async function generate(
   given: PromptLike,
   set: Constrains,
   options: GenerateOptions,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { Tensor, signal, maxTokens = 256, onStep, ...draws } = options;
   const vocab = wordsOf(tokenizer);
   const ends = new Set(vocab.endOfGeneration);
-  const after = placed(idsOrText(given, vocab), set, vocab);
+  const after = placePrompt(idsOrText(given, vocab), set, vocab);
   const sampler = Sampler.create(vocab, after.set, { ...ending(vocab), ...draws });
   const context = new Context(model, Tensor);
   const [tokens, waiting] = [[] as number[], after.prompt];
-  let [finish, forcedTokens] = ["max_tokens" as Written["finish"], 0];
+  let [finish, forcedTokens] = ["max_tokens" as WriteResult["finish"], 0];
   const decoder = new TextDecoder();
   try {
     while (tokens.length < maxTokens) {
@@ -324,7 +326,7 @@ export async function generate(
 }
 
 /** The tokens of a prompt, and what stands after them: tokens may cross from a text into the first value. */
-function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Vocab) {
+function placePrompt(prompt: string | ArrayLike<number>, set: Constrains, vocab: Vocab) {
   if (typeof prompt !== "string") return { prompt: Array.from(prompt), set: made(set, vocab) };
   if (set instanceof Constraint || set instanceof Trie) return { prompt: tokenize(vocab, prompt), set };
   const [spec, text] = [utf8(specText(set), "spec"), utf8(prompt, "prompt")];
@@ -335,7 +337,7 @@ function placed(prompt: string | ArrayLike<number>, set: Constrains, vocab: Voca
   return { prompt: left, set: constraintOf(library, handle) };
 }
 
-/** Whether nothing but the end of generation may come. */
+/** Returns whether nothing but the end of generation is allowed. */
 function isOver(sampler: Sampler, ends: ReadonlySet<number>): boolean {
   const { kind, ids } = sampler.allowed();
   return kind === "only" && ids.every((id) => ends.has(id));

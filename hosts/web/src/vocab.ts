@@ -4,7 +4,7 @@ import { makeHandle, utf8 } from "../../typescript/src/ffi/call.js";
 import { type Library, loadLibrary } from "../../typescript/src/ffi/library.js";
 import type { Tokenizes, WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import { idsOf, Vocab } from "../../typescript/src/native/vocab.js";
-import { isList, shown } from "../../typescript/src/tree/payload.js";
+import { isList, describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 
 export interface TokenizerOptions {
@@ -33,7 +33,7 @@ export function vocabFromTokenizerJson(json: string | object, options: Tokenizer
   const ends = idsOf(options.endOfGeneration ?? [], "endOfGeneration");
   const { tokenize } = options;
   if (tokenize !== undefined && typeof tokenize !== "function")
-    throw new ArgumentError(`tokenize is ${shown(tokenize)}: a function is needed`);
+    throw new ArgumentError(`tokenize is ${describeValue(tokenize)}: a function is needed`);
   const number = tokenize ? (library.foreign as WasmLibrary).addTokenizer(tokenize) : -1;
   const vocabOf = own(library, "tokentrie_vocab_from_tokenizer_json");
   return new Vocab(
@@ -42,7 +42,7 @@ export function vocabFromTokenizerJson(json: string | object, options: Tokenizer
   );
 }
 
-/** What of a tokenizer of transformers.js is used. */
+/** Parts of a tokenizer of transformers.js that are used. */
 export interface TransformersTokenizer {
   encode(text: string, options?: { add_special_tokens?: boolean }): number[];
   /** The parsed `tokenizer.json`, under the names that versions of transformers.js have for it. */
@@ -100,7 +100,8 @@ export type TextPart = readonly [text: string, isTrusted: boolean];
  * const ids = tokenizeParts(vocab, [["<|user|>", true], [typed, false], ["<|end|>", true]]);
  */
 export function tokenizeParts(vocab: Vocab, parts: readonly TextPart[]): number[] {
-  if (!isList(parts)) throw new ArgumentError(`invalid parts: expected [[text, isTrusted], …], got ${shown(parts)}`);
+  if (!isList(parts))
+    throw new ArgumentError(`invalid parts: expected [[text, isTrusted], …], got ${describeValue(parts)}`);
   const json = utf8(JSON.stringify(parts), "parts");
   const { library } = vocab;
   return made(library, own(library, "tokentrie_vocab_tokenize_parts")(vocab.handle, json, json.length)) as number[];

@@ -67,7 +67,7 @@ BAD = {
     "seed": ({"seed": -1}, ": 1, 4096, -1"),
     "no such file": ({"vocabulary": "nowhere.gguf"}, "cannot read nowhere.gguf: No such file"),
     "no file": ({"vocabulary": TINY.parent}, "cannot read .*models: "),
-    "no GGUF": ({"vocabulary": TOOL}, "random_model.py is no readable GGUF file: it starts with"),
+    "no GGUF": ({"vocabulary": TOOL}, "random_model.py is not a readable GGUF file: it starts with"),
     "no folder": ({"output": "no/where/model.gguf"}, "no such folder: no/where"),
 }
 

@@ -1,1 +1,1 @@
-"""What training sees: documents that are drawn from a grammar, and what is held out of it."""
+"""Training data: documents that are drawn from a grammar, and what is held out of it."""

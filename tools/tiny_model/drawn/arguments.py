@@ -45,7 +45,7 @@ HELD_OUT_CHOICES = [c for c in CHOICES if is_held_out("value", c)]
 
 
 @dataclass(frozen=True)
-class Given:
+class DrawnArgument:
     """An argument with its value, the words that give it, and where in them the value (or on, off) begins."""
 
     parameter: Parameter
@@ -100,14 +100,14 @@ def _phrases(rng: Random, parameter: Parameter, held_out: bool) -> tuple[list[st
     return VALUE_PHRASES.get(key, []), key if key in VALUE_PHRASES else rng.choice(("title", "name", "code", "file"))
 
 
-def give(rng: Random, parameter: Parameter, held_out: bool) -> Given:
+def give(rng: Random, parameter: Parameter, held_out: bool) -> DrawnArgument:
     """A value for an argument and words that give it."""
     spoken = parameter.name.replace("_", " ") if rng.random() < 0.25 else parameter.name
     if parameter.kind == "boolean":
         truth = rng.random() < 0.5
         phrase = rng.choice(SWITCHED[truth]).replace("{k}", spoken)
         shown = next(w for w in POLARITY[truth] if f" {w} " in f" {phrase} ")
-        return Given(parameter, truth, phrase, shown, f" {phrase} ".index(f" {shown} "))
+        return DrawnArgument(parameter, truth, phrase, shown, f" {phrase} ".index(f" {shown} "))
     own, kind = _phrases(rng, parameter, held_out)
     if parameter.choices:
         content: str | int = rng.choice(parameter.choices)
@@ -119,16 +119,16 @@ def give(rng: Random, parameter: Parameter, held_out: bool) -> Given:
         content = value(rng, kind, held_out)
     pattern = rng.choice(own) if own and rng.random() < 0.65 else rng.choice(STATED)
     before, after = pattern.replace("{k}", spoken).split("{}")
-    return Given(parameter, content, f"{before}{content}{after}", str(content), len(before))
+    return DrawnArgument(parameter, content, f"{before}{content}{after}", str(content), len(before))
 
 
-def given(rng: Random, offered: list[Parameter], held_out: bool) -> list[Given]:
+def given(rng: Random, offered: list[Parameter], held_out: bool) -> list[DrawnArgument]:
     """Values for what is required and for half of the rest, in any order."""
     values = [give(rng, p, held_out) for p in offered if not p.optional or rng.random() < 0.5]
     return rng.sample(values, len(values))
 
 
-def spoken(rng: Random, values: list[Given]) -> tuple[str, dict[str, int]]:
+def spoken(rng: Random, values: list[DrawnArgument]) -> tuple[str, dict[str, int]]:
     """All phrases in one text that begins with a space, and where in it each key's value begins."""
     text, places = "", {}
     for one in values:

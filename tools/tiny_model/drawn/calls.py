@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from drawn import arguments, chat, templates
-from drawn.arguments import Given
+from drawn.arguments import DrawnArgument
 from drawn.chat import CALL_OPEN, IM_END, Tool
 from drawn.corpus import HELD_OUT_PAIRS, TRAIN_PAIRS, Action, Branch, Copy, Document, Look, phrase, tool_list
 from drawn.lexicon import NEUTRAL, VALUE_PHRASES
@@ -24,7 +24,7 @@ JOINERS = [" and ", ", and ", ", then ", " and then ", ". Then ", ", also "]
 
 
 @dataclass(frozen=True)
-class Listed:
+class DrawnTool:
     """A tool, what it does, and where in the head its name and its keys begin."""
 
     tool: Tool
@@ -34,17 +34,17 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DrawnRequest:
     """A request: its text, the tool that does it, the values, and where in the text they begin."""
 
     text: str
-    target: Listed
-    values: list[Given]
+    target: DrawnTool
+    values: list[DrawnArgument]
     places: dict[str, int]
 
 
-def find(head: str, tools: list[Tool], actions: list[Action]) -> list[Listed]:
-    """Where everything stands in a head that lists these tools."""
+def find(head: str, tools: list[Tool], actions: list[Action]) -> list[DrawnTool]:
+    """Finds the position of every name in a head that lists these tools."""
     listed = []
     for tool, action in zip(tools, actions, strict=True):
         at = head.index(chat.TOOL + tool.name) + len(chat.TOOL)
@@ -52,7 +52,7 @@ def find(head: str, tools: list[Tool], actions: list[Action]) -> list[Listed]:
         for parameter in tool.parameters:
             keys[parameter.name] = place
             place += len(parameter.text()) + 2
-        listed.append(Listed(tool, action, at, keys))
+        listed.append(DrawnTool(tool, action, at, keys))
     return listed
 
 
@@ -64,12 +64,12 @@ class Answer:
         self.copies: list[Copy] = []
         self.looks: list[Look] = []
 
-    def name(self, listed: Listed) -> None:
+    def name(self, listed: DrawnTool) -> None:
         """The name of a tool, as it stands in the list."""
         self.copies.append(Copy(len(self.text), len(listed.tool.name), listed.at, in_head=True))
         self.text += listed.tool.name
 
-    def call(self, asked: Asked, start: int) -> None:
+    def call(self, asked: DrawnRequest, start: int) -> None:
         """A call of the tool; the request's text begins at `start` of the prompt."""
         begin = len(self.text)
         self.text += f'{CALL_OPEN}\n{{"name": "'
@@ -103,17 +103,17 @@ class Answer:
         return Branch(prompt + self.text[:skip], self.text[skip:] + IM_END, copies=copies, looks=looks)
 
 
-def ask(rng: Random, target: Listed, held_out: bool) -> Asked:
+def ask(rng: Random, target: DrawnTool, held_out: bool) -> DrawnRequest:
     """A request that one tool fulfils, with values for its arguments."""
     values = arguments.given(rng, target.tool.parameters, held_out)
     extra, places = arguments.spoken(rng, values)
     text = phrase(rng, rng.choice(templates.REQUESTS.pick(held_out)), target.action, extra)
     start = text.index(extra)
-    return Asked(text, target, values, {k: start + p for k, p in places.items()})
+    return DrawnRequest(text, target, values, {k: start + p for k, p in places.items()})
 
 
 def result(rng: Random, held_out: bool) -> str:
-    """What a tool may say."""
+    """Draws the result of a tool."""
     pick = rng.random()
     if pick < 0.3:
         return value(rng, rng.choice(list(VALUE_PHRASES)), held_out)
@@ -137,7 +137,7 @@ def refusable(rng: Random, actions: list[Action], held_out: bool) -> Action:
             return Action(*pair, "title")
 
 
-def make(rng: Random, listed: list[Listed], what: str, *, thinking: bool, silent: bool, held_out: bool) -> Branch:
+def make(rng: Random, listed: list[DrawnTool], what: str, *, thinking: bool, silent: bool, held_out: bool) -> Branch:
     """One question: "call", "two" calls, "none" fits, a "greeting", a "result" to tell, or a "next" request.
 
     `silent` leaves the thought out although the prompt does not say so. In training the prompt opens some calls.

@@ -39,7 +39,7 @@ class Parameter:
         return self.name + ("?" if self.optional else "") + (f":{kind}" if kind else "")
 
     def schema(self) -> dict[str, Any]:
-        """As JSON Schema."""
+        """Returns the parameters as JSON Schema."""
         return {"type": self.kind} | ({"enum": list(self.choices)} if self.choices else {})
 
 
@@ -79,7 +79,7 @@ def system(tools: list[Tool], content: str = "") -> str:
 
 
 def turn(role: str, content: str) -> str:
-    """A closed turn."""
+    """Returns a closed turn of a role."""
     return f"{IM_START}{role}\n{content}{IM_END}\n"
 
 

@@ -81,7 +81,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Action:
-    """What a tool does: classes of the lexicon, and the type of its argument."""
+    """Action of a tool: classes of the lexicon, and the type of its argument."""
 
     verb: int
     thing: int
@@ -159,7 +159,7 @@ def tool_list(
 
 
 def request(rng: Random, action: Action, argument: str, held_out: bool) -> str:
-    """What a user says to have the action done, with the argument's value if there is one."""
+    """Draws the request of a user for an action, with the argument's value if there is one."""
     extra = " " + rng.choice(VALUE_PHRASES[action.key]).format(argument) if argument else ""
     return phrase(rng, rng.choice(templates.REQUESTS.pick(held_out)), action, extra)
 

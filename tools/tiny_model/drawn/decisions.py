@@ -19,7 +19,7 @@ from drawn.templates import ASKED
 
 
 @dataclass(frozen=True)
-class Asked:
+class DrawnQuestion:
     """A question with its options, each with what it means or nothing, and the place of the right one."""
 
     kind: str
@@ -28,7 +28,7 @@ class Asked:
     right: int
 
     def labels(self) -> list[str]:
-        """What stands for each option where labels are read."""
+        """Returns the label of each option where labels are read."""
         count = range(len(self.options))
         return [str(place) for place in count] if self.kind == "score" else [chr(ord("A") + place) for place in count]
 
@@ -71,12 +71,12 @@ def ask(rng: Random, what: str, held_out: bool, **filled: str) -> str:
     return rng.choice(ASKED[what].pick(held_out)).format(**filled)
 
 
-def is_so(instructions: str, truth: bool, meanings: tuple[str, str] = ("", "")) -> Asked:
+def is_so(instructions: str, truth: bool, meanings: tuple[str, str] = ("", "")) -> DrawnQuestion:
     """A question for yes or no."""
-    return Asked("predicate", instructions, (("yes", meanings[0]), ("no", meanings[1])), 0 if truth else 1)
+    return DrawnQuestion("predicate", instructions, (("yes", meanings[0]), ("no", meanings[1])), 0 if truth else 1)
 
 
-def about_review(rng: Random, label: str, held_out: bool) -> Asked:
+def about_review(rng: Random, label: str, held_out: bool) -> DrawnQuestion:
     """Is it positive, which of the labels, how good is it?"""
     kind = rng.choice(("predicate", "predicate", "choice", "score"))
     if kind == "predicate":
@@ -85,18 +85,18 @@ def about_review(rng: Random, label: str, held_out: bool) -> Asked:
     if kind == "score":
         levels = rng.choice(SENTIMENT_LEVELS)
         right = ("negative", "neutral", "positive").index(label)
-        return Asked(kind, ask(rng, "how good", held_out), tuple((level, "") for level in levels), right)
+        return DrawnQuestion(kind, ask(rng, "how good", held_out), tuple((level, "") for level in levels), right)
     shown = rng.sample(corpus.LABELS, 3)
     if rng.random() < 0.3:
         shown.remove(rng.choice([one for one in shown if one != label]))
     explained = rng.random() < 0.3
     options = tuple((one, rng.choice(SENTIMENT_MEANINGS[one]) if explained else "") for one in shown)
-    return Asked(kind, ask(rng, "sentiment", held_out), options, shown.index(label))
+    return DrawnQuestion(kind, ask(rng, "sentiment", held_out), options, shown.index(label))
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What is said of a thing: one word of a row of words that exclude each other."""
+    """Fact about a thing: one word of a row of words that exclude each other."""
 
     subject: str
     row: list[str]
@@ -115,7 +115,7 @@ def facts(rng: Random, count: int, held_out: bool) -> tuple[str, list[Fact]]:
     return " ".join(said), told
 
 
-def about_fact(rng: Random, fact: Fact, held_out: bool) -> Asked:
+def about_fact(rng: Random, fact: Fact, held_out: bool) -> DrawnQuestion:
     """Is it so, what is it, how much of it?"""
     kinds = ["predicate", "choice", *(["score"] if fact.row in GRADES else [])]
     kind = rng.choice(kinds)
@@ -129,16 +129,16 @@ def about_fact(rng: Random, fact: Fact, held_out: bool) -> Asked:
     if kind == "score":
         levels = fact.row if rng.random() < 0.7 else fact.row[::-1]
         options = tuple((level, "") for level in levels)
-        return Asked(
+        return DrawnQuestion(
             kind, ask(rng, "how much", held_out, s=fact.subject, q=levels[-1]), options, levels.index(fact.stated)
         )
     shown = [fact.stated, *rng.sample(others, rng.randint(1, min(5, len(others))))]
     rng.shuffle(shown)
     options = tuple((word, "") for word in shown)
-    return Asked(kind, ask(rng, "what", held_out, s=fact.subject), options, shown.index(fact.stated))
+    return DrawnQuestion(kind, ask(rng, "what", held_out, s=fact.subject), options, shown.index(fact.stated))
 
 
-def about_request(rng: Random, pairs: list[tuple[int, int]], target: int, held_out: bool) -> Asked:
+def about_request(rng: Random, pairs: list[tuple[int, int]], target: int, held_out: bool) -> DrawnQuestion:
     """Does the user want it, and which of some actions: by name and meaning, or said in other words."""
     actions = [Action(verb, thing, "city") for verb, thing in pairs]
     if rng.random() < 0.25:
@@ -154,7 +154,7 @@ def about_request(rng: Random, pairs: list[tuple[int, int]], target: int, held_o
     else:
         kind = rng.choice(("opaque", "opaque", "misleading", "matching"))
         options = tuple(zip(corpus.make_names(rng, actions, kind, held_out), means, strict=True))
-    return Asked("choice", ask(rng, "which", held_out), options, target)
+    return DrawnQuestion("choice", ask(rng, "which", held_out), options, target)
 
 
 def told(rng: Random, text: str, key: str) -> str:
@@ -165,7 +165,7 @@ def told(rng: Random, text: str, key: str) -> str:
 def document(rng: Random, branches: int, most: int, held_out: bool = False) -> Document:
     """A state and questions about it, in all readouts; lists have at most so many options."""
     kind = rng.random()
-    asked: list[Asked]
+    asked: list[DrawnQuestion]
     if kind < 0.25:
         text, label = corpus.review(rng, held_out)
         state = told(rng, text, "review")

@@ -45,7 +45,7 @@ def _call(text: str) -> dict[str, Any]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """A reply as a message; what is no call between the markers of one stays content."""
+    """A reply as a message; anything that is not a call between the markers of one stays content."""
     thought = THOUGHT.match(text)
     message: dict[str, Any] = {"role": "assistant"}
     if thought:

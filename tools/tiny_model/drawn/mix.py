@@ -1,4 +1,4 @@
-"""Which document comes next: the mixture of tasks, by the tokens seen and the room that is left in a row."""
+"""Choice of the next document: the mixture of tasks, by the tokens seen and the room that is left in a row."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is trained: the model, how it starts, and rows of tokens for it."""
+"""Parts of training: the model, how it starts, and rows of tokens for it."""

@@ -24,28 +24,28 @@ use told::Known;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) calls: Option<Calls>,
-    /// What ends a turn with calls, where that is not what ends other turns.
+    /// End of a turn with calls, if it differs from the end of other turns.
     pub(super) turn_end: String,
-    /// Whether such turns end as others do.
+    /// True if such turns end as others do.
     pub(super) ends_like_others: bool,
     /// Between two calls: the end of a message and the header of the next.
     pub(super) joints: Vec<String>,
     /// Between two calls that no section holds.
     pub(super) separator: String,
-    /// A header that the prompt ends with and that begins calls: it is no part of the turn's header.
+    /// A header that the prompt ends with and that begins calls: it is not part of the turn's header.
     pub(super) begun: String,
-    /// Whether the template takes content that is null beside calls.
+    /// True if the template takes null content beside calls.
     pub(super) null_content: bool,
-    /// How calls are written, where the template renders none and only its prompt says so.
+    /// Syntax of calls, if the template renders none and only its prompt shows it.
     pub(super) told: Option<Known>,
 }
 
 /// One call in a rendering, from the user's text on. Positions are of the text.
 #[derive(Debug, Clone)]
 pub(super) struct Body {
-    /// Where the call's name or object begins.
+    /// Start of the call's name or object.
     pub(super) start: usize,
-    /// Where its arguments or object ends.
+    /// End of its arguments or object.
     pub(super) end: usize,
     /// Between name and arguments; empty for objects.
     pub(super) middle: String,
@@ -176,7 +176,7 @@ fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body>
     Some(Body { start: at, end, middle, what: What::Arguments(arguments) })
 }
 
-/// What comes after the header of the turn, an empty block of reasoning and empty content.
+/// Skips the header of the turn, an empty block of reasoning and empty content.
 fn skip_frame<'a>(text: &'a str, frame: &Frame, reply: &str) -> &'a str {
     let text = text.rfind(reply).map_or(text, |at| &text[at + reply.len()..]);
     let text = text.strip_prefix(frame.user_end.as_str()).unwrap_or(text);
@@ -318,7 +318,7 @@ fn is_list(before: &str, after: &str) -> bool {
     before.trim_end().ends_with('[') && after.trim_start().starts_with(']')
 }
 
-/// What ends all calls: what is before the end of the turn.
+/// Returns the end of all calls: the text before the end of the turn.
 fn end_of_section(rest: &str, frame: &Frame, list: bool) -> String {
     let rest = if list { rest.trim_start().strip_prefix(']').unwrap_or(rest) } else { rest };
     let end = common_tags(rest, &frame.turn_end);
@@ -354,7 +354,7 @@ fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -
     pattern
 }
 
-/// Whether name and arguments stand on lines of their own, each after a word that says what it is.
+/// Returns whether name and arguments are on lines of their own, each after a label.
 fn is_labelled(pattern: &Pattern) -> bool {
     let label = |text: &str| text.trim().ends_with(':');
     matches!(&pattern.parts[..], [Part::Text(name), Part::Name, Part::Text(arguments), ..]
@@ -374,7 +374,7 @@ fn last_sign(text: &str) -> &str {
     }
 }
 
-/// Whether name and number make one word, `NAME:0`.
+/// Returns whether name and number make one word, `NAME:0`.
 fn is_prefixed(middle: &str) -> bool {
     let joint = middle.split(INDEX).next().unwrap_or_default();
     middle.contains(INDEX)

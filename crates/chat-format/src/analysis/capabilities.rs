@@ -1,10 +1,10 @@
-//! What a template takes.
+//! Capabilities of a template.
 
 use super::probe::{Ask, Probe};
 use crate::dialect::{Dialect, Pattern};
 use serde_json::json;
 
-/// What a template takes.
+/// Features that a template supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
@@ -15,13 +15,13 @@ pub struct Capabilities {
     pub parallel_tool_calls: bool,
     /// Reasoning of turns before the last message of the user stays.
     pub preserve_reasoning: bool,
-    /// The variable `reasoning_effort`.
+    /// True if it reads the variable `reasoning_effort`.
     pub reasoning_effort: bool,
     /// Content as a text.
     pub string_content: bool,
-    /// A system message.
+    /// True if it renders a system message.
     pub system_role: bool,
-    /// Calls of tools.
+    /// True if it renders tool calls.
     pub tool_calls: bool,
     /// A list of tools.
     pub tools: bool,
@@ -40,7 +40,7 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     let message = |calls| json!({"role": "assistant", "content": "", "tool_calls": calls});
     let tool_calls =
         dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, true, &needles.values[0]);
-    // A dict that is printed is no call, unless calls are dicts as Python prints them.
+    // A dict that is printed is not a call, unless calls are dicts as Python prints them.
     let printed = dialect.calls.iter().flat_map(|calls| &calls.patterns).any(Pattern::is_printed);
     let as_dict = called(probe, message(json!([call(0)])), printed, false, &needles.values[0]);
     let again = json!({"role": "user", "content": needles.next_user});
@@ -59,14 +59,14 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     }
 }
 
-/// Whether tools are shown that are given as a text under the name `functions`.
+/// Returns whether it shows tools given as a text under the name `functions`.
 pub(super) fn shows_functions(probe: &Probe) -> bool {
     let name = &probe.needles.names[0];
     let ask = Ask::new(vec![probe.user()]).with_variable("functions", name.as_str());
     probe.template.contains("functions") && probe.render(&ask).is_some_and(|text| text.contains(name))
 }
 
-/// Whether a call is shown; `printed`: whether a dict as Python prints it counts.
+/// Returns whether it shows a call; `printed` also counts a dict as Python prints it.
 fn called(probe: &Probe, message: serde_json::Value, printed: bool, adapt: bool, value: &str) -> bool {
     let mut null = message.clone();
     null["content"] = serde_json::Value::Null;
@@ -77,7 +77,7 @@ fn called(probe: &Probe, message: serde_json::Value, printed: bool, adapt: bool,
     })
 }
 
-/// Whether the template says something else at another effort.
+/// Returns whether the output depends on the effort.
 fn effort(probe: &Probe) -> bool {
     let at = |name: &'static str, effort: &str| {
         probe.render_somehow(&Ask::new(vec![probe.user()]).with_prompt().with_variable(name, effort))
@@ -88,7 +88,7 @@ fn effort(probe: &Probe) -> bool {
     })
 }
 
-/// Whether parts of content are rendered as one text is.
+/// Returns whether parts of content are rendered as one text is.
 fn typed(probe: &Probe) -> bool {
     let parts = json!({"role": "user", "content": [{"type": "text", "text": probe.needles.user}]});
     let as_parts = probe.render_somehow(&Ask::new(vec![parts]).unadapted());

@@ -1,11 +1,11 @@
-//! What comparison cannot tell: one table of families, known by the shapes of their markers.
+//! Properties that comparison cannot reveal: one table of families, known by the shapes of their markers.
 
 use super::frame::Frame;
 use super::probe::{Ask, Probe};
 use super::text::{Segment, segments, word_of};
 use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Keyed, Part, Pattern, ReasoningMode, Style, Wrap};
 
-/// What an entry looks at.
+/// Input of an entry of the table.
 struct Seen<'a, 'p> {
     probe: &'a Probe<'p>,
     frame: &'a Frame,
@@ -13,11 +13,11 @@ struct Seen<'a, 'p> {
 
 /// A family: what it is known by, and what is known of it.
 struct Family {
-    /// What it is, for people.
+    /// Description of it for people.
     name: &'static str,
-    /// Whether a dialect has its shape.
+    /// Returns whether a dialect has its shape.
     known_by: fn(&Seen, &Dialect) -> bool,
-    /// What is added.
+    /// Adds its properties to a dialect.
     add: fn(&Seen, &mut Dialect),
 }
 
@@ -106,7 +106,7 @@ const FAMILIES: [Family; 9] = [
     },
 ];
 
-/// How many entries there are.
+/// Number of entries in the table.
 pub(super) const COUNT: usize = FAMILIES.len();
 
 /// Adds what the families know, and says which they are.
@@ -148,13 +148,13 @@ fn lined_function_tags(dialect: &Dialect) -> bool {
     })
 }
 
-/// Whether the value has an opening tag of its own.
+/// Returns whether the value has an opening tag of its own.
 fn has_value_tag(keyed: &Keyed) -> bool {
     let markers = |text: &str| segments(text).iter().filter(|segment| matches!(segment, Segment::Marker(_))).count();
     keyed.opened.iter().all(|opened| markers(&opened.text) == 2)
 }
 
-/// Whether the end of a call begins a line although arguments do not.
+/// Returns whether the end of a call begins a line although arguments do not.
 fn on_one_line(dialect: &Dialect) -> bool {
     let last = dialect.calls.as_ref().and_then(|calls| calls.patterns.first()).and_then(|pattern| pattern.parts.last());
     matches!(last, Some(Part::Text(text)) if text.starts_with('\n'))
@@ -239,7 +239,7 @@ fn listed_between(seen: &Seen) -> Option<(String, String)> {
     Some((start, end))
 }
 
-/// What ends a turn whose header or end is a closing tag.
+/// Returns the end of a turn whose header or end is a closing tag.
 fn tag_that_ends_turns(seen: &Seen, dialect: &Dialect) -> Option<String> {
     let end = seen.frame.turn_end.trim();
     let closing = |text: &str| segments(text).iter().any(|segment| segment.text().starts_with("</"));

@@ -1,4 +1,4 @@
-//! What is around a reply: where turns begin and end, reasoning, and marked content.
+//! Frame of a reply: the boundaries of turns, reasoning, and marked content.
 
 pub(super) mod grid;
 
@@ -15,10 +15,10 @@ pub(super) struct Around {
     pub(super) after: String,
 }
 
-/// Where a template takes reasoning.
+/// Message field from which a template reads reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Nowhere.
+    /// Not supported by it.
     #[default]
     Nowhere,
     /// In a field of the message.
@@ -43,13 +43,13 @@ pub(super) struct Frame {
     pub(super) content: Content,
     /// Around a message that only says something.
     pub(super) said: Around,
-    /// What replies with and without reasoning begin with, where the template takes reasoning.
+    /// Common beginning of replies with and without reasoning, if the template takes reasoning.
     pub(super) shared: Option<String>,
-    /// Whether a new header comes after reasoning.
+    /// True if a new header comes after reasoning.
     pub(super) header_again: bool,
 }
 
-/// What the template adds so that the model answers.
+/// Generation prompts of a template.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prompts {
     pub(super) thinking: String,
@@ -81,7 +81,7 @@ pub(super) fn frame(probe: &Probe) -> Result<Frame, TemplateError> {
     Ok(frame)
 }
 
-/// What `add_generation_prompt` adds.
+/// Returns the text that `add_generation_prompt` adds.
 fn prompt(probe: &Probe, thinking: bool) -> String {
     let ask = Ask::new(vec![probe.user()]).thinking(thinking);
     let with = probe.render_somehow(&ask.clone().with_prompt());
@@ -92,7 +92,7 @@ fn prompt(probe: &Probe, thinking: bool) -> String {
     }
 }
 
-/// What stands around a needle in the last turn.
+/// Returns the text around a needle in the last turn.
 pub(super) fn around(probe: &Probe, needle: &str, messages: Vec<Value>) -> Option<Around> {
     let text = probe.render_somehow(&Ask::new(messages))?;
     split_at(probe.after_user(&text)?, needle)
@@ -103,7 +103,7 @@ pub(super) fn split_at(text: &str, needle: &str) -> Option<Around> {
     Some(Around { before: text[..at].to_owned(), after: text[at + needle.len()..].to_owned() })
 }
 
-/// What ends the user's turn: what comes after it without the beginning of an answer.
+/// Returns the end of the user's turn: the text after it, without the beginning of an answer.
 fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
     if !frame.prompts.thinking.is_empty() && said.before.starts_with(bare_end) {
         return bare_end.to_owned();
@@ -119,7 +119,7 @@ fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
     }
 }
 
-/// What stands before what the user says, in the first turn and in later ones.
+/// Returns the text before the user's message, in the first turn and in later ones.
 fn user_turn(probe: &Probe, bare: &str, said: &Around) -> String {
     let next = json!({"role": "user", "content": probe.needles.next_user});
     let messages = vec![probe.user(), probe.assistant(), next];
@@ -140,7 +140,7 @@ fn user_turn(probe: &Probe, bare: &str, said: &Around) -> String {
     turn.trim_start().to_owned()
 }
 
-/// What begins each turn of the model.
+/// Returns the header of each turn of the model.
 fn header(frame: &Frame, bare_end: &str) -> String {
     let said = &frame.said.before;
     let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
@@ -181,7 +181,7 @@ fn content(frame: &Frame) -> Content {
     Content { mode: ContentMode::Wrapped, start: start.to_owned(), end: end.to_owned(), other_starts: Vec::new() }
 }
 
-/// What comes after an empty block of reasoning, or after its end alone.
+/// Returns the text after an empty block of reasoning, or after its end alone.
 pub(super) fn skip_reasoning<'a>(text: &'a str, reasoning: &Reasoning) -> &'a str {
     if reasoning.end.trim().is_empty() {
         return text;
@@ -195,7 +195,7 @@ pub(super) fn skip_reasoning<'a>(text: &'a str, reasoning: &Reasoning) -> &'a st
     opened.strip_prefix(end).map_or(text, |rest| if rest.trim().is_empty() { "" } else { rest })
 }
 
-/// What ends a turn beside the token that ends generation: a tag of three segments before it.
+/// Returns the end of a turn beside the token that ends generation: a tag of three segments before it.
 pub(super) fn end_of_turn(frame: &Frame) -> String {
     let after = frame.turn_end.as_str();
     let after = after.strip_prefix(frame.content.end.as_str()).unwrap_or(after);
@@ -205,7 +205,7 @@ pub(super) fn end_of_turn(frame: &Frame) -> String {
     }
 }
 
-/// What the template writes before what the model says, for those who look for turns in a text.
+/// Returns the text that the template writes before the model's message, for searches of turns in a text.
 fn assistant_turn(frame: &Frame, bare_end: &str) -> String {
     let said = &frame.said.before;
     // Some templates begin the answer whether they are asked to or not.
@@ -226,12 +226,12 @@ fn assistant_turn(frame: &Frame, bare_end: &str) -> String {
     turn.to_owned()
 }
 
-/// Where a message takes reasoning as a part of its content.
+/// Returns the text around reasoning that is a part of the content.
 pub(super) fn as_part(probe: &Probe) -> Option<Around> {
     let message = with_reasoning_part(&probe.assistant(), &probe.needles.reason);
     let text = probe.render_somehow(&Ask::new(vec![probe.user(), message]).unadapted())?;
     let found = split_at(probe.after_user(&text)?, &probe.needles.reason)?;
-    // A dict that is printed is no place for reasoning.
+    // A dict that is printed is not a place for reasoning.
     (!found.before.contains("thinking'") && !found.before.contains("thinking\"")).then_some(found)
 }
 

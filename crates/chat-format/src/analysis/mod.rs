@@ -38,45 +38,45 @@ use chat_template::{ChatTemplate, TemplateError};
 use frame::{Frame, Taken};
 use probe::Probe;
 
-/// What a template says about the replies of its model.
+/// Analysis of a template: the replies of its model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Analysis {
-    /// How replies are written.
+    /// Syntax of replies.
     pub dialect: Dialect,
-    /// What the template takes.
+    /// Features of the template.
     pub capabilities: Capabilities,
-    /// What begins a reply with thinking on, as `add_generation_prompt` adds it.
+    /// Beginning of a reply with thinking on, as `add_generation_prompt` adds it.
     pub prompt_thinking: String,
     /// The same with thinking off.
     pub prompt_not_thinking: String,
-    /// Whether the prompt with thinking off closes the reasoning, so that the model does not think.
+    /// True if the prompt with thinking off closes the reasoning, so that the model does not think.
     pub closes_reasoning: bool,
-    /// What calls begin with.
+    /// Beginnings of calls.
     pub triggers: Vec<String>,
     /// Markers that must not be lost when tokens become text.
     pub preserved: Vec<String>,
-    /// What was not found by comparison but comes from the table of families, in words.
+    /// Properties taken from the table of families instead of a comparison, in words.
     pub families: Vec<&'static str>,
-    /// What is odd about the template.
+    /// Peculiarities of the template.
     pub warnings: Vec<String>,
-    /// What a check of the analysis found wrong, if it did.
+    /// First failure of the check of the analysis, if any.
     pub degraded: Option<String>,
-    /// Whether the template used up the budget.
+    /// True if the template used up the budget.
     pub(crate) spent: bool,
     continued: prompt::Continuing,
-    /// How calls are written, where the template renders none and its prompt shows how.
+    /// Syntax of calls, if the template renders none and its prompt shows it.
     pub(crate) told: Option<calls::Example>,
-    /// Where the model is told of tools.
+    /// Place of the tools in the prompt.
     tools_in: ToolsIn,
     /// A call as the system message shows it, where that tells of tools.
     call_shown: String,
-    /// Whether the template shows tools to the model, as a list or as a text.
+    /// True if the template shows tools to the model, as a list or as a text.
     shows_tools: bool,
 }
 
 impl Analysis {
-    /// How many families the table has.
+    /// Number of families in the table.
     pub const FAMILIES: usize = families::COUNT;
 
     /// Analyses a template.
@@ -122,17 +122,17 @@ impl Analysis {
         })?
     }
 
-    /// Where the model is told of tools.
+    /// Returns the place of the tools in the prompt.
     pub fn tools_in(&self) -> ToolsIn {
         self.tools_in
     }
 
-    /// Whether the template shows tools to the model: as a list, or as a text under the name `functions`.
+    /// Returns whether the template shows tools to the model: as a list, or as a text under the name `functions`.
     pub fn shows_tools(&self) -> bool {
         self.shows_tools
     }
 
-    /// What else a template may be, the likeliest first: for one whose analysis does not hold.
+    /// Returns other hypotheses about a template whose analysis does not hold, the likeliest first.
     pub(crate) fn others(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
         template.in_session(|session| {
             let probe = Probe::new(session, template.text(), control);
@@ -239,8 +239,8 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     }
 }
 
-/// Whether the line of the header goes on with a sign and the name of a call: headers are lines, and the prompt ends in
-/// one.
+/// Returns whether the line of the header continues with a sign and the name of a call: headers are lines, and the
+/// prompt ends in one.
 fn is_line_shared(frame: &Frame, dialect: &Dialect) -> bool {
     let is_sign = |pattern: &Pattern| {
         let parts = &pattern.parts[..];
@@ -255,7 +255,7 @@ fn is_line_shared(frame: &Frame, dialect: &Dialect) -> bool {
         && patterns.next().is_some_and(is_sign)
 }
 
-/// What stands between the messages of a reply, where it has several.
+/// Returns the text between the messages of a reply, if it has several.
 fn joints(frame: &Frame, written: &calls::Written) -> Vec<String> {
     let mut joints: Vec<String> = Vec::new();
     if frame.header_again || !written.joints.is_empty() {

@@ -8,9 +8,9 @@ use crate::dialect::{Arguments, ContentMode, Dialect, Part, ReasoningMode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Names {
-    /// `none`, `optional`, `opened-by-prompt`.
+    /// One of `none`, `optional`, `opened-by-prompt`.
     pub reasoning: &'static str,
-    /// `plain`, `wrapped`, `wrapped-with-reasoning`.
+    /// One of `plain`, `wrapped`, `wrapped-with-reasoning`.
     pub content: &'static str,
     /// `none`, `json-object`, `code-block`, `name-as-key`, `tag-with-name`, `tag-is-name`, `prefixed-indexed`,
     /// `bracket-tag`, `recipient`, `channel`, `python`.
@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Analysis {
-    /// What was found, in words.
+    /// Returns the findings in words.
     pub fn names(&self) -> Names {
         let dialect = &self.dialect;
         Names {
@@ -100,7 +100,7 @@ fn arguments(dialect: &Dialect) -> &'static str {
     }
 }
 
-/// What calls begin with.
+/// Returns the beginnings of calls.
 pub(super) fn triggers(dialect: &Dialect) -> Vec<String> {
     let Some(calls) = &dialect.calls else { return Vec::new() };
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// What stands before and after a text that a format wrote, on its way to the template.
+/// Marks around a text that a format wrote, on its way to the template.
 ///
 /// Nobody can foresee them, so no foreign text has them, however it is decoded. By default there are none, and nothing
 /// is marked.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// Texts that occur in no template.
 #[derive(Debug, Clone)]
 pub(super) struct Needles {
-    /// What all of them contain.
+    /// Common stem of the needles.
     pub(super) stem: String,
     pub(super) user: String,
     pub(super) next_user: String,
@@ -57,7 +57,7 @@ impl Needles {
     }
 }
 
-/// What is rendered.
+/// Conversation to render.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Ask {
@@ -110,7 +110,7 @@ pub(super) struct Probe<'a> {
     tools: Data,
     last: RefCell<Option<TemplateError>>,
     spent: RefCell<bool>,
-    /// What was rendered: many questions are asked of the same conversation.
+    /// Cached renderings: many questions are asked of the same conversation.
     seen: RefCell<HashMap<String, Option<String>>>,
 }
 
@@ -171,17 +171,17 @@ impl<'a> Probe<'a> {
         self.render(ask).or_else(|| self.render(&ask.clone().with_tools()))
     }
 
-    /// What the last refusal was.
+    /// Returns the last refusal.
     pub(super) fn refusal(&self) -> Option<TemplateError> {
         self.last.borrow().clone()
     }
 
-    /// Whether the template changes lists.
+    /// Returns whether the template changes lists.
     pub(super) fn changes_lists(&self) -> bool {
         self.session.tried_change()
     }
 
-    /// Whether the template used up all steps.
+    /// Returns whether the template used up all steps.
     pub(super) fn is_spent(&self) -> bool {
         *self.spent.borrow()
     }
@@ -206,12 +206,12 @@ impl<'a> Probe<'a> {
             "function": {"name": needles.names[number], "arguments": arguments}})
     }
 
-    /// Whether the arguments of a call stand in a text as Python prints dicts.
+    /// Returns whether a text contains the arguments of a call as Python prints dicts.
     pub(super) fn is_printed(&self, text: &str) -> bool {
         text.contains(&format!("{{'{}': '{}'}}", self.needles.keys[0], self.needles.values[0]))
     }
 
-    /// What comes after the user's needle, from its last place on.
+    /// Returns the text after the last occurrence of the user's needle.
     pub(super) fn after_user<'t>(&self, text: &'t str) -> Option<&'t str> {
         let at = text.rfind(&self.needles.user)?;
         Some(&text[at + self.needles.user.len()..])

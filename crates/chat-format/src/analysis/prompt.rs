@@ -1,4 +1,4 @@
-//! What stands before the model's reply in a rendered conversation.
+//! Prompts: the text before the model's reply in a rendered conversation.
 
 use super::Analysis;
 use super::frame::{Frame, Taken};
@@ -10,7 +10,7 @@ use crate::dialect::{Dialect, ReasoningMode};
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use serde_json::Value;
 
-/// What of the last message is continued.
+/// Part of the last message to continue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Continued {
@@ -19,21 +19,21 @@ pub enum Continued {
     Nothing,
     /// Its content if it has some, else its reasoning.
     Auto,
-    /// Its reasoning.
+    /// Continues its reasoning text.
     Reasoning,
-    /// Its content.
+    /// Continues its content text.
     Content,
 }
 
-/// How a prompt is made.
+/// Options of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PromptOptions {
-    /// Whether the model may think.
+    /// Allows the model to think.
     pub enable_thinking: bool,
-    /// What of the last message is continued.
+    /// Part of the last message to continue.
     pub continued: Continued,
-    /// How it is rendered beside.
+    /// Other options of the rendering.
     pub render: RenderOptions,
 }
 
@@ -59,16 +59,16 @@ impl PromptOptions {
     }
 }
 
-/// What an analysis keeps to continue messages.
+/// Data of an analysis that continuing messages needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Continuing {
     header: String,
     start: String,
     end: String,
     pub(super) as_part: bool,
-    /// Whether content that is null is taken beside calls.
+    /// True if null content is accepted beside calls.
     pub(super) null_content: bool,
-    /// What ends a turn with calls, where that is not what ends other turns.
+    /// End of a turn with calls, if it differs from the end of other turns.
     pub(super) end_of_calls: String,
 }
 
@@ -92,12 +92,12 @@ impl Continuing {
         Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part, ..Self::default() }
     }
 
-    /// What reasoning begins with in a message that is continued.
+    /// Returns the beginning of reasoning in a message that is continued.
     pub(super) fn start(&self) -> &str {
         &self.start
     }
 
-    /// What it ends with.
+    /// Returns the end of reasoning.
     pub(super) fn end(&self) -> &str {
         &self.end
     }
@@ -254,7 +254,7 @@ pub(crate) fn with_usual_variables(options: RenderOptions, tools: Option<&Value>
 }
 
 impl Analysis {
-    /// What ends a turn with calls, where that is not what ends other turns.
+    /// Returns the end of a turn with calls, if it differs from the end of other turns.
     pub(crate) fn end_of_calls(&self) -> &str {
         &self.continued.end_of_calls
     }

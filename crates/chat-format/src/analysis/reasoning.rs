@@ -86,7 +86,7 @@ fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(Around, String)> {
     None
 }
 
-/// What marks content where there is reasoning that the template does not show.
+/// Finds the marks of content after reasoning that the template does not show.
 fn marks_after_hidden(probe: &Probe, frame: &mut Frame) {
     let reasoned = vec![probe.user(), probe.reasoned(probe.assistant())];
     let Some(thought) = around(probe, &probe.needles.reply, reasoned) else { return };
@@ -160,7 +160,7 @@ fn last_three(text: &str) -> &str {
     &text[before..]
 }
 
-/// What the prompts with thinking on and off say.
+/// Compares the prompts with thinking on and off.
 fn by_prompts(frame: &mut Frame) {
     if frame.reasoning.mode != ReasoningMode::None {
         return;

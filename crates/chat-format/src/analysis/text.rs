@@ -3,27 +3,27 @@
 /// Two texts, cut where they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split<'a> {
-    /// What both begin with.
+    /// Common prefix of both.
     pub prefix: &'a str,
-    /// What both end with, after that.
+    /// Common suffix of the rest.
     pub suffix: &'a str,
-    /// What is only in the first.
+    /// Text only in the first.
     pub left: &'a str,
-    /// What is only in the second.
+    /// Text only in the second.
     pub right: &'a str,
 }
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment<'a> {
-    /// `<x>` or `[X]`.
+    /// A marker: `<x>` or `[X]`.
     Marker(&'a str),
-    /// What is between markers.
+    /// Text between two markers.
     Text(&'a str),
 }
 
 impl<'a> Segment<'a> {
-    /// Its text.
+    /// Returns the text of the segment.
     pub fn text(self) -> &'a str {
         match self {
             Self::Marker(text) | Self::Text(text) => text,
@@ -47,7 +47,7 @@ pub fn diff<'a>(left: &'a str, right: &'a str) -> Split<'a> {
     Split { prefix, suffix, left, right }
 }
 
-/// What both texts begin with, without a marker that is only begun.
+/// Returns the common prefix of two texts, without an incomplete marker.
 pub fn common_prefix<'a>(left: &'a str, right: &str) -> &'a str {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     // Where one of them ends, nothing is cut.
@@ -57,7 +57,7 @@ pub fn common_prefix<'a>(left: &'a str, right: &str) -> &'a str {
     &left[..open_marker(left, same).unwrap_or(same)]
 }
 
-/// What both texts end with, without a marker that is only ended.
+/// Returns the common suffix of two texts, without an incomplete marker.
 pub fn common_suffix<'a>(left: &'a str, right: &str) -> &'a str {
     let same: usize =
         left.chars().rev().zip(right.chars().rev()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
@@ -93,14 +93,14 @@ pub(crate) fn length_of_last_marker(text: &str) -> usize {
     }
 }
 
-/// Where the marker begins that is open at a place.
+/// Returns the start of the marker that is open at a position.
 pub(super) fn open_marker(text: &str, at: usize) -> Option<usize> {
     let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
     let close = closed_by(sign)?;
     let open = if text[..open].ends_with('<') && sign == '<' { open - 1 } else { open };
     let closed =
         if sign == BOTH { text[..at].matches(BOTH).count().is_multiple_of(2) } else { text[open..at].contains(close) };
-    // A bracket that nothing ever closes is no marker.
+    // A bracket that nothing ever closes is not a marker.
     (!closed && (sign == '<' || text[at..].contains(close) || at == text.len())).then_some(open)
 }
 
@@ -113,7 +113,7 @@ fn opens(text: &str) -> bool {
     }
 }
 
-/// What stands in a text before what two others begin with; nothing if that is nowhere.
+/// Returns the part of a text before the common prefix of two others; empty if absent.
 pub fn until_common_prefix<'a>(full: &'a str, left: &str, right: &str) -> &'a str {
     let common = common_prefix(left, right);
     if common.is_empty() {
@@ -122,7 +122,7 @@ pub fn until_common_prefix<'a>(full: &'a str, left: &str, right: &str) -> &'a st
     full.find(common).map_or("", |at| &full[..at])
 }
 
-/// What stands in a text after what two others end with; nothing if that is nowhere.
+/// Returns the part of a text after the common suffix of two others; empty if absent.
 pub fn after_common_suffix<'a>(full: &'a str, left: &str, right: &str) -> &'a str {
     let common = common_suffix(left, right);
     if common.is_empty() {
@@ -136,7 +136,7 @@ const BOTH: char = '\u{273f}';
 const OPENING: [char; 8] = ['<', '[', '\u{25c1}', '\u{27e8}', '\u{300a}', '\u{3010}', '\u{ab}', BOTH];
 pub(crate) const CLOSING: [char; 8] = ['>', ']', '\u{25b7}', '\u{27e9}', '\u{300b}', '\u{3011}', '\u{bb}', BOTH];
 
-/// What closes a marker that this sign opens.
+/// Returns the sign that closes a marker opened by this one.
 fn closed_by(sign: char) -> Option<char> {
     OPENING.iter().position(|open| *open == sign).map(|at| CLOSING[at])
 }
@@ -166,7 +166,7 @@ pub(super) fn literals(template: &str) -> Vec<String> {
     found
 }
 
-/// Where a literal ends that such a quote has begun: behind a backslash it does not.
+/// Returns the end of a literal that such a quote began: a quote behind a backslash does not end it.
 fn end_of_literal(text: &str, quote: u8) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -214,7 +214,7 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
     found
 }
 
-/// Where a marker in double signs, `<<x>>`, ends: its last byte.
+/// Returns the last byte of a marker in double signs, `<<x>>`.
 fn double(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("<<")?;
     let end = inner.find(">>").filter(|&end| !inner[..end].contains(['<', '\n']))?;
@@ -303,7 +303,7 @@ pub(super) fn opening(end: &str) -> Option<String> {
     start.or_else(half)
 }
 
-/// Whether one marker is the end of another: the same words, and a sign or a word more.
+/// Returns whether one marker is the end of another: the same words, and a sign or a word more.
 pub(super) fn closes(start: &str, end: &str) -> bool {
     let is_other = start.trim() != end.trim();
     let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();

@@ -8,11 +8,11 @@ use crate::dialect::{Arguments, Calls, Field, ObjectCall, Part, Pattern};
 use chat_template::{ChatTemplate, Data, RenderOptions};
 use serde_json::{Value, json};
 
-/// Where the model is told of tools.
+/// Place in the prompt that describes tools to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolsIn {
-    /// Where its template shows them.
+    /// Place that its template chooses.
     #[default]
     Template,
     /// In the system message: they are described there, and how one is called.
@@ -22,7 +22,7 @@ pub enum ToolsIn {
 }
 
 impl ToolsIn {
-    /// All of them.
+    /// All of the places.
     pub const ALL: [Self; 3] = [Self::Template, Self::System, Self::Messages];
 
     /// Its name: `template`, `system`, `messages`.
@@ -35,11 +35,11 @@ impl ToolsIn {
     }
 }
 
-/// What a message to the model says of tools beside the tools.
+/// Introduction of the message that describes tools.
 const BEFORE: &str = "# Tools\n\nYou may call one or more tools to assist with the user query. Their signatures are \
     within <tools></tools>:\n<tools>\n";
 const AFTER: &str = "</tools>\n\n";
-/// Of calls in any format.
+/// Introduction to calls in any format.
 const EACH: &str = "For each call write its name and its arguments in this format and in no other:\n";
 
 /// Texts that stand for the parts of a call while it is rendered.
@@ -47,7 +47,7 @@ const NAME: &str = "THE_NAME_OF_A_TOOL";
 const ARGUMENT: &str = "THE_NAME_OF_AN_ARGUMENT";
 const VALUE: &str = "THE_VALUE_OF_AN_ARGUMENT";
 
-/// How they are shown where the name stands in JSON. Small models take capitals for the values themselves:
+/// Introductions of calls whose name is in JSON. Small models take capitals for the values themselves:
 /// `benches/tool_wording.py` says how much less they do so with each wording.
 const IN_JSON: [(&str, &str); 5] = [
     ("\"THE_NAME_OF_A_TOOL\"", "<function-name>"),
@@ -84,7 +84,7 @@ impl Analysis {
         analysis
     }
 
-    /// What is said of how a call is written, and a call as the model is to write it.
+    /// Returns the description of a call, with an example as the model is to write it.
     fn shown_call(&self, template: &ChatTemplate) -> Option<String> {
         let call = self.call_of_needles(template).or_else(|| self.call_of_dialect())?;
         let pattern = self.dialect.calls.as_ref().and_then(|calls| calls.patterns.first());
@@ -200,7 +200,7 @@ impl Analysis {
     }
 }
 
-/// What is said of calls that are objects in JSON between two tags.
+/// Returns the description of calls that are objects in JSON between two tags.
 fn tags_around(parts: &[Part]) -> Option<String> {
     let [Part::Text(start), Part::Object(_), Part::Text(end)] = parts else { return None };
     let (start, end) = (start.trim(), end.trim());
@@ -232,7 +232,7 @@ fn join(message: &mut Value, text: &str, before: bool) {
     }
 }
 
-/// What tools gave back as messages of the user: a template that renders no calls has no place for it.
+/// Returns results of tools as messages of the user: a template that renders no calls has no place for them.
 fn with_results_of_users(messages: Vec<Value>, marks: &OwnMarks) -> Vec<Value> {
     let mut given: Vec<Value> = Vec::new();
     let mut was_result = false;

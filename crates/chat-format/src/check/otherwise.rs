@@ -12,11 +12,11 @@ use crate::tools::Tools;
 const TOOL: &str = "find_song";
 const NO_TOOL: &str = "find_sonq";
 
-/// Where a reply is cut: so many places.
+/// Number of places at which a reply is cut.
 const CUTS: usize = 6;
 
 impl Check<'_> {
-    /// How a reply is taken that is as another, which is read rightly, but for what models do.
+    /// Checks a reply that varies from one that is read correctly, as models vary them.
     pub(super) fn otherwise(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
         if got.tool_calls.is_empty() {
             return self.without_call(reply);
@@ -33,7 +33,7 @@ impl Check<'_> {
         (!refused).then(|| format!("where a call is required, the constraint allows {}", reply.shown()))
     }
 
-    /// What a reply begins with shows nothing that the whole does not say.
+    /// Checks that a prefix of a reply shows nothing that the whole does not.
     fn cut(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
         // Only its end tells reasoning that nothing begins.
         let reasoning = &self.format.analysis().dialect.reasoning;
@@ -50,7 +50,7 @@ impl Check<'_> {
         })
     }
 
-    /// Where a reply begins that says who it is for: with the mark of content, or with a call.
+    /// Returns the start of a reply that names its recipient: with the mark of content, or with a call.
     fn addressed(&self) -> Option<usize> {
         let dialect = &self.format.analysis().dialect;
         let pattern = dialect.calls.iter().flat_map(|calls| &calls.patterns).next()?;
@@ -58,7 +58,7 @@ impl Check<'_> {
         dialect.content.is_addressed().then_some(0)
     }
 
-    /// Where the marker ends that begins calls.
+    /// Returns the end of the marker that begins calls.
     fn after_marker(&self, reply: &Reply) -> Option<usize> {
         let triggers = self.format.analysis().triggers.iter().map(|trigger| trigger.trim());
         let is_marker = |text: &str| length_of_last_marker(text) == text.len() || is_set_off(text.as_bytes());

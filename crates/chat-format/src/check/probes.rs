@@ -3,9 +3,9 @@
 use crate::reply::Message;
 use serde_json::{Value, json};
 
-/// What the user asks: no text that templates have.
+/// Question of the user: a text that no template contains.
 pub(super) const ASKED: &str = "Wozu braucht Zo\u{eb} 7 Glocken?";
-/// What is said where nothing else is looked at.
+/// Content of replies that are not under test.
 pub(super) const SAID: &str = "Sieben, weil acht zu laut w\u{e4}ren.";
 
 const THOUGHT: &str = "Bells: 3 < 5 & \"more\".\n  Then again,\n\nseven.";
@@ -34,7 +34,7 @@ impl Conversation {
 pub(super) struct Probe {
     pub(super) name: &'static str,
     pub(super) conversation: Conversation,
-    /// What the rendering shows if the template renders such replies.
+    /// Texts that show up in the rendering if the template renders such replies.
     pub(super) witnesses: Vec<&'static str>,
     content: Option<&'static str>,
     reasoning: Option<&'static str>,
@@ -42,17 +42,17 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Whether a value of it is nothing.
+    /// Returns whether one of its values is empty.
     pub(super) fn has_nothing(&self) -> bool {
         self.calls.iter().any(|call| call.to_string().contains("null"))
     }
 
-    /// Whether a call comes after something is said.
+    /// Returns whether a call comes after content.
     pub(super) fn is_late_call(&self) -> bool {
         self.content.is_some() && !self.calls.is_empty()
     }
 
-    /// Whether its text with quotes was rendered as it is.
+    /// Returns whether its text with quotes was rendered unescaped.
     pub(super) fn is_unescaped(&self, rendered: &str) -> bool {
         self.calls.iter().any(|call| call["function"]["arguments"]["note"] == AWKWARD) && rendered.contains(AWKWARD)
     }
@@ -144,7 +144,7 @@ pub(super) fn name_of(call: &Value) -> &str {
     call["function"]["name"].as_str().unwrap_or_default()
 }
 
-/// What of a message did not come back as it was.
+/// Returns the part of a message that was not read back unchanged.
 pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<String> {
     let text = |key: &str| message[key].as_str().filter(|text| rendered.contains(text.trim())).unwrap_or_default();
     let texts = [("content", text("content"), &got.content), ("reasoning", text("reasoning_content"), &got.reasoning)];
@@ -180,7 +180,7 @@ pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<
     None
 }
 
-/// Whether two values are one, however numbers are written.
+/// Returns whether two values are equal, however numbers are written.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

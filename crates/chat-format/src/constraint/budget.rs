@@ -18,12 +18,12 @@ struct Inner {
     budget: u32,
 }
 
-/// Where such a reply is.
+/// State of such a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BudgetedState {
     at: ReplyState,
     thought: u32,
-    /// How much of the marker is forced, while it is.
+    /// Number of forced tokens of the marker so far.
     closing: u32,
     /// Tokens of markers that were forced.
     forced: u32,

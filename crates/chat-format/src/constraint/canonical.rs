@@ -22,7 +22,7 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 const MOST_TEXTS: usize = 128;
 const MOST_BYTES: usize = 1 << 14;
 
-/// How many bytes behind a text are looked at.
+/// Limit on the bytes inspected behind a text.
 const MOST_BEHIND: usize = 4;
 
 /// Tells which tokens are not the tokenizer's own.
@@ -37,7 +37,7 @@ pub(crate) struct Canonical {
 struct Text {
     /// The rest of it, and the bytes that follow.
     bytes: Box<[u8]>,
-    /// How much of that is the text.
+    /// Length of the text in it.
     length: usize,
     /// With which bytes it may go on behind all of these.
     goes_on: Arc<[bool; 256]>,
@@ -109,8 +109,8 @@ impl Canonical {
         false
     }
 
-    /// Whether a token ends inside texts, and begins none of them in the tokenizer's way. `before`: its bytes before
-    /// them.
+    /// Returns whether a token ends inside texts, and begins none of them in the tokenizer's way. `before`: its bytes
+    /// before them.
     fn ends_badly(&self, texts: &[Text], token: TokenId, before: &[u8], inside: &[u8]) -> bool {
         let allows = |firsts: &Firsts| firsts.as_ref().is_none_or(|firsts| firsts.contains(&token));
         let mut held = texts.iter().filter(|text| text.bytes[..text.length].starts_with(inside)).peekable();

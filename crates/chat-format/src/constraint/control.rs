@@ -8,7 +8,7 @@ use trie_core::TokenId;
 pub struct ControlTokens {
     /// Longer ones first among those that begin alike.
     texts: Vec<(Box<[u8]>, TokenId)>,
-    /// Ascending.
+    /// Closing tokens, ascending.
     ends: Vec<TokenId>,
 }
 
@@ -32,7 +32,7 @@ impl ControlTokens {
         self
     }
 
-    /// Whether a text begins with one of them, white space aside.
+    /// Returns whether a text begins with one of them, white space aside.
     pub(crate) fn begin(&self, text: &str) -> bool {
         let text = text.trim();
         self.texts.iter().any(|(name, _)| text.as_bytes().starts_with(name))

@@ -38,7 +38,7 @@ pub enum CallSpelling {
     Any,
 }
 
-/// What a reply may be: free text, in which a call that begins must become a right one.
+/// Constraint on a reply: free text, in which a call that begins must become a valid one.
 ///
 /// It is a constraint like any other. In reasoning and content everything may come but tokens that would begin a call
 /// wrongly. From what begins a call on, its name is one of the tools', and its arguments follow the tool's schema. A
@@ -52,7 +52,7 @@ impl fmt::Debug for ReplyConstraint {
     }
 }
 
-/// Where a reply is, in tokens.
+/// State of a reply, in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReplyState(ByRuleState<At>);
 
@@ -85,17 +85,17 @@ impl ReplyConstraint {
         Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
     }
 
-    /// What is kept, and how often it was of use.
+    /// Returns the statistics of the mask cache.
     pub fn stats(&self) -> MaskStats {
         self.0.tokens.stats()
     }
 
-    /// Whether reasoning stands here.
+    /// Returns whether the position is inside reasoning.
     fn is_reasoning(&self, at: &ReplyState) -> bool {
         self.0.machine.is_reasoning(&at.0.rule_state().state)
     }
 
-    /// Whether a marker may be begun here.
+    /// Returns whether a marker may have begun here.
     fn may_be_in_marker(&self, at: &ReplyState) -> bool {
         self.0.machine.may_be_in_marker(&at.0.rule_state().state)
     }
@@ -109,7 +109,7 @@ impl ReplyConstraint {
         let mut scratch = Scratch::default();
         let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
         let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
-        // What is no text and no control token of the format is nobody's: tokens without bytes stay legal.
+        // A token that is neither text nor a control token of the format is nobody's: tokens without bytes stay legal.
         let end = inner.rule.is_end(at.0.rule_state());
         let ends = |id: TokenId| !end && inner.control.ends_output(id);
         let is_text = |id: TokenId| !inner.spelling.tokens().bytes(id).is_empty();

@@ -13,25 +13,25 @@ use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
 const MOST_BLANKS: u8 = 8;
 const MOST_MARKERS: u8 = 4;
 
-/// What a reply may be, from where a prompt left it. Free text is legal wherever nothing says otherwise.
+/// Rule of a reply, from the end of its prompt. Free text is legal wherever nothing says otherwise.
 #[derive(Clone)]
 pub(crate) struct ReplyRule {
     pub machine: Arc<Machine>,
     pub start: At,
-    /// Whether it ends where content begins: only what may stand before content comes.
+    /// Ends the rule at the beginning of content: only text that may precede content is allowed.
     pub before: Option<BeforeContent>,
     /// Names, keys and values of lists come in the tokenizer's own tokens.
     pub canonical: Option<Arc<Canonical>>,
 }
 
-/// Where content begins.
+/// Beginning of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BeforeContent {
-    /// Whether only its own marker begins it.
+    /// True if only its own marker begins it.
     pub marked: bool,
 }
 
-/// Where a reply is.
+/// State of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct At {
     pub state: State,
@@ -44,7 +44,7 @@ pub(crate) struct At {
 }
 
 impl BeforeContent {
-    /// Whether content may begin here.
+    /// Returns whether content may begin here.
     pub(crate) fn may_begin(self, machine: &Machine, state: &State) -> bool {
         let here = match state.region() {
             Region::Content => true,
@@ -68,7 +68,7 @@ impl fmt::Debug for ReplyRule {
 }
 
 impl ReplyRule {
-    /// Whether any text may come here, and nothing but markers is looked for.
+    /// Returns whether any text is allowed here, and only markers are searched for.
     pub(crate) fn is_open(&self, at: &At) -> bool {
         match self.before {
             Some(_) => self.machine.is_reasoning(&at.state) && at.state.is_text(),
@@ -81,7 +81,7 @@ impl ReplyRule {
         bytes.iter().try_fold(from.clone(), |at, &byte| self.step(&at, byte))
     }
 
-    /// Whether a token whose bytes may come does not come, because the tokenizer would write another.
+    /// Returns whether a token of allowed bytes is forbidden, because the tokenizer would write another.
     pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
         self.canonical.as_ref().is_some_and(|canonical| canonical.leaves_out(at, token))
     }
@@ -103,7 +103,7 @@ impl ReplyRule {
         (!said.is_wrong && few).then_some(At { state, held: said.held, blanks, markers })
     }
 
-    /// Whether what is begun can become something: several markers begin alike, and some lead elsewhere.
+    /// Returns whether the begun text can be completed: several markers begin alike, and some lead elsewhere.
     fn leads_on(&self, at: &At) -> bool {
         self.leads_by(at, |at| self.may_lead(at))
     }
@@ -124,7 +124,7 @@ impl ReplyRule {
         false
     }
 
-    /// Whether what is begun may be a marker that may come, or text that may stand here.
+    /// Returns whether the begun text may be an allowed marker, or text that is allowed here.
     fn may_lead(&self, at: &At) -> bool {
         let thinks = at.state.region() == Region::Reasoning;
         // Of text, one byte of white space may stand here.
@@ -132,7 +132,7 @@ impl ReplyRule {
     }
 }
 
-/// Whether a marker may come before content.
+/// Returns whether a marker may come before content.
 fn leads(outcome: Outcome, thinks: bool) -> bool {
     match outcome {
         Outcome::Reasoning | Outcome::Joint | Outcome::Content => true,
@@ -204,11 +204,11 @@ struct ForgetfulWalk {
     closing: Box<[TokenId]>,
 }
 
-/// Whether a token may hold some of the name of an element that closes, after what it begins with or the end of that.
+/// Returns whether a token may contain part of the name of a closing element, after its beginning or the end of that.
 fn may_close(token: &[u8], closing: &[u8]) -> bool {
     (1..token.len()).any(|name| {
         let held = name.min(closing.len());
-        // What ends with the sign before a name is no name yet.
+        // What ends with the sign before a name is not a name yet.
         token[..name].ends_with(&closing[closing.len() - held..]) && held > 1
     })
 }
@@ -247,7 +247,7 @@ impl Walker<At> for ForgetfulWalk {
 struct Said {
     held: u16,
     byte: u8,
-    /// Whether reasoning stood before it.
+    /// True if reasoning stood before it.
     thinks: bool,
     is_wrong: bool,
     blank: bool,

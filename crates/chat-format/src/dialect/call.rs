@@ -1,30 +1,30 @@
-//! How tool calls are written.
+//! Syntax of tool calls.
 
 use super::value::Arguments;
 
-/// How tool calls are written.
+/// Syntax of the tool calls of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {
     /// Around all calls of a reply; both empty where there is nothing.
     pub section: Wrap,
-    /// Whether calls stand in a JSON list or a Python list: `[`, `]` around them and a comma between.
+    /// True if calls form a JSON list or a Python list: `[`, `]` around them and a comma between.
     pub list: bool,
-    /// What stands between two calls otherwise. White space may always.
+    /// Text between two calls otherwise. White space may always.
     pub between: String,
     /// The ways to write a call, the usual one first.
     pub patterns: Vec<Pattern>,
-    /// Whether the template renders more than one call in a turn.
+    /// True if the template renders more than one call in a turn.
     pub parallel: bool,
 }
 
-/// What stands before and after something.
+/// Text before and after a part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wrap {
-    /// Before it.
+    /// Text before the part.
     pub start: String,
-    /// After it.
+    /// Text after the part.
     pub end: String,
 }
 
@@ -34,9 +34,9 @@ pub struct Wrap {
 pub struct Pattern {
     /// Its parts in their order.
     pub parts: Vec<Part>,
-    /// Whether it may come only where a reply begins or after a joint: its beginning says too little elsewhere.
+    /// True if it may come only at the beginning of a reply or after a joint: its beginning says too little elsewhere.
     pub at_start_only: bool,
-    /// How many literal parts at its beginning may be missing, as models leave them out.
+    /// Number of literal parts at its beginning that may be missing, as models leave them out.
     pub optional_head: usize,
 }
 
@@ -56,7 +56,7 @@ pub enum Part {
     Anything,
     /// All from here up to here is the id too: it begins with this part and ends before the next of its kind.
     WholeId,
-    /// The arguments.
+    /// Arguments of the call.
     Arguments(Arguments),
     /// An object that holds the name and the arguments.
     Object(ObjectCall),
@@ -74,9 +74,9 @@ pub struct ObjectCall {
     pub inside: String,
     /// The keys of other fields that stand inside of it, beside name and arguments.
     pub beside: Vec<String>,
-    /// Whether the arguments are JSON text in a JSON string instead of an object.
+    /// True if the arguments are JSON text in a JSON string instead of an object.
     pub text: bool,
-    /// Whether it is a dict as Python prints it.
+    /// True if it is a dict as Python prints it.
     pub python: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct ObjectCall {
 pub enum Field {
     /// The name of the tool, under this key.
     Name(String),
-    /// The arguments.
+    /// Key of the arguments.
     Arguments(String),
     /// The id: a JSON string or number.
     Id(String),
@@ -95,19 +95,19 @@ pub enum Field {
 }
 
 impl Wrap {
-    /// Both texts.
+    /// Builds a pair of texts.
     pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
         Self { start: start.into(), end: end.into() }
     }
 
-    /// Whether there is nothing.
+    /// Returns whether both texts are empty.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty() && self.end.is_empty()
     }
 }
 
 impl Pattern {
-    /// These parts, anywhere.
+    /// Builds a call of these parts, allowed anywhere.
     pub fn new(parts: Vec<Part>) -> Self {
         Self { parts, at_start_only: false, optional_head: 0 }
     }
@@ -126,7 +126,7 @@ impl Pattern {
         self
     }
 
-    /// Whether arguments or calls are dicts as Python prints them.
+    /// Returns whether arguments or calls are dicts as Python prints them.
     pub(crate) fn is_printed(&self) -> bool {
         let printed = |part: &Part| match part {
             Part::Object(object) => object.python,

@@ -1,4 +1,4 @@
-//! What a model writes between its text: where reasoning, content and tool calls begin and end, as data.
+//! Markers between a model's text: the boundaries of reasoning, content and tool calls, as data.
 //!
 //! Analysis fills a [`Dialect`] in from renderings of a template; the machine that reads and constrains output is made
 //! of it. Nothing here knows a template.
@@ -22,13 +22,13 @@ pub use value::{Arguments, Keyed, Opened, Quote, Style};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dialect {
-    /// How the model thinks.
+    /// Syntax of reasoning.
     pub reasoning: Reasoning,
-    /// How what it says to the user is marked.
+    /// Marks around content for the user.
     pub content: Content,
-    /// How it calls tools; `None` where the template renders no calls.
+    /// Syntax of tool calls; `None` if the template renders no calls.
     pub calls: Option<Calls>,
-    /// Where turns begin.
+    /// Beginning of turns.
     pub turns: Turns,
     /// Text between the parts of a reply that means nothing: `<|end|>`, `<|start|>assistant`. After one of them the
     /// reply stands where it stood at its beginning, and patterns that need that may come.
@@ -37,27 +37,27 @@ pub struct Dialect {
     pub stops: Vec<String>,
 }
 
-/// How the model thinks.
+/// Syntax of reasoning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reasoning {
-    /// Whether, and who opens it.
+    /// Presence of reasoning, and its opener.
     pub mode: ReasoningMode,
-    /// What it begins with; empty where only the prompt begins it.
+    /// Beginning of reasoning; empty if only the prompt begins it.
     pub start: String,
-    /// What it ends with.
+    /// End of the reasoning.
     pub end: String,
-    /// Whether a call ends it too, without `end`. Elsewhere what looks like a call inside of it is text.
+    /// True if a call ends it too, without `end`. Elsewhere what looks like a call inside of it is text.
     pub calls_end_it: bool,
-    /// Whether the template keeps it in turns with tool calls only.
+    /// True if the template keeps it in turns with tool calls only.
     pub in_tool_turns_only: bool,
 }
 
-/// Whether a model thinks, and who opens it.
+/// Presence of reasoning, and its opener.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReasoningMode {
-    /// It does not.
+    /// The model does not think.
     #[default]
     None,
     /// The model may open it.
@@ -68,42 +68,42 @@ pub enum ReasoningMode {
     OnlyEnded,
 }
 
-/// How what is said to the user is marked.
+/// Marks around content for the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Content {
-    /// Whether it is.
+    /// Presence of the marks.
     pub mode: ContentMode,
-    /// What it begins with, where it is marked; the end of the line, where that of the header goes on with whom a reply
-    /// is for.
+    /// Beginning of marked content; the end of the line, if the line of the header continues with the recipient of a
+    /// reply.
     pub start: String,
-    /// What it ends with; may be empty where it runs to the end of the turn.
+    /// End of marked content; may be empty if it runs to the end of the turn.
     pub end: String,
     /// Other texts it may begin with, such as other headers of a message.
     pub other_starts: Vec<String>,
 }
 
 impl Content {
-    /// Whether all content begins so, and what a reply begins with otherwise says who it is for.
+    /// Returns whether all content begins so, and any other beginning of a reply names its recipient.
     pub(crate) fn is_addressed(&self) -> bool {
         self.mode == ContentMode::Wrapped || (self.mode == ContentMode::Plain && !self.start.is_empty())
     }
 }
 
-/// Whether content is marked.
+/// Presence of marks around content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ContentMode {
-    /// It is not.
+    /// Content has no marks.
     #[default]
     Plain,
-    /// Always.
+    /// All content has marks.
     Wrapped,
-    /// Only after reasoning.
+    /// Content has marks after reasoning.
     WrappedWithReasoning,
 }
 
-/// Where turns begin: what the template writes before a message of each.
+/// Beginning of turns: the text that the template writes before a message of each role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Turns {

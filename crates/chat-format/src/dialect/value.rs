@@ -1,10 +1,10 @@
-//! How the arguments of a call are written.
+//! Syntax of the arguments of a call.
 
-/// How arguments are written.
+/// Syntax of arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Arguments {
-    /// A JSON object.
+    /// Arguments are a JSON object.
     Json,
     /// JSON text of an object, in a JSON string. Readers take it wherever they take a JSON object, and the other way
     /// round.
@@ -21,13 +21,13 @@ pub enum Arguments {
     Elements {
         /// Written before every tag, opening and closing; may be empty.
         mark: String,
-        /// Whether every value is JSON, strings in their quotes, and none has elements inside.
+        /// True if every value is JSON, strings in their quotes, and none has elements inside.
         quoted: bool,
     },
 }
 
 impl Arguments {
-    /// Whether they are one object, which ends by itself.
+    /// Returns whether they are one object, which ends by itself.
     pub(crate) fn is_object(&self) -> bool {
         matches!(self, Self::Json | Self::JsonText | Self::Literal(_))
     }
@@ -41,50 +41,50 @@ pub struct Keyed {
     pub key_start: String,
     /// Between key and value, by what the value is; one entry where it is always the same.
     pub opened: Vec<Opened>,
-    /// After a value.
+    /// Text after a value.
     pub value_end: String,
     /// Between two arguments; white space may always stand there.
     pub between: String,
-    /// Whether a value may stand in `<![CDATA[` and `]]>`.
+    /// True if a value may be wrapped in `<![CDATA[` and `]]>`.
     pub cdata: bool,
-    /// Whether strings stand in quotes too, as the values of a style.
+    /// True if strings may be quoted too, as the values of a style.
     pub quoted: bool,
 }
 
-/// What stands between a key and its value.
+/// Text between a key and its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opened {
-    /// The text.
+    /// Text of the opening.
     pub text: String,
     /// The JSON types it says, such as `string`; empty where it says none.
     pub types: Vec<String>,
 }
 
-/// How nested values are written.
+/// Style of nested values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Style {
-    /// What strings may stand in. The first is the usual one.
+    /// Quotes of strings. The first is the usual one.
     pub quotes: Vec<Quote>,
-    /// Whether the keys of nested objects stand without quotes.
+    /// True if the keys of nested objects have no quotes.
     pub bare_keys: bool,
-    /// Whether white space stands between a key of the arguments and the sign after it: `key = value`.
+    /// True if white space separates a key of the arguments from the sign after it: `key = value`.
     pub keys_apart: bool,
 }
 
-/// What a string stands in.
+/// Quotes of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quote {
-    /// On both sides.
+    /// Mark on both sides.
     pub mark: String,
-    /// Whether a backslash escapes inside.
+    /// True if a backslash escapes inside.
     pub escapes: bool,
 }
 
 impl Style {
-    /// JSON's.
+    /// Returns the style of JSON.
     pub fn json() -> Self {
         Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false, keys_apart: false }
     }
@@ -108,7 +108,7 @@ impl Keyed {
         Self { key_start: key_start.into(), opened, value_end: value_end.into(), ..Self::default() }
     }
 
-    /// Whether each argument is a line, which ends its value.
+    /// Returns whether each argument is a line, which ends its value.
     pub fn is_lines(&self) -> bool {
         self.value_end.trim().is_empty() && self.value_end.contains('\n')
     }

@@ -1,4 +1,4 @@
-//! What a byte does to the sequences that are begun.
+//! Effect of a byte on the sequences that are begun.
 
 use super::Machine;
 use super::listener::{Called, Listener};
@@ -81,7 +81,7 @@ impl Machine {
         Ok(Done::Taken)
     }
 
-    /// Whether a sequence that is written may mean this.
+    /// Returns whether a completed sequence may have this meaning.
     pub(super) fn may_become(&self, state: &State, outcome: Outcome) -> bool {
         match outcome {
             Outcome::Content | Outcome::Elsewhere => state.may_say(Region::Outside),
@@ -92,7 +92,7 @@ impl Machine {
         }
     }
 
-    /// Whether it is that; the state after it.
+    /// Applies a sequence, and returns whether it had this meaning.
     fn becomes(&self, state: &mut State, seq: &Seq, thread: Thread, listener: &mut impl Listener) -> bool {
         if let Outcome::Arguments(form) = seq.then {
             let shape = match listener.call(seq, thread.tool) {
@@ -158,7 +158,7 @@ impl Machine {
                     Found::Marker(..) => Seen::default(),
                 };
             }
-            // What of its end is written is no content.
+            // What of its end is written is not content.
             let is_begun = threads.iter().any(|thread| thread.atom > 0);
             let region = if is_begun { Region::Over } else { Region::Outside };
             listener.text(region, markers.begun(seen).len() + 1);
@@ -173,7 +173,7 @@ impl Machine {
         Ok(Done::HandedOn)
     }
 
-    /// What was held is text, but for its last bytes.
+    /// Releases held text, except its last bytes.
     fn back_to_text(
         &self,
         state: &mut State,

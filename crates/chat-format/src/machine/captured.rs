@@ -23,7 +23,7 @@ impl Seq {
         text
     }
 
-    /// What was written for name and id in the text of a whole sequence, or of its beginning.
+    /// Returns the text captured for name and id in a whole sequence, or in its beginning.
     pub(crate) fn captured(&self, text: &[u8]) -> Captured {
         let mut captured = Captured::default();
         let (mut rest, mut whole) = (text, None::<&[u8]>);
@@ -67,7 +67,7 @@ impl Seq {
     }
 }
 
-/// What a call was named.
+/// Captured name of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Captured {
     pub name: Option<String>,

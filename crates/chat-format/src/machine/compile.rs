@@ -11,29 +11,29 @@ use crate::tools::Tools;
 use crate::values::{Reader, ShapeId, Shapes};
 use std::sync::Arc;
 
-/// Whether a model may call tools.
+/// Permission or requirement to call tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// It may.
+    /// The model may call tools.
     #[default]
     Auto,
-    /// It may not.
+    /// The model must not call tools.
     None,
-    /// It must.
+    /// The model must call a tool.
     Required,
     /// It must call this one.
     Tool(String),
 }
 
-/// What a machine is made of.
+/// Input of the compiler of machines.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub dialect: &'a Dialect,
     /// The tools; `None` where any may be called.
     pub tools: Option<&'a Tools>,
     pub shapes: Arc<Shapes>,
-    /// What the arguments of each tool must be.
+    /// Compiled schema of the arguments of each tool.
     pub arguments: Vec<ShapeId>,
     pub choice: &'a ToolChoice,
     pub parallel: bool,
@@ -91,7 +91,7 @@ struct Seqs {
     after: Vec<u16>,
     after_list: Vec<u16>,
     recipients: Vec<String>,
-    /// Whether a mark begins all content, so that what a reply begins with says who it is for.
+    /// True if a mark begins all content, so that any other beginning of a reply names its recipient.
     addressed: bool,
     strict: bool,
     by_token: ByToken,
@@ -112,10 +112,10 @@ fn recipients(dialect: &Dialect) -> Vec<String> {
     found
 }
 
-/// What may begin where.
+/// Sequences that may begin at each position.
 struct Marked {
     regions: [Vec<u16>; Region::COUNT],
-    /// Where a call must come, by what is written before it.
+    /// Sequences that may begin a required call, by the text before it.
     before_call: [Vec<u16>; Before::COUNT],
 }
 
@@ -341,20 +341,20 @@ fn committed_from(atoms: &[Atom]) -> usize {
     atoms.len()
 }
 
-/// Whether a text is words and a colon, as anybody writes them.
+/// Returns whether a text is words and a colon, as anybody writes them.
 fn is_label(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic)
         && text.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b' ' || byte == b':')
 }
 
-/// Whether a text is nothing that would be written without meaning it.
+/// Returns whether a text is unlikely to be written by accident.
 fn is_marker(text: &[u8]) -> bool {
     text.len() >= 3
         && !text.starts_with(b"\"")
         && (is_set_off(text) || text.iter().any(|byte| b"<>[]{}|=`:".contains(byte) || !byte.is_ascii()))
 }
 
-/// Whether a word stands between signs, as in `**CALL**`.
+/// Returns whether a word stands between signs, as in `**CALL**`.
 pub(crate) fn is_set_off(text: &[u8]) -> bool {
     let is_sign = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_punctuation);
     text.len() >= 5 && !text.starts_with(b"\"") && is_sign(text.first()) && is_sign(text.last())

@@ -10,7 +10,7 @@ pub(super) struct Written {
     pub before: Vec<Atom>,
     pub arguments: Arguments,
     pub after: Vec<Atom>,
-    /// Whether it may come only where a reply begins.
+    /// True if it may come only at the beginning of a reply.
     pub at_start_only: bool,
 }
 
@@ -179,9 +179,9 @@ fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
 /// Members that the template does not write.
 #[derive(Debug, Clone, Copy)]
 struct Others {
-    /// Whether they may come first.
+    /// True if they may come first.
     first: bool,
-    /// Whether they may come between those that the template writes.
+    /// True if they may come between those that the template writes.
     between: bool,
 }
 

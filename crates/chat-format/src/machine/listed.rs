@@ -1,4 +1,4 @@
-//! Where one text of a list must come: the name of a tool, a named key of arguments, a value of an enum.
+//! Positions of listed texts: the name of a tool, a named key of arguments, a value of an enum.
 
 use super::Machine;
 use super::names::Names;
@@ -18,7 +18,8 @@ impl Machine {
         }
     }
 
-    /// Whether only known texts and white space may come here, up to a text of a list or beyond. So few tokens may.
+    /// Returns whether only known texts and white space are allowed here, up to a text of a list or beyond. So few
+    /// tokens may.
     pub(crate) fn leads_to_listed(&self, state: &State) -> bool {
         match &state.at {
             At::Threads(home, threads) => {

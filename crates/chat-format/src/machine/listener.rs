@@ -1,4 +1,4 @@
-//! Who is told what the bytes of a reply were.
+//! Listeners, which learn the meaning of the bytes of a reply.
 
 use super::{Outcome, Region, Seq};
 use crate::values::{Nobody, Out, ShapeId, Types};
@@ -21,7 +21,7 @@ pub(crate) trait Listener: Out {
     fn call_over(&mut self, tail: Option<&Seq>);
 }
 
-/// What a listener makes of a call.
+/// Decision of a listener about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Called {
     /// This tool is called.

@@ -20,7 +20,7 @@ pub(crate) struct Markers {
     texts: Vec<Vec<u8>>,
 }
 
-/// How much of a marker is written at a state.
+/// Progress of a marker at a state.
 #[derive(Debug, Clone, Copy, Default)]
 struct Begun {
     marker: u32,
@@ -28,11 +28,11 @@ struct Begun {
     whole: bool,
 }
 
-/// How much of a marker is written. The default is nothing.
+/// Length of the matched prefix of a marker. The default is nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Seen(u32);
 
-/// What a byte of free text did.
+/// Effect of a byte in free text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// No marker is there.
@@ -107,7 +107,7 @@ impl Markers {
         self.states = queue.iter().map(|at| begun.get(at).copied().unwrap_or_default()).collect();
     }
 
-    /// All of them.
+    /// Returns the texts of all markers.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
         self.texts.iter().map(Vec::as_slice)
     }
@@ -125,7 +125,7 @@ impl Markers {
         if whole { Found::Marker(marker as usize, length as usize) } else { Found::Text(Seen(at)) }
     }
 
-    /// How many bytes begin no marker.
+    /// Returns the number of leading bytes that begin no marker.
     pub(crate) fn plain(&self, bytes: &[u8]) -> usize {
         let plain = |byte: &u8| self.next[usize::from(self.classes[usize::from(*byte)])] == 0;
         bytes.iter().position(|byte| !plain(byte)).unwrap_or(bytes.len())

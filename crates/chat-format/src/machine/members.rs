@@ -1,6 +1,6 @@
 //! Members of a call's object that say nothing of the call: who reads takes them, whatever they hold.
 
-/// Where such members stand.
+/// Side of such members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Before a known member: each ends with a comma.
@@ -9,14 +9,14 @@ pub(crate) enum Side {
     After,
 }
 
-/// How much of them is written.
+/// Progress in the members.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Members {
     depth: u8,
     /// The quote that ends the string that is open, or 0.
     quote: u8,
     escaped: bool,
-    /// Whether one is begun.
+    /// True if one is begun.
     begun: bool,
 }
 
@@ -37,7 +37,7 @@ impl Members {
         u16::from_be_bytes([quote | u8::from(self.escaped) << 2 | u8::from(self.begun) << 3, self.depth])
     }
 
-    /// Whether what comes after them may come.
+    /// Returns whether the text after them may come.
     pub(super) fn may_end(self, side: Side) -> bool {
         match side {
             Side::Before => !self.begun,
@@ -79,7 +79,7 @@ impl Members {
         Some(self)
     }
 
-    /// What of a text follows them where this comes next.
+    /// Returns the rest of a text behind them, given the text that comes next.
     pub(super) fn skipped<'t>(side: Side, text: &'t [u8], next: &[u8]) -> Option<&'t [u8]> {
         let mut members = Self::default();
         for (at, &byte) in text.iter().enumerate() {

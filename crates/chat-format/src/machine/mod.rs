@@ -52,28 +52,28 @@ use walk::Dead;
 pub(crate) struct Machine {
     seqs: Vec<Seq>,
     regions: [Entries; Region::COUNT],
-    /// What may begin where a call must come.
+    /// Sequences that may begin a required call.
     before_call: [Entries; Before::COUNT],
     forms: Vec<Form>,
-    /// What may come after a call where calls have an end of their own; empty where they have none.
+    /// Sequences that may come after a call, if calls have an end of their own; empty if they have none.
     after: Vec<u16>,
-    /// What may come after a list of calls.
+    /// Sequences that may come after a list of calls.
     after_list: Vec<u16>,
     /// The names that may be called, if only they may.
     names: Option<Names>,
     shapes: Arc<Shapes>,
-    /// What the arguments of each tool must be.
+    /// Compiled schema of the arguments of each tool.
     arguments: Vec<ShapeId>,
-    /// Whether only what must be understood may come.
+    /// True if only text that can be parsed is allowed.
     strict: bool,
     required: bool,
     may_call: bool,
     parallel: bool,
-    /// Whether each message begins with a header: text before one is none.
+    /// True if each message begins with a header: text before one does not count.
     headed: bool,
-    /// Whether calls that are known by where they begin may follow each other.
+    /// True if calls known by their beginning may follow each other.
     again: bool,
-    /// Whether a reply begins with what may be reasoning, by its end alone.
+    /// True if a reply begins with text that may be reasoning, decided by its end alone.
     only_ended: bool,
     /// The markers that count only where a control token begins them.
     by_token: ByToken,
@@ -98,12 +98,12 @@ struct Begins {
 #[derive(Debug)]
 struct Form {
     reader: Reader,
-    /// What follows the arguments; `None` where nothing does.
+    /// Sequence after the arguments; `None` if there is none.
     tail: Option<u16>,
 }
 
 impl Machine {
-    /// Whether what is written first is reasoning only if its end comes.
+    /// Returns whether the first text is reasoning only if its end comes.
     pub(crate) fn may_have_thought(&self) -> bool {
         self.only_ended
     }
@@ -112,7 +112,7 @@ impl Machine {
         &self.shapes
     }
 
-    /// Whether a reply that is constrained may end here.
+    /// Returns whether a constrained reply may end here.
     pub(crate) fn is_end(&self, state: &State) -> bool {
         // Where nothing may be said, what begins a marker must become one.
         let held = state.must_call.is_some();
@@ -124,7 +124,7 @@ impl Machine {
         text && state.must_call.is_none_or(BeforeCall::is_called)
     }
 
-    /// Whether any text may come here, and nothing but markers is looked for.
+    /// Returns whether any text is allowed here, and only markers are searched for.
     pub(crate) fn is_open(&self, state: &State) -> bool {
         state.is_text() || (state.must_call.is_none() && self.is_end(state))
     }
@@ -161,17 +161,17 @@ impl Machine {
         })
     }
 
-    /// Whether the beginning of a call is written, for certain, and not its arguments.
+    /// Returns whether the beginning of a call is certainly being written, and not its arguments.
     pub(crate) fn in_header(&self, state: &State) -> bool {
         matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_call(threads))
     }
 
-    /// Whether reasoning stands here, and no call in it.
+    /// Returns whether the position is inside reasoning, and not in a call.
     pub(crate) fn is_reasoning(&self, state: &State) -> bool {
         state.region() == Region::Reasoning && !self.in_call(state)
     }
 
-    /// Whether the first bytes of a marker may have been written here.
+    /// Returns whether the first bytes of a marker may have been written here.
     pub(crate) fn may_be_in_marker(&self, state: &State) -> bool {
         match state.at {
             At::Free(region, seen) => !self.entries(state, region).markers.begun(seen).is_empty(),
@@ -179,7 +179,8 @@ impl Machine {
         }
     }
 
-    /// Whether a marker that is begun may mean one of these; true where markers are not told apart yet.
+    /// Returns whether a marker that is begun may have one of these meanings; true while markers cannot be told apart
+    /// yet.
     pub(crate) fn may_mean(&self, state: &State, wanted: impl Fn(Outcome) -> bool) -> bool {
         match &state.at {
             At::Threads(Home::Free(_) | Home::Marked(_), threads) => {
@@ -189,7 +190,7 @@ impl Machine {
         }
     }
 
-    /// Whether a call is being written, for certain.
+    /// Returns whether a call is certainly being written.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {
             At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
@@ -198,7 +199,7 @@ impl Machine {
         }
     }
 
-    /// Whether a call is being written, for certain, up to what ends it: not what ends all calls.
+    /// Returns whether a call is certainly being written, up to its own end: not the end of all calls.
     pub(crate) fn is_calling(&self, state: &State) -> bool {
         match &state.at {
             At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail, _) => true,
@@ -217,7 +218,7 @@ impl Machine {
         threads.iter().all(means_it).then(|| self.seq(*first))
     }
 
-    /// Whether the marker of content is written but for the white space that ends its word.
+    /// Returns whether the marker of content is complete except for the white space that ends its word.
     pub(crate) fn is_marked(&self, state: &State) -> bool {
         let At::Threads(Home::Free(_), threads) = &state.at else { return false };
         threads.iter().any(|&at| self.seq(at).then == Outcome::Content && self.seq(at).is_but_for_its_end(at))
@@ -231,7 +232,7 @@ impl Machine {
         bytes.all(|byte| byte == Some(first)).then_some(first)
     }
 
-    /// How many of these bytes are text in which nothing begins, and its region.
+    /// Returns the number of leading bytes that are plain text, and its region.
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {
             At::Free(region, seen)
@@ -243,13 +244,13 @@ impl Machine {
         }
     }
 
-    /// How many of these bytes are more of a string in arguments; the listener has to take them.
+    /// Returns the number of leading bytes that continue a string in arguments; the listener has to take them.
     pub(crate) fn in_string(&self, state: &mut State, bytes: &[u8], listener: &mut impl Listener) -> usize {
         let At::Arguments(form, args) = &mut state.at else { return 0 };
         self.forms[usize::from(*form)].reader.run(args, bytes, listener)
     }
 
-    /// See [`Reader::forget_names`].
+    /// Calls [`Reader::forget_names`] for the state.
     pub(crate) fn forget_names(&self, state: &mut State) {
         let forget = |form: u16, args: &mut ArgsState| {
             self.forms[usize::from(form)].reader.forget_names(&self.shapes, args);
@@ -261,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// What elements that close begin with, in each way to write a call: see [`Reader::closing`].
+    /// Returns the beginnings of closing elements, in each syntax of a call: see [`Reader::closing`].
     pub(crate) fn closings(&self) -> impl Iterator<Item = Vec<u8>> {
         self.forms.iter().filter_map(|form| form.reader.closing())
     }
@@ -273,7 +274,7 @@ impl Machine {
         }
     }
 
-    /// Where the reply begins after the prompt's text before it, which ends with a marker of this length.
+    /// Sets the state after the prompt's text before a reply, which ends with a marker of this length.
     pub(crate) fn after_prelude(&self, state: &mut State, marker: usize) {
         if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
             state.at = state::free(Region::Fresh);
@@ -324,7 +325,7 @@ impl Machine {
         threads.iter().any(|&thread| self.seq(thread).is_committed(thread))
     }
 
-    /// Whether a call is meant for certain.
+    /// Returns whether a call is certainly meant.
     fn any_call(&self, threads: &[Thread]) -> bool {
         threads
             .iter()

@@ -40,7 +40,7 @@ impl Names {
         (name.get(usize::from(at.bytes)) == Some(&byte)).then_some(Written { bytes: at.bytes + 1, ..at })
     }
 
-    /// Whether all of the name of this tool was written.
+    /// Returns whether the whole name of this tool was written.
     pub(crate) fn is_whole(&self, tool: u32, at: Written) -> bool {
         self.names.iter().any(|(name, other)| *other == tool && name.len() == usize::from(at.bytes))
     }
@@ -53,7 +53,7 @@ impl Names {
         self.names[range].iter().filter(named).map(move |(name, _)| (&**name, usize::from(at.bytes).min(name.len())))
     }
 
-    /// The tools.
+    /// Returns the numbers of the tools.
     pub(crate) fn tools(&self) -> impl Iterator<Item = u32> + '_ {
         self.names.iter().map(|(_, tool)| *tool)
     }

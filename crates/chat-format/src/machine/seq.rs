@@ -31,7 +31,7 @@ pub(crate) struct Seq {
     /// From which atom on it is certain that this is meant: in a constraint there is no way back.
     pub committed: usize,
     pub then: Outcome,
-    /// Whether it counts only where a control token begins it.
+    /// True if it counts only when a control token begins it.
     pub by_token: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Atom {
 }
 
 impl Outcome {
-    /// Where free text stands after it.
+    /// Returns the region of free text after it.
     pub(crate) fn region(self) -> Region {
         match self {
             Self::Reasoning => Region::Reasoning,
@@ -74,7 +74,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a call comes of it.
+    /// Returns whether it begins a call.
     pub(crate) fn is_call(self) -> bool {
         matches!(self, Self::Arguments(_))
     }
@@ -88,7 +88,7 @@ pub(crate) struct Literal {
 }
 
 impl Literal {
-    /// Of a text its white space at the front is what the template writes there, and that at its end nothing.
+    /// Builds a literal whose leading white space is required and whose trailing white space is optional.
     pub(crate) fn new(text: &str) -> Self {
         Self::after(&text[..text.len() - text.trim_start().len()], text)
     }
@@ -98,7 +98,7 @@ impl Literal {
         Self { text: text.trim().as_bytes().into(), blanks: blanks.as_bytes().into() }
     }
 
-    /// Whether the sign at its end is one of a word.
+    /// Returns whether its last sign is part of a word.
     pub(crate) fn ends_with_word(&self) -> bool {
         self.text.last().is_some_and(u8::is_ascii_alphanumeric)
     }
@@ -117,16 +117,16 @@ impl Deref for Literal {
     }
 }
 
-/// What a sequence means.
+/// Meaning of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
-    /// Reasoning begins.
+    /// The beginning of reasoning.
     Reasoning,
-    /// Reasoning ends.
+    /// The end of reasoning.
     ReasoningOver,
-    /// Content begins.
+    /// The beginning of content.
     Content,
-    /// Content ends.
+    /// The end of content.
     ContentOver,
     /// The reply stands as at its beginning.
     Joint,
@@ -140,7 +140,7 @@ pub(crate) enum Outcome {
     CallOver,
     /// Calls are over, but for what may follow the list.
     ListOver,
-    /// Calls are over.
+    /// The end of calls.
     CallsOver,
 }
 
@@ -170,7 +170,7 @@ impl Seq {
         self
     }
 
-    /// Whether it says by itself that it begins.
+    /// Returns whether it begins with a text of its own.
     pub(crate) fn begins_with_text(&self) -> bool {
         self.head().is_some_and(|head| !head.is_empty())
     }
@@ -182,7 +182,7 @@ impl Seq {
         }
     }
 
-    /// Whether it holds the name of a call.
+    /// Returns whether it contains the name of a call.
     pub(crate) fn names_tool(&self) -> bool {
         self.atoms.contains(&Atom::Name)
     }
@@ -193,18 +193,18 @@ impl Seq {
         self.past_marks(Thread { seq, atom: 0, at: 0, space, name, tool: None })
     }
 
-    /// Whether it is meant for certain, or something else that begins alike.
+    /// Returns whether it is certainly meant, and not another one that begins alike.
     pub(crate) fn is_committed(&self, thread: Thread) -> bool {
         usize::from(thread.atom) >= self.committed
     }
 
-    /// Whether a part of a name is written, or of other open text.
+    /// Returns whether part of a name is written, or of other open text.
     pub(crate) fn is_in_name(&self, thread: Thread) -> bool {
         let open = !matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Text(_) | Atom::Exactly(_)) | None);
         self.then.is_call() && open && (thread.at > 0 || thread.name != Written::default())
     }
 
-    /// Whether white space may stand before a name: after a marker, not after a quote or in a word.
+    /// Returns whether white space may precede a name: after a marker, not after a quote or in a word.
     fn may_stand_apart(&self, thread: Thread) -> bool {
         let before = usize::from(thread.atom).checked_sub(1).and_then(|before| self.atoms.get(before));
         let last = match before {
@@ -224,23 +224,23 @@ impl Seq {
         pairs.flat_map(ends).collect()
     }
 
-    /// Whether the byte that ends it is not part of it.
+    /// Returns whether its last byte is not part of it.
     pub(crate) fn hands_on(&self) -> bool {
         matches!(self.atoms.last(), Some(Atom::Ahead(_)))
     }
 
-    /// Whether all is written but what comes ahead.
+    /// Returns whether it is complete except for its lookahead.
     pub(crate) fn is_but_for_its_end(&self, thread: Thread) -> bool {
         matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Ahead(_)))
     }
 
-    /// Whether the name of a call and what ends it are written.
+    /// Returns whether the name of a call and its end are written.
     pub(crate) fn is_named(&self, thread: Thread) -> bool {
         let name = self.atoms.iter().position(|atom| *atom == Atom::Name);
         self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
     }
 
-    /// Whether members are passed over that say nothing of the call, or ended just here.
+    /// Returns whether it is skipping members that do not describe the call, or ended just here.
     pub(crate) fn is_in_members(&self, thread: Thread) -> bool {
         let is_members = |atom: usize| matches!(self.atoms.get(atom), Some(Atom::Members(_)));
         let atom = usize::from(thread.atom);

@@ -1,4 +1,4 @@
-//! Where a reply is.
+//! State of a reply.
 
 use super::markers::Seen;
 use super::seq::Outcome;
@@ -6,7 +6,7 @@ use super::space::Space;
 use super::thread::Thread;
 use crate::values::ArgsState;
 
-/// Where free text is.
+/// Region of free text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Region {
     /// Nothing but white space was written: anything may begin.
@@ -15,13 +15,13 @@ pub(crate) enum Region {
     Outside,
     /// A header that says nothing yet.
     Header,
-    /// In reasoning.
+    /// Text of the reasoning.
     Reasoning,
-    /// In marked content.
+    /// Text of marked content.
     Content,
     /// In a message for somebody else.
     Elsewhere,
-    /// After the end.
+    /// Text after the end.
     Over,
 }
 
@@ -31,17 +31,17 @@ impl Region {
         [Self::Fresh, Self::Outside, Self::Header, Self::Reasoning, Self::Content, Self::Elsewhere, Self::Over];
 }
 
-/// Where a reply is.
+/// State of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(super) at: At,
-    /// Whether a call was written.
+    /// True if a call was written.
     pub(super) called: bool,
-    /// Where a call must come before anything is said: what of that is written.
+    /// Progress of a required call that must come before any text.
     pub(super) must_call: Option<BeforeCall>,
     /// White space before a call that must come: it has an end.
     pub(super) space: Space,
-    /// Whether the prompt closed the thought: none begins again.
+    /// True if the prompt closed the thought: none begins again.
     pub(super) quiet: bool,
     pub(super) mark: Mark,
 }
@@ -76,7 +76,7 @@ impl Mark {
         }
     }
 
-    /// Whether a marker whose last bytes are these began with a control token.
+    /// Returns whether a marker whose last bytes are these began with a control token.
     pub(super) fn begins(self, length: usize) -> bool {
         match self {
             Self::Back(back) => usize::from(back) == length,
@@ -97,27 +97,27 @@ impl State {
         self.mark = if begins { Mark::Anywhere } else { Mark::Nowhere };
     }
 
-    /// Whether text may be said here: not where a call must come first.
+    /// Returns whether text is allowed here: not before a required call.
     pub(super) fn may_say(&self, region: Region) -> bool {
         self.must_call.is_none() || region == Region::Reasoning
     }
 
-    /// Whether the prompt closed the thought.
+    /// Returns whether the prompt closed the thought.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether free text stands here.
+    /// Returns whether the position is in free text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.at, At::Free(region, _) if self.may_say(region))
     }
 
-    /// Whether the arguments of a call are written, and not what ends it.
+    /// Returns whether the arguments of a call are complete, and its end is not.
     pub(crate) fn in_tail(&self) -> bool {
         matches!(self.at, At::Threads(Home::Tail, _))
     }
 
-    /// Where text goes that is held here.
+    /// Returns the region of text that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {
             At::Free(region, _) | At::Threads(Home::Free(region) | Home::Marked(region), _) => region,
@@ -126,7 +126,7 @@ impl State {
     }
 }
 
-/// What is written before a call that must come, or after it.
+/// Text before or after a required call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct BeforeCall {
     last: Before,
@@ -146,7 +146,7 @@ pub(super) enum Before {
     Quiet,
     /// The call, which others may follow.
     Called,
-    /// The only call.
+    /// Behind the only call.
     CalledOnce,
     /// So many markers after the call that only the end may follow.
     Over,
@@ -161,12 +161,12 @@ impl BeforeCall {
         Self { last: if quiet { Before::Quiet } else { Before::Nothing }, markers: 0 }
     }
 
-    /// After a call.
+    /// Returns the state behind a call.
     pub(super) fn called(parallel: bool) -> Self {
         Self { last: if parallel { Before::Called } else { Before::CalledOnce }, markers: 0 }
     }
 
-    /// Whether the call came.
+    /// Returns whether the call has come.
     pub(super) fn is_called(self) -> bool {
         matches!(self.last, Before::Called | Before::CalledOnce | Before::Over)
     }
@@ -215,7 +215,7 @@ pub(super) enum At {
     Unnamed(u16, Vec<(u32, ArgsState)>),
 }
 
-/// Where threads came from, and where text goes if none of them is meant.
+/// Origin of threads, and destination of their text if none of them matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Home {
     Free(Region),

@@ -1,10 +1,10 @@
-//! How much of a sequence is written.
+//! Progress of a sequence.
 
 use super::names::{Names, Written};
 use super::space::Space;
 use smallvec::SmallVec;
 
-/// How much of a sequence is written.
+/// Progress in one sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Thread {
     pub seq: u16,
@@ -20,12 +20,12 @@ pub(crate) struct Thread {
 /// Threads while a byte is taken: mostly a few, which need no memory of their own.
 pub(crate) type Threads = SmallVec<[Thread; 4]>;
 
-/// How sequences are read.
+/// Mode of reading sequences.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct How<'a> {
     /// The names that may be written; any may where there are none.
     pub names: Option<&'a Names>,
-    /// Whether only what must be understood may come.
+    /// True if only text that can be parsed is allowed.
     pub strict: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a byte does.
+//! Transition on a byte.
 
 use super::listener::Listener;
 use super::markers::{Found, Seen};
@@ -12,9 +12,9 @@ use crate::values::{ArgsState, CONTROL, Step};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dead;
 
-/// What became of a byte.
+/// Outcome of a byte.
 pub(super) enum Done {
-    /// It was taken.
+    /// The byte was consumed.
     Taken,
     /// It comes after what ended: the state after that takes it.
     HandedOn,
@@ -113,7 +113,7 @@ impl Machine {
         }
     }
 
-    /// Whether a marker may become of what is begun, or nothing is.
+    /// Returns whether the begun text may become a marker, or is empty.
     fn may_become_marker(&self, entries: &Entries, begun: &[u8], mark: Mark) -> bool {
         let is_token = mark.begins(begun.len());
         let counts = |of: &Begins| {

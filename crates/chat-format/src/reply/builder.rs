@@ -10,7 +10,7 @@ use crate::tools::Tools;
 use crate::values::{JsonOut, Out, ShapeId, Shapes, Types};
 use std::sync::Arc;
 
-/// Bytes of a header: what is longer is no header.
+/// Bytes of a header: what is longer is not a header.
 const LONGEST_HEADER: usize = 200;
 
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) struct Builder {
     format: ReasoningFormat,
     /// Bytes that are not yet told apart.
     held: Vec<u8>,
-    /// How many of them the prompt has: they may be of a marker, and are no text.
+    /// Number of those that belong to the prompt: they may be part of a marker, and are not text.
     prompted: usize,
     /// Bytes of the reply that were read.
     read: usize,
@@ -30,11 +30,11 @@ pub(super) struct Builder {
     content: TextOut,
     /// A header that says nothing known yet.
     header: Vec<u8>,
-    /// Whether it was too long for one: all of it is text.
+    /// True if the header was too long: all of it is text.
     header_is_text: bool,
-    /// What is reasoning if its end comes, and else content.
+    /// Text that is reasoning if its end comes, and else content.
     unsure: Option<Vec<u8>>,
-    /// Where reasoning stays in the content: the marker that opened it, until it holds something.
+    /// Marker that opened reasoning kept in the content, until it has text.
     opened: Option<Vec<u8>>,
     call: Option<Call>,
     pub(super) events: Vec<Event>,
@@ -45,13 +45,13 @@ pub(super) struct Builder {
 #[derive(Debug, Clone)]
 struct Call {
     index: usize,
-    /// Whether its name was said; else what is known waits.
+    /// True if its name was reported; until then its arguments wait.
     begun: bool,
     id: String,
     json: JsonOut<Arc<Shapes>>,
-    /// How much of its JSON was said, or is white space before it.
+    /// Length of its JSON that was reported, or is white space before it.
     said: usize,
-    /// Whether that is more than white space.
+    /// True if that is more than white space.
     any: bool,
     /// All of it, as long as it has no name: it may be text.
     raw: Vec<u8>,
@@ -115,7 +115,7 @@ impl Builder {
         self.say(Event::Warning(warning));
     }
 
-    /// What the JSON of the open call became.
+    /// Reports new JSON of the open call.
     fn say_json(&mut self) {
         let Some(call) = &mut self.call else { return };
         if !call.begun {
@@ -185,7 +185,7 @@ impl Builder {
         true
     }
 
-    /// Whether a call is open whose name is known.
+    /// Returns whether a call is open whose name is known.
     pub(super) fn is_calling(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.begun)
     }

@@ -1,16 +1,16 @@
 //! A message, and the events by which it comes.
 
-/// What a model replied.
+/// Reply of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// What it says.
+    /// Text for the user.
     pub content: String,
-    /// What it thought.
+    /// Text of the reasoning.
     pub reasoning: String,
-    /// What it calls.
+    /// Tool calls in order.
     pub tool_calls: Vec<ToolCall>,
-    /// What in the text was not as the format has it.
+    /// Deviations of the text from the format.
     pub warnings: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ pub struct Message {
 pub struct ToolCall {
     /// Its id, where the format has one; else empty.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
     /// Its arguments: JSON text, whole once the call ended.
     pub arguments: String,
@@ -34,32 +34,32 @@ pub enum Event {
     Reasoning(String),
     /// More of what is said.
     Content(String),
-    /// A call begins.
+    /// Beginning of a call.
     CallBegins {
         /// Its place among the calls of the message.
         index: usize,
         /// Its id, where it stands before the arguments; else empty.
         id: String,
-        /// The tool, whole.
+        /// Full name of the tool.
         name: String,
     },
     /// More of the arguments of a call, as JSON text.
     Arguments {
-        /// The call.
+        /// Number of the call.
         index: usize,
-        /// The text.
+        /// Text of the event.
         text: String,
     },
-    /// A call ends.
+    /// End of a call.
     CallEnds {
-        /// The call.
+        /// Number of the call.
         index: usize,
         /// Its id, where the format has one.
         id: String,
     },
     /// Something was not as the format has it.
     Warning(String),
-    /// The message ends.
+    /// End of the message.
     MessageEnds,
 }
 
@@ -97,7 +97,7 @@ impl Message {
     }
 }
 
-/// Where reasoning goes.
+/// Destination of reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReasoningFormat {

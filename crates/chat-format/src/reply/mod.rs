@@ -1,4 +1,4 @@
-//! What a model replied: the message, and the events by which it comes.
+//! Replies of a model: the message, and the events by which it comes.
 
 mod builder;
 mod message;

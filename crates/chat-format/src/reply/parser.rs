@@ -19,20 +19,20 @@ pub struct Parser {
     builder: Builder,
 }
 
-/// How a reply is read.
+/// Options of a reply parser.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ParserOptions {
     /// The tools that may be called: arguments without types of their own are typed by their schemas. `None` takes
     /// calls of any name; an empty list takes none.
     pub tools: Option<Tools>,
-    /// Whether calls are looked for.
+    /// Permission or requirement to call tools.
     pub tool_choice: ToolChoice,
-    /// Where reasoning goes.
+    /// Destination of reasoning text.
     pub reasoning: ReasoningFormat,
     /// The prompt's text from where the assistant's turn begins; `None` is what the template writes there.
     pub prompt: Option<String>,
-    /// Whether the content is JSON: a code fence around it is left out.
+    /// Reads the content as JSON: a code fence around it is left out.
     pub json_content: bool,
     /// The control tokens of the vocabulary, where the reply comes by [`Parser::push_token`]: text that spells the
     /// marker of reasoning which is one of them is none.
@@ -129,22 +129,22 @@ impl Parser {
         std::mem::take(&mut self.builder.events)
     }
 
-    /// Whether what was read last belongs to the reasoning.
+    /// Returns whether the last text belongs to the reasoning.
     pub fn is_reasoning(&self) -> bool {
         self.machine.is_reasoning(&self.state)
     }
 
-    /// Whether a marker may be begun by what was read last.
+    /// Returns whether the last text may have begun a marker.
     pub fn may_be_in_marker(&self) -> bool {
         self.machine.may_be_in_marker(&self.state)
     }
 
-    /// Whether a call is being written, up to what ends it.
+    /// Returns whether a call is being written, up to its end.
     pub fn is_calling(&self) -> bool {
         self.machine.is_calling(&self.state)
     }
 
-    /// Whether the reply said its own end: what comes after is none of it.
+    /// Returns whether the reply reached its own end: later text is not part of it.
     pub fn is_over(&self) -> bool {
         self.state.region() == Region::Over
     }

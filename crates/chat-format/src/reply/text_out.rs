@@ -3,14 +3,14 @@
 /// Text that comes in bytes and goes out in characters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextOut {
-    /// What is not certain yet: white space that text may or may not follow, and the beginning of a character.
+    /// Pending text: white space that text may or may not follow, and the beginning of a character.
     kept: Vec<u8>,
-    /// How much of that ends with a byte that is not white space: only new bytes are looked at.
+    /// Length of its prefix up to the last byte that is not white space: only new bytes are examined.
     firm: usize,
     any: bool,
-    /// Whether a code fence around all of it is left out.
+    /// State of a code fence around all of it.
     fence: Fence,
-    /// Whether white space before the first text counts.
+    /// True to drop white space before the first text.
     trimmed: bool,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct TextOut {
 enum Fence {
     #[default]
     None,
-    /// It may come.
+    /// A fence may come.
     Wanted,
     /// It came, and the end of its line did not.
     Begun,
@@ -32,7 +32,7 @@ impl TextOut {
         Self { fence: Fence::Wanted, ..Self::default() }
     }
 
-    /// Whether something went out.
+    /// Returns whether any text was written.
     pub(super) fn any(&self) -> bool {
         self.any
     }
@@ -124,7 +124,7 @@ impl TextOut {
         byte.is_ascii_whitespace() || (self.fence != Fence::None && byte == b'`')
     }
 
-    /// What is kept up to there goes out, but for the beginning of a character.
+    /// Writes the pending text up to there, except the beginning of a character.
     fn flush(&mut self, end: usize, out: &mut String) {
         if self.begin_fence(out) {
             return;
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(all(TextOut::default(), &[b"\xE2", b"\x82", b"\xAC"], false), "\u{20AC}");
         assert_eq!(all(TextOut::default(), &[b"a\xFFb\xE2\x82"], false), "a\u{FFFD}b\u{FFFD}");
         assert_eq!(all(TextOut::default(), &[b"\xE2\x82 x"], false), "\u{FFFD} x");
-        // White space after what is no character is none before the text, in whatever portions it comes.
+        // White space after anything that is not a character is none before the text, in whatever portions it comes.
         for parts in [&[&b"\xE2\tx"[..]][..], &[b"\xE2", b"\t", b"x"]] {
             let mut text = TextOut::default();
             text.after_marker();

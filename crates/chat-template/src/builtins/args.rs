@@ -1,4 +1,4 @@
-//! What a call is given.
+//! Arguments of a call.
 
 use crate::error::{Res, wrong};
 use crate::syntax::ast::Ident;
@@ -32,7 +32,7 @@ impl Args {
         Ok(found)
     }
 
-    /// The only argument.
+    /// Returns the only argument of a call.
     pub(crate) fn one(self, what: &str) -> Res<Value> {
         let [value] = self.bind(what, [""])?;
         value.map_or_else(|| wrong(format!("{what} needs an argument")), Ok)
@@ -63,7 +63,7 @@ pub(crate) fn flag(value: Option<&Value>, otherwise: bool) -> bool {
     value.map_or(otherwise, Value::is_true)
 }
 
-/// What was given, unless it is `None`.
+/// Returns the argument, unless it is `None`.
 pub(crate) fn given(value: Option<Value>) -> Option<Value> {
     value.filter(|value| !matches!(value, Value::None))
 }

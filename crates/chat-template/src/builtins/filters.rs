@@ -1,4 +1,4 @@
-//! Filters by name.
+//! Jinja2's filters, by name.
 
 use super::args::Args;
 use super::filters_of_lists as lists;

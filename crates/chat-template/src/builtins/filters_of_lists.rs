@@ -43,7 +43,7 @@ impl Path {
 }
 
 /// A text in small letters, unless its case matters.
-fn folded(value: Value, case_sensitive: bool) -> Res<Value> {
+fn fold_case(value: Value, case_sensitive: bool) -> Res<Value> {
     match &value {
         Value::Str(text) if !case_sensitive => Value::str(text.as_str().to_lowercase()),
         _ => Ok(value),
@@ -128,7 +128,7 @@ pub(super) fn dictsort(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value>
     let mut entries = Vec::new();
     for (Key(key), value) in dict.entries() {
         let by = if by_value { value } else { key };
-        entries.push((folded(by.clone(), sensitive)?, Value::tuple(vec![key.clone(), value.clone()])?));
+        entries.push((fold_case(by.clone(), sensitive)?, Value::tuple(vec![key.clone(), value.clone()])?));
     }
     ops::sort(&mut entries, flag(reverse.as_ref(), false))?;
     Value::list(entries.into_iter().map(|(_, pair)| pair).collect())
@@ -146,7 +146,7 @@ pub(super) fn sort(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     };
     let mut keyed = Vec::new();
     for value in value.iterate()? {
-        let keys = paths.iter().map(|path| folded(path.get(&value, None)?, sensitive));
+        let keys = paths.iter().map(|path| fold_case(path.get(&value, None)?, sensitive));
         keyed.push((Value::list(keys.collect::<Res<_>>()?)?, value));
     }
     ops::sort(&mut keyed, flag(reverse.as_ref(), false))?;
@@ -159,7 +159,7 @@ pub(super) fn unique(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let mut seen = IndexSet::new();
     let mut kept = Vec::new();
     for value in value.iterate()? {
-        let key = folded(path.get(&value, None)?, flag(sensitive.as_ref(), false))?;
+        let key = fold_case(path.get(&value, None)?, flag(sensitive.as_ref(), false))?;
         if seen.insert(Key::new(key)?) {
             kept.push(value);
         }
@@ -172,7 +172,7 @@ pub(super) fn extreme(value: &Value, args: Args, most: bool) -> Res<Value> {
     let path = Path::maybe(attribute)?;
     let mut best: Option<(Value, Value)> = None;
     for value in value.iterate()? {
-        let key = folded(path.get(&value, None)?, flag(sensitive.as_ref(), false))?;
+        let key = fold_case(path.get(&value, None)?, flag(sensitive.as_ref(), false))?;
         let better = match &best {
             None => true,
             Some((other, _)) => {
@@ -217,7 +217,7 @@ pub(super) fn groupby(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> 
     let (path, sensitive, otherwise) = (Path::new(&attribute)?, flag(sensitive.as_ref(), false), given(otherwise));
     let mut keyed = Vec::new();
     for value in value.iterate()? {
-        keyed.push((folded(path.get(&value, otherwise.as_ref())?, sensitive)?, value));
+        keyed.push((fold_case(path.get(&value, otherwise.as_ref())?, sensitive)?, value));
     }
     ops::sort(&mut keyed, false)?;
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
@@ -288,7 +288,7 @@ pub(super) fn attr(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let has = match &value {
         Value::Namespace(namespace) => namespace.attributes.borrow().contains_key(name),
         Value::Loop(_) => true,
-        other => methods::known(other, name) != methods::Known::No,
+        other => methods::known(other, name) != methods::AttributeAccess::No,
     };
     if has { attribute(&value, name) } else { Ok(missing()) }
 }

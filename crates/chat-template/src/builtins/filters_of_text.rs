@@ -320,7 +320,7 @@ fn parse_int(text: &str, base: u32) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// Python's `float(text)`.
+/// Parses a number as Python's `float(text)`.
 fn parse_float(text: &str) -> Option<f64> {
     let text = text.trim_matches(crate::value::is_space).replace('_', "");
     text.parse().ok()

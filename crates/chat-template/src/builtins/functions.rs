@@ -33,7 +33,7 @@ pub(crate) const FUNCTIONS: [(&str, Function); 8] = [
     ("strftime_now", Function::StrftimeNow),
 ];
 
-/// What `cycler(...)` makes.
+/// Result of `cycler(...)`.
 #[derive(Debug)]
 pub(crate) struct Cycler {
     items: Vec<Value>,
@@ -130,7 +130,7 @@ fn range(args: Args) -> Res<Value> {
     Ok(Value::Range(Rc::new(Range { start, step, length: length as usize, stop })))
 }
 
-/// Python's `dict(...)`.
+/// Builds a dictionary as Python's `dict(...)`.
 fn dict(args: Args) -> Res<Rc<Dict>> {
     let mut entries = IndexMap::new();
     let mut positional = args.positional.into_iter();

@@ -7,16 +7,16 @@ use crate::eval::Eval;
 use crate::value::{Value, View, ops};
 use std::rc::Rc;
 
-/// Whether a type has an attribute.
+/// Support for an attribute of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum AttributeAccess {
     Safe,
     /// It has it, and the sandbox hides it: what changes values, and Python's inside.
     Forbidden,
     No,
 }
 
-pub(crate) fn known(of: &Value, name: &str) -> Known {
+pub(crate) fn known(of: &Value, name: &str) -> AttributeAccess {
     let (safe, forbidden): (&[&str], &[&str]) = match of {
         Value::Str(_) => (&methods_of_text::METHODS, &[]),
         Value::List(_) => {
@@ -33,15 +33,15 @@ pub(crate) fn known(of: &Value, name: &str) -> Known {
         _ => (&[], &[]),
     };
     if safe.contains(&name) {
-        Known::Safe
+        AttributeAccess::Safe
     } else if forbidden.contains(&name) || DUNDER.contains(&name) {
-        Known::Forbidden
+        AttributeAccess::Forbidden
     } else {
-        Known::No
+        AttributeAccess::No
     }
 }
 
-/// What every object of Python has.
+/// Attributes of every object of Python.
 const DUNDER: [&str; 12] = [
     "__class__",
     "__dict__",

@@ -1,4 +1,4 @@
-//! Methods of `str`.
+//! Methods of Python's `str`.
 
 use super::args::{Args, flag, given, int};
 use crate::error::{Res, wrong};
@@ -9,7 +9,7 @@ use crate::value::text::{is_decimal, is_letter, is_printable, is_space, lines};
 use crate::value::{Buffer, Text, Value, str_format};
 use std::rc::Rc;
 
-/// In alphabetical order.
+/// Names of the methods, in alphabetical order.
 pub(crate) const METHODS: [&str; 46] = [
     "capitalize",
     "casefold",
@@ -242,7 +242,7 @@ fn is(text: &str, name: &str) -> Option<bool> {
     })
 }
 
-/// `strip`, `lstrip`, `rstrip`.
+/// Implements `strip`, `lstrip` and `rstrip`.
 pub(crate) fn strip(text: &Rc<Text>, characters: Option<&Value>, name: &str) -> Res<Value> {
     let whole = text.as_str();
     let set: Option<&str> = match characters {
@@ -315,7 +315,7 @@ fn split(whole: &Text, separator: Option<&Value>, most: i128, from_right: bool) 
 fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
     let [parts, from, to] = args.bind(if starts { "startswith" } else { "endswith" }, ["", "", ""])?;
     let Some(parts) = parts else { return wrong("startswith expected at least 1 argument, got 0") };
-    let (whole, _) = cut(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, _) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
     let candidates = match &parts {
         Value::Tuple(list) => list.items().to_vec(),
         other => vec![other.clone()],
@@ -330,7 +330,7 @@ fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
 }
 
 /// A part of a text by optional bounds, and where it begins; nothing if the bounds cross.
-fn cut<'t>(text: &'t Text, from: Option<&Value>, to: Option<&Value>) -> Res<(Option<&'t str>, usize)> {
+fn slice_within<'t>(text: &'t Text, from: Option<&Value>, to: Option<&Value>) -> Res<(Option<&'t str>, usize)> {
     if from.is_none() && to.is_none() {
         return Ok((Some(text.as_str()), 0));
     }
@@ -350,7 +350,7 @@ fn find(text: &Rc<Text>, name: &str, args: Args) -> Res<Value> {
     let [part, from, to] = args.bind(name, ["", "", ""])?;
     let Some(part) = part else { return wrong(format!("{name} expected at least 1 argument, got 0")) };
     let part = text_of(&part, "argument")?.as_str();
-    let (whole, start) = cut(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, start) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
     if name == "count" {
         return Ok(match whole {
             None => 0_usize.into(),
@@ -369,7 +369,7 @@ fn find(text: &Rc<Text>, name: &str, args: Args) -> Res<Value> {
     }
 }
 
-/// Python's `str.replace`.
+/// Replaces parts of a text as Python's `str.replace`.
 pub(crate) fn replace(whole: &Text, old: &str, new: &Text, most: i128) -> Res<Value> {
     let text = whole.as_str();
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -410,7 +410,7 @@ fn missing_width(text: &Text, width: i128) -> Res<usize> {
     Ok(width.saturating_sub(text.count()?))
 }
 
-/// `center`, `ljust`, `rjust`.
+/// Implements `center`, `ljust` and `rjust`.
 pub(crate) fn justify(text: &Text, width: i128, fill: char, name: &str) -> Res<Value> {
     let missing = missing_width(text, width)?;
     let before = match name {

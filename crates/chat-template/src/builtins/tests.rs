@@ -33,12 +33,12 @@ pub(crate) fn find(name: &str) -> Option<TestFn> {
             Ok(called || matches!(value, Value::Loop(_) | Value::Undefined(_)))
         },
         "escaped" => |value, _| Ok(matches!(value, Value::Str(text) if text.is_markup())),
-        "odd" => |value, _| rest(value, &Value::Int(2)).map(|rest| is_int(&rest, 1)),
-        "even" => |value, _| rest(value, &Value::Int(2)).map(|rest| is_int(&rest, 0)),
-        "divisibleby" => |value, args| rest(value, argument(args)?).map(|rest| is_int(&rest, 0)),
+        "odd" => |value, _| remainder(value, &Value::Int(2)).map(|rest| is_int(&rest, 1)),
+        "even" => |value, _| remainder(value, &Value::Int(2)).map(|rest| is_int(&rest, 0)),
+        "divisibleby" => |value, args| remainder(value, argument(args)?).map(|rest| is_int(&rest, 0)),
         "lower" => |value, _| Ok(methods_of_text::is_lower(value.to_text()?.as_str())),
         "upper" => |value, _| Ok(methods_of_text::is_upper(value.to_text()?.as_str())),
-        "sameas" => |value, args| same(value, argument(args)?),
+        "sameas" => |value, args| is_same(value, argument(args)?),
         "in" => |value, args| ops::contains(argument(args)?, value),
         "filter" => |value, _| Ok(matches!(value, Value::Str(name) if filters::find(name.as_str()).is_some())),
         "test" => |value, _| Ok(matches!(value, Value::Str(name) if find(name.as_str()).is_some())),
@@ -56,7 +56,7 @@ fn argument(args: &Args) -> Res<&Value> {
     args.positional.first().map_or_else(|| wrong("a test needs an argument"), Ok)
 }
 
-fn rest(value: &Value, divisor: &Value) -> Res<Value> {
+fn remainder(value: &Value, divisor: &Value) -> Res<Value> {
     ops::apply(Operator::Mod, value, divisor)
 }
 
@@ -65,7 +65,7 @@ fn is_int(value: &Value, wanted: i128) -> bool {
 }
 
 /// Python's `is`, for what a template can tell apart.
-fn same(left: &Value, right: &Value) -> Res<bool> {
+fn is_same(left: &Value, right: &Value) -> Res<bool> {
     Ok(match (left, right) {
         (Value::List(left), Value::List(right)) | (Value::Tuple(left), Value::Tuple(right)) => Rc::ptr_eq(left, right),
         (Value::Dict(left), Value::Dict(right)) => Rc::ptr_eq(left, right),

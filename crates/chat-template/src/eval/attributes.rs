@@ -1,6 +1,6 @@
 //! `value.name` and `value[key]`, as the sandbox of Jinja2 looks them up.
 
-use crate::builtins::methods::{self, Known};
+use crate::builtins::methods::{self, AttributeAccess};
 use crate::error::{Res, wrong};
 use crate::meter::{self, spend};
 use crate::value::number::as_int;
@@ -26,7 +26,7 @@ pub(crate) fn attribute(of: &Value, name: &str) -> Res<Value> {
     }
 }
 
-/// What Python's `getattr` finds.
+/// Returns the attribute that Python's `getattr` finds.
 fn own_attribute(of: &Value, name: &str) -> Option<Value> {
     if let Value::Namespace(namespace) = of
         && let Some(found) = namespace.attributes.borrow().get(name)
@@ -50,15 +50,15 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
         return found.definition.name.as_deref().and_then(|name| Value::own_str(name).ok());
     }
     match methods::known(of, name) {
-        Known::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
-        Known::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
+        AttributeAccess::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
+        AttributeAccess::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
             Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() })))
         }
-        Known::Forbidden => {
+        AttributeAccess::Forbidden => {
             let found = of.type_name();
             Some(Value::forbidden(format!("access to attribute '{name}' of '{found}' object is unsafe.")))
         }
-        Known::No => None,
+        AttributeAccess::No => None,
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn item(of: &Value, key: &Value) -> Res<Value> {
     Ok(Value::undefined(format!("{} object has no element {}", of.type_name(), key.repr()?.as_str())))
 }
 
-/// Where an index points, from the end if it is negative.
+/// Returns the position of an index, counted from the end if it is negative.
 fn position(key: &Value, length: usize) -> Option<usize> {
     let index = as_int(key)?;
     let index = if index < 0 { index.checked_add(length as i128)? } else { index };
@@ -132,8 +132,8 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
             let characters: Vec<char> = text.as_str().chars().collect();
             text.made_of(places.filter_map(|at| characters.get(at)).collect(), false).map(Value::Str)
         }
-        Value::List(list) => Value::list(taken(list.items(), indices)?),
-        Value::Tuple(list) => Value::tuple(taken(list.items(), indices)?),
+        Value::List(list) => Value::list(take_items(list.items(), indices)?),
+        Value::Tuple(list) => Value::tuple(take_items(list.items(), indices)?),
         Value::Range(range) => {
             let mut places = slice_indices(range.length, indices)?;
             let (length, first) = (places.clone().count(), places.next().unwrap_or(range.length));
@@ -146,7 +146,7 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
     }
 }
 
-fn taken(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
+fn take_items(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
     let places = slice_indices(items.len(), indices)?;
     crate::meter::room(std::mem::size_of_val(items))?;
     spend(items.len() as u64 / 4)?;

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluation of expressions.
 
 use super::{Eval, attributes};
 use crate::builtins::args::Args;
@@ -14,7 +14,7 @@ impl Eval<'_> {
         self.deeper(|eval| eval.expression(expression)).map_err(|fault| fault.at(expression.line))
     }
 
-    fn all(&mut self, expressions: &[Expr]) -> Res<Vec<Value>> {
+    fn eval_all(&mut self, expressions: &[Expr]) -> Res<Vec<Value>> {
         expressions.iter().map(|expression| self.eval(expression)).collect()
     }
 
@@ -29,8 +29,8 @@ impl Eval<'_> {
                 let found = self.scope.get(name);
                 Ok(found.unwrap_or_else(|| Value::undefined(format!("'{name}' is undefined"))))
             }
-            ExprKind::List(items) => Value::list(self.all(items)?),
-            ExprKind::Tuple(items) => Value::tuple(self.all(items)?),
+            ExprKind::List(items) => Value::list(self.eval_all(items)?),
+            ExprKind::Tuple(items) => Value::tuple(self.eval_all(items)?),
             ExprKind::Dict(pairs) => {
                 let mut entries = IndexMap::new();
                 for (key, value) in pairs {
@@ -118,7 +118,7 @@ impl Eval<'_> {
             let next = rest.peek().map(|next| &next.kind);
             let applied = match (&postfix.kind, next) {
                 (PostfixKind::Attribute(name), Some(PostfixKind::Call(args)))
-                    if methods::known(&value, name) == methods::Known::Safe && !has_item(&value, name) =>
+                    if methods::known(&value, name) == methods::AttributeAccess::Safe && !has_item(&value, name) =>
                 {
                     rest.next();
                     let args = self.arguments(args)?;
@@ -169,7 +169,7 @@ impl Eval<'_> {
     }
 
     pub(super) fn arguments(&mut self, args: &CallArgs) -> Res<Args> {
-        let mut positional = self.all(&args.positional)?;
+        let mut positional = self.eval_all(&args.positional)?;
         let mut named = Vec::with_capacity(args.named.len());
         for (name, value) in &args.named {
             named.push((name.clone(), self.eval(value)?));
@@ -191,7 +191,7 @@ impl Eval<'_> {
         Ok(Args { positional, named })
     }
 
-    /// Calls a value.
+    /// Calls a value with arguments.
     pub(crate) fn call(&mut self, called: &Value, args: Args) -> Res<Value> {
         self.deeper(|eval| match called {
             Value::Macro(found) => eval.call_macro(found, args),

@@ -10,7 +10,7 @@ use crate::meter;
 use crate::syntax::ast::{CallArgs, Expr, ExprKind, Ident, Postfix, PostfixKind};
 use crate::value::Value;
 
-/// Where a list has its name.
+/// Place that names a list.
 enum Place<'e> {
     Name(&'e Ident),
     Attribute(&'e Ident, &'e Ident),
@@ -64,7 +64,7 @@ impl Eval<'_> {
     }
 }
 
-/// What is done to a list.
+/// Change of a list.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Append,

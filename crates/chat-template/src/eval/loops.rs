@@ -2,7 +2,7 @@
 
 use crate::error::{Res, wrong};
 use crate::meter::{hold, release};
-use crate::syntax::ast::For;
+use crate::syntax::ast::ForLoop;
 use crate::value::{Value, deepest, ops};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,11 +17,11 @@ pub(crate) struct LoopState {
     level: usize,
     depth: u32,
     /// The loop itself, where it may be called again.
-    pub(crate) again: Option<Arc<For>>,
+    pub(crate) again: Option<Arc<ForLoop>>,
 }
 
 impl LoopState {
-    pub(super) fn new(items: Vec<Value>, level: usize, again: Option<Arc<For>>) -> Res<Rc<Self>> {
+    pub(super) fn new(items: Vec<Value>, level: usize, again: Option<Arc<ForLoop>>) -> Res<Rc<Self>> {
         hold(items.len() * size_of::<Value>() + 128)?;
         let mut state = Self { items, given: Cell::new(0), changed: RefCell::new(None), level, depth: 0, again };
         state.depth = deepest(&state.items)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct MacroValue {
     pub(crate) definition: Arc<Macro>,
-    /// Where it was defined; weak, because that scope holds the macro.
+    /// Defining scope; weak, because that scope holds the macro.
     pub(crate) scope: Weak<Scope>,
 }
 

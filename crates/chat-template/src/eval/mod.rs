@@ -16,12 +16,12 @@ use crate::value::{Buffer, Namespace, TracedText};
 use scope::Scope;
 use std::rc::Rc;
 
-/// One rendering.
+/// State of one rendering.
 pub(crate) struct Eval<'c> {
-    /// What is printed: the output, and inside of it what is being captured.
+    /// Output buffers: the output, and inside of it the captured blocks.
     output: Vec<Buffer>,
     scope: Rc<Scope>,
-    /// Where macros look names up whose own scope is gone.
+    /// Scope for name lookups of macros whose own scope is gone.
     root: Rc<Scope>,
     depth: usize,
     loop_name: Ident,
@@ -69,7 +69,7 @@ impl<'c> Eval<'c> {
         &mut self.output[last]
     }
 
-    /// What this prints, as a text.
+    /// Runs code and returns its output as a text.
     fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<(TracedText, T)> {
         self.output.push(Buffer::default());
         let done = run(self);

@@ -1,4 +1,4 @@
-//! Blocks.
+//! Execution of statements and blocks.
 
 use super::Eval;
 use super::loops::LoopState;
@@ -6,12 +6,12 @@ use super::macros::MacroValue;
 use crate::builtins::args::Args;
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::meter::spend;
-use crate::syntax::ast::{For, Ident, Postfix, PostfixKind, Stmt, StmtKind, Target};
+use crate::syntax::ast::{ForLoop, Ident, Postfix, PostfixKind, Stmt, StmtKind, Target};
 use crate::value::{Text, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How a block ended.
+/// Control flow at the end of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     On,
@@ -57,7 +57,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::Str(text), filters)?;
+                let value = self.apply_filters(Value::Str(text), filters)?;
                 self.assign(target, value)?;
             }
             StmtKind::FilterBlock { filters, body } => {
@@ -65,7 +65,7 @@ impl Eval<'_> {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let value = self.filtered(Value::Str(text), filters)?;
+                let value = self.apply_filters(Value::Str(text), filters)?;
                 value.print(self.out())?;
             }
             StmtKind::With { assignments, body } => {
@@ -116,7 +116,7 @@ impl Eval<'_> {
         Ok(Value::Macro(Rc::new(MacroValue { definition: Arc::clone(definition), scope })))
     }
 
-    fn filtered(&mut self, mut value: Value, filters: &[Postfix]) -> Res<Value> {
+    fn apply_filters(&mut self, mut value: Value, filters: &[Postfix]) -> Res<Value> {
         for filter in filters {
             if let PostfixKind::Filter { name, apply, args } = &filter.kind {
                 let args = self.arguments(args)?;
@@ -156,13 +156,13 @@ impl Eval<'_> {
         }
     }
 
-    fn for_loop(&mut self, found: &Arc<For>) -> Res<Flow> {
+    fn for_loop(&mut self, found: &Arc<ForLoop>) -> Res<Flow> {
         let items = self.eval(&found.items)?;
         self.go_over(found, &items, 0)
     }
 
     /// A loop over these items; `depth` levels of the same loop are around it.
-    pub(super) fn go_over(&mut self, found: &Arc<For>, items: &Value, depth: usize) -> Res<Flow> {
+    pub(super) fn go_over(&mut self, found: &Arc<ForLoop>, items: &Value, depth: usize) -> Res<Flow> {
         let mut items = items.iterate()?;
         if let Some(condition) = &found.only_if {
             let mut kept = Vec::new();

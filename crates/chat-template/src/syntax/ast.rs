@@ -21,7 +21,7 @@ pub(crate) enum StmtKind {
         branches: Vec<(Expr, Block)>,
         otherwise: Block,
     },
-    For(Arc<For>),
+    For(Arc<ForLoop>),
     Set {
         target: Target,
         value: Expr,
@@ -41,7 +41,7 @@ pub(crate) enum StmtKind {
     },
     /// A block in its own scope that prints what it holds: `block`, `autoescape`.
     Scope(Block),
-    /// What `{% generation %}` surrounds.
+    /// Content of `{% generation %}`.
     Generation(Block),
     Macro(Arc<Macro>),
     Call {
@@ -55,7 +55,7 @@ pub(crate) enum StmtKind {
 }
 
 #[derive(Debug)]
-pub(crate) struct For {
+pub(crate) struct ForLoop {
     pub(crate) target: Target,
     pub(crate) items: Expr,
     pub(crate) only_if: Option<Expr>,
@@ -70,18 +70,18 @@ pub(crate) struct Macro {
     /// Names with their defaults.
     pub(crate) parameters: Vec<(Ident, Option<Expr>)>,
     pub(crate) body: Block,
-    /// Whether the body names `varargs`, `kwargs`, `caller`: only then does a macro take them.
-    pub(crate) takes: Takes,
+    /// Uses of `varargs`, `kwargs` and `caller` in the body: only then does a macro take them.
+    pub(crate) takes: ImplicitArguments,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Takes {
+pub(crate) struct ImplicitArguments {
     pub(crate) varargs: bool,
     pub(crate) kwargs: bool,
     pub(crate) caller: bool,
 }
 
-/// What can be assigned to.
+/// Target of an assignment.
 #[derive(Debug)]
 pub(crate) enum Target {
     Name(Ident),
@@ -143,7 +143,7 @@ pub(crate) enum Comparison {
     NotIn,
 }
 
-/// What follows an expression.
+/// Suffix of an expression.
 #[derive(Debug)]
 pub(crate) struct Postfix {
     pub(crate) line: u32,

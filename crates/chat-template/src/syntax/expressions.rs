@@ -2,11 +2,11 @@
 
 use super::Parser;
 use super::ast::{CallArgs, Comparison, Expr, ExprKind, Operator, Postfix, PostfixKind};
-use super::lexer::What;
+use super::lexer::TokenKind;
 use crate::builtins::{filters, tests};
 use crate::error::Res;
 
-fn at(line: u32, kind: ExprKind) -> Expr {
+fn expr_at(line: u32, kind: ExprKind) -> Expr {
     Expr { line, kind }
 }
 
@@ -22,14 +22,14 @@ impl Parser {
         let mut is_tuple = false;
         loop {
             if !items.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
-            let ends = matches!(self.here(), What::PrintEnd | What::BlockEnd | What::Op(")"));
+            let ends = matches!(self.current(), TokenKind::PrintEnd | TokenKind::BlockEnd | TokenKind::Op(")"));
             if ends || end.is_some_and(|end| self.is_name(end)) {
                 break;
             }
             items.push(if conditional { self.expression()? } else { self.deeper(Self::or)? });
-            if !self.is(&What::Op(",")) {
+            if !self.is(&TokenKind::Op(",")) {
                 break;
             }
             is_tuple = true;
@@ -39,10 +39,10 @@ impl Parser {
                 return Ok(only);
             }
             if !parentheses {
-                return self.expected("an expression");
+                return self.expected_error("an expression");
             }
         }
-        Ok(at(line, ExprKind::Tuple(items)))
+        Ok(expr_at(line, ExprKind::Tuple(items)))
     }
 
     fn conditional(&mut self) -> Res<Expr> {
@@ -58,7 +58,7 @@ impl Parser {
             return Ok(first);
         }
         self.unknown.truncate(known);
-        Ok(at(line, ExprKind::Conditional(Box::new(first), rest)))
+        Ok(expr_at(line, ExprKind::Conditional(Box::new(first), rest)))
     }
 
     fn or(&mut self) -> Res<Expr> {
@@ -79,14 +79,14 @@ impl Parser {
         while self.skip_name(word) {
             all.push(read(self)?);
         }
-        Ok(at(line, make(all)))
+        Ok(expr_at(line, make(all)))
     }
 
     fn not(&mut self) -> Res<Expr> {
         let line = self.line();
         if self.skip_name("not") {
             let inner = self.deeper(Self::not)?;
-            return Ok(at(line, ExprKind::Not(Box::new(inner))));
+            return Ok(expr_at(line, ExprKind::Not(Box::new(inner))));
         }
         self.compare()
     }
@@ -96,15 +96,15 @@ impl Parser {
         let first = self.sum()?;
         let mut rest = Vec::new();
         loop {
-            let comparison = match self.here() {
-                What::Op("==") => Comparison::Eq,
-                What::Op("!=") => Comparison::Ne,
-                What::Op("<") => Comparison::Lt,
-                What::Op("<=") => Comparison::Le,
-                What::Op(">") => Comparison::Gt,
-                What::Op(">=") => Comparison::Ge,
-                What::Name(name) if &**name == "in" => Comparison::In,
-                What::Name(name) if &**name == "not" && self.next_is(&What::Name("in".into())) => {
+            let comparison = match self.current() {
+                TokenKind::Op("==") => Comparison::Eq,
+                TokenKind::Op("!=") => Comparison::Ne,
+                TokenKind::Op("<") => Comparison::Lt,
+                TokenKind::Op("<=") => Comparison::Le,
+                TokenKind::Op(">") => Comparison::Gt,
+                TokenKind::Op(">=") => Comparison::Ge,
+                TokenKind::Name(name) if &**name == "in" => Comparison::In,
+                TokenKind::Name(name) if &**name == "not" && self.next_is(&TokenKind::Name("in".into())) => {
                     self.at += 1;
                     Comparison::NotIn
                 }
@@ -113,19 +113,19 @@ impl Parser {
             self.at += 1;
             rest.push((comparison, self.sum()?));
         }
-        Ok(if rest.is_empty() { first } else { at(line, ExprKind::Compare(Box::new(first), rest)) })
+        Ok(if rest.is_empty() { first } else { expr_at(line, ExprKind::Compare(Box::new(first), rest)) })
     }
 
     fn chain(&mut self, operators: &[(&str, Operator)], read: fn(&mut Self) -> Res<Expr>) -> Res<Expr> {
         let line = self.line();
         let first = read(self)?;
         let mut rest = Vec::new();
-        while let What::Op(found) = self.here() {
+        while let TokenKind::Op(found) = self.current() {
             let Some(&(_, operator)) = operators.iter().find(|(name, _)| name == found) else { break };
             self.at += 1;
             rest.push((operator, read(self)?));
         }
-        Ok(if rest.is_empty() { first } else { at(line, ExprKind::Chain(Box::new(first), rest)) })
+        Ok(if rest.is_empty() { first } else { expr_at(line, ExprKind::Chain(Box::new(first), rest)) })
     }
 
     fn sum(&mut self) -> Res<Expr> {
@@ -135,14 +135,14 @@ impl Parser {
     fn concat(&mut self) -> Res<Expr> {
         let line = self.line();
         let first = self.product()?;
-        if !self.is(&What::Op("~")) {
+        if !self.is(&TokenKind::Op("~")) {
             return Ok(first);
         }
         let mut all = vec![first];
-        while self.skip(&What::Op("~")) {
+        while self.skip(&TokenKind::Op("~")) {
             all.push(self.product()?);
         }
-        Ok(at(line, ExprKind::Concat(all)))
+        Ok(expr_at(line, ExprKind::Concat(all)))
     }
 
     fn product(&mut self) -> Res<Expr> {
@@ -156,10 +156,10 @@ impl Parser {
 
     fn unary(&mut self, with_filter: bool) -> Res<Expr> {
         let line = self.line();
-        let base = if self.skip(&What::Op("-")) {
-            at(line, ExprKind::Neg(Box::new(self.deeper(|parser| parser.unary(false))?)))
-        } else if self.skip(&What::Op("+")) {
-            at(line, ExprKind::Pos(Box::new(self.deeper(|parser| parser.unary(false))?)))
+        let base = if self.skip(&TokenKind::Op("-")) {
+            expr_at(line, ExprKind::Neg(Box::new(self.deeper(|parser| parser.unary(false))?)))
+        } else if self.skip(&TokenKind::Op("+")) {
+            expr_at(line, ExprKind::Pos(Box::new(self.deeper(|parser| parser.unary(false))?)))
         } else {
             self.primary()?
         };
@@ -168,62 +168,62 @@ impl Parser {
 
     fn primary(&mut self) -> Res<Expr> {
         let line = self.line();
-        let kind = match self.here().clone() {
-            What::Name(name) => match &*name {
+        let kind = match self.current().clone() {
+            TokenKind::Name(name) => match &*name {
                 "true" | "True" => ExprKind::Bool(true),
                 "false" | "False" => ExprKind::Bool(false),
                 "none" | "None" => ExprKind::None,
                 _ => ExprKind::Name(name),
             },
-            What::Str(text) => {
+            TokenKind::Str(text) => {
                 self.at += 1;
                 let mut text = text.to_string();
-                while let What::Str(more) = self.here() {
+                while let TokenKind::Str(more) = self.current() {
                     text.push_str(more);
                     self.at += 1;
                 }
-                return Ok(at(line, ExprKind::Str(text.into())));
+                return Ok(expr_at(line, ExprKind::Str(text.into())));
             }
-            What::Int(value) => ExprKind::Int(value),
-            What::Float(value) => ExprKind::Float(value),
-            What::Op("(") => {
+            TokenKind::Int(value) => ExprKind::Int(value),
+            TokenKind::Float(value) => ExprKind::Float(value),
+            TokenKind::Op("(") => {
                 self.at += 1;
                 let inner = self.deeper(|parser| parser.tuple(true, None, true))?;
-                self.expect(&What::Op(")"))?;
+                self.expect(&TokenKind::Op(")"))?;
                 return Ok(inner);
             }
-            What::Op("[") => {
+            TokenKind::Op("[") => {
                 self.at += 1;
-                return Ok(at(line, ExprKind::List(self.items("]", Self::expression)?)));
+                return Ok(expr_at(line, ExprKind::List(self.items("]", Self::expression)?)));
             }
-            What::Op("{") => {
+            TokenKind::Op("{") => {
                 self.at += 1;
                 let pair = |parser: &mut Self| {
                     let key = parser.expression()?;
-                    parser.expect(&What::Op(":"))?;
+                    parser.expect(&TokenKind::Op(":"))?;
                     Ok((key, parser.expression()?))
                 };
-                return Ok(at(line, ExprKind::Dict(self.items("}", pair)?)));
+                return Ok(expr_at(line, ExprKind::Dict(self.items("}", pair)?)));
             }
             other => return self.fail(format!("unexpected {}", other.describe())),
         };
         self.at += 1;
-        Ok(at(line, kind))
+        Ok(expr_at(line, kind))
     }
 
     /// Items up to a closing bracket, which is read too.
     fn items<T>(&mut self, close: &'static str, read: impl Fn(&mut Self) -> Res<T>) -> Res<Vec<T>> {
         let mut items = Vec::new();
-        while !self.is(&What::Op(close)) {
+        while !self.is(&TokenKind::Op(close)) {
             if !items.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
-            if self.is(&What::Op(close)) {
+            if self.is(&TokenKind::Op(close)) {
                 break;
             }
             items.push(read(self)?);
         }
-        self.expect(&What::Op(close))?;
+        self.expect(&TokenKind::Op(close))?;
         Ok(items)
     }
 
@@ -233,20 +233,20 @@ impl Parser {
         let mut rest = Vec::new();
         loop {
             let line = self.line();
-            let kind = match self.here() {
-                What::Op(".") => {
+            let kind = match self.current() {
+                TokenKind::Op(".") => {
                     self.at += 1;
                     match self.advance() {
-                        What::Name(name) => PostfixKind::Attribute(name),
-                        What::Int(index) => PostfixKind::Item(at(line, ExprKind::Int(index))),
+                        TokenKind::Name(name) => PostfixKind::Attribute(name),
+                        TokenKind::Int(index) => PostfixKind::Item(expr_at(line, ExprKind::Int(index))),
                         _ => return self.fail("expected name or number"),
                     }
                 }
-                What::Op("[") => {
+                TokenKind::Op("[") => {
                     self.at += 1;
                     self.deeper(Self::subscript)?
                 }
-                What::Op("(") => PostfixKind::Call(self.call_args()?),
+                TokenKind::Op("(") => PostfixKind::Call(self.call_args()?),
                 _ => break,
             };
             rest.push(Postfix { line, kind });
@@ -254,13 +254,13 @@ impl Parser {
         if with_filter {
             loop {
                 let line = self.line();
-                let kind = match self.here() {
-                    What::Op("|") => {
+                let kind = match self.current() {
+                    TokenKind::Op("|") => {
                         self.at += 1;
                         self.filter()?
                     }
-                    What::Op("(") => PostfixKind::Call(self.call_args()?),
-                    What::Name(name) if &**name == "is" => {
+                    TokenKind::Op("(") => PostfixKind::Call(self.call_args()?),
+                    TokenKind::Name(name) if &**name == "is" => {
                         self.at += 1;
                         self.test()?
                     }
@@ -269,29 +269,29 @@ impl Parser {
                 rest.push(Postfix { line, kind });
             }
         }
-        Ok(if rest.is_empty() { base } else { at(start, ExprKind::Postfix(Box::new(base), rest)) })
+        Ok(if rest.is_empty() { base } else { expr_at(start, ExprKind::Postfix(Box::new(base), rest)) })
     }
 
-    /// After `[`.
+    /// Parses a subscript after `[`.
     fn subscript(&mut self) -> Res<PostfixKind> {
         let mut parts = [None, None, None];
         let mut number = 0;
         loop {
-            match self.here() {
-                What::Op("]") => break,
-                What::Op(":") if number < 2 => {
+            match self.current() {
+                TokenKind::Op("]") => break,
+                TokenKind::Op(":") if number < 2 => {
                     self.at += 1;
                     number += 1;
                 }
                 _ if parts[number].is_none() => parts[number] = Some(self.expression()?),
-                _ if number == 0 && self.is(&What::Op(",")) => return self.tuple_subscript(parts[0].take()),
-                _ => return self.expected("']'"),
+                _ if number == 0 && self.is(&TokenKind::Op(",")) => return self.tuple_subscript(parts[0].take()),
+                _ => return self.expected_error("']'"),
             }
         }
-        self.expect(&What::Op("]"))?;
+        self.expect(&TokenKind::Op("]"))?;
         match (number, parts) {
             (0, [Some(index), ..]) => Ok(PostfixKind::Item(index)),
-            (0, _) => Ok(PostfixKind::Item(at(self.line(), ExprKind::Tuple(Vec::new())))),
+            (0, _) => Ok(PostfixKind::Item(expr_at(self.line(), ExprKind::Tuple(Vec::new())))),
             (_, parts) => Ok(PostfixKind::Slice(Box::new(parts))),
         }
     }
@@ -299,29 +299,29 @@ impl Parser {
     fn tuple_subscript(&mut self, first: Option<Expr>) -> Res<PostfixKind> {
         let line = self.line();
         let mut items: Vec<Expr> = first.into_iter().collect();
-        while self.skip(&What::Op(",")) {
+        while self.skip(&TokenKind::Op(",")) {
             items.push(self.expression()?);
         }
-        self.expect(&What::Op("]"))?;
-        Ok(PostfixKind::Item(at(line, ExprKind::Tuple(items))))
+        self.expect(&TokenKind::Op("]"))?;
+        Ok(PostfixKind::Item(expr_at(line, ExprKind::Tuple(items))))
     }
 
     fn dotted_name(&mut self) -> Res<super::ast::Ident> {
         let mut name = self.expect_name()?;
-        while self.skip(&What::Op(".")) {
+        while self.skip(&TokenKind::Op(".")) {
             name = format!("{name}.{}", self.expect_name()?).into();
         }
         Ok(name)
     }
 
-    /// After `|`.
+    /// Parses a filter after `|`.
     fn filter(&mut self) -> Res<PostfixKind> {
         let name = self.dotted_name()?;
         let apply = filters::find(&name);
         if apply.is_none() {
             self.unknown.push((self.line(), format!("no filter named '{name}'")));
         }
-        let args = if self.is(&What::Op("(")) { self.call_args()? } else { CallArgs::default() };
+        let args = if self.is(&TokenKind::Op("(")) { self.call_args()? } else { CallArgs::default() };
         Ok(PostfixKind::Filter { name, apply, args })
     }
 
@@ -331,13 +331,13 @@ impl Parser {
         loop {
             let line = self.line();
             filters.push(Postfix { line, kind: self.filter()? });
-            if !self.skip(&What::Op("|")) {
+            if !self.skip(&TokenKind::Op("|")) {
                 return Ok(filters);
             }
         }
     }
 
-    /// After `is`.
+    /// Parses a test after `is`.
     fn test(&mut self) -> Res<PostfixKind> {
         let negated = self.skip_name("not");
         let name = self.dotted_name()?;
@@ -346,9 +346,10 @@ impl Parser {
             self.unknown.push((self.line(), format!("no test named '{name}'")));
         }
         let ends = ["else", "or", "and"].iter().any(|word| self.is_name(word));
-        let begins = matches!(self.here(), What::Name(_) | What::Str(_) | What::Int(_) | What::Float(_))
-            || matches!(self.here(), What::Op("[" | "{"));
-        let args = if self.is(&What::Op("(")) {
+        let begins =
+            matches!(self.current(), TokenKind::Name(_) | TokenKind::Str(_) | TokenKind::Int(_) | TokenKind::Float(_))
+                || matches!(self.current(), TokenKind::Op("[" | "{"));
+        let args = if self.is(&TokenKind::Op("(")) {
             self.call_args()?
         } else if begins && !ends {
             if self.is_name("is") {
@@ -366,25 +367,25 @@ impl Parser {
     }
 
     fn call_args(&mut self) -> Res<CallArgs> {
-        self.expect(&What::Op("("))?;
+        self.expect(&TokenKind::Op("("))?;
         let mut args = CallArgs::default();
         let mut first = true;
-        while !self.is(&What::Op(")")) {
+        while !self.is(&TokenKind::Op(")")) {
             if !first {
-                self.expect(&What::Op(","))?;
-                if self.is(&What::Op(")")) {
+                self.expect(&TokenKind::Op(","))?;
+                if self.is(&TokenKind::Op(")")) {
                     break;
                 }
             }
             first = false;
             let (rest, named_rest) = (args.more_positional.is_some(), args.more_named.is_some());
-            let valid = if self.skip(&What::Op("*")) {
+            let valid = if self.skip(&TokenKind::Op("*")) {
                 args.more_positional = Some(Box::new(self.expression()?));
                 !rest && !named_rest
-            } else if self.skip(&What::Op("**")) {
+            } else if self.skip(&TokenKind::Op("**")) {
                 args.more_named = Some(Box::new(self.expression()?));
                 !named_rest
-            } else if matches!(self.here(), What::Name(_)) && self.next_is(&What::Op("=")) {
+            } else if matches!(self.current(), TokenKind::Name(_)) && self.next_is(&TokenKind::Op("=")) {
                 let name = self.expect_name()?;
                 self.at += 1;
                 let repeated = args.named.iter().any(|(other, _)| *other == name);
@@ -398,7 +399,7 @@ impl Parser {
                 return self.fail("invalid syntax for function call expression");
             }
         }
-        self.expect(&What::Op(")"))?;
+        self.expect(&TokenKind::Op(")"))?;
         Ok(args)
     }
 }

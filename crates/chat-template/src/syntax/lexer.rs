@@ -8,7 +8,7 @@ use crate::value::is_space;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum TokenKind {
     Data(Arc<str>),
     BlockBegin,
     BlockEnd,
@@ -23,7 +23,7 @@ pub(super) enum What {
     End,
 }
 
-impl What {
+impl TokenKind {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Data(_) => "text".into(),
@@ -43,10 +43,10 @@ impl What {
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: TokenKind,
 }
 
-/// Longest first.
+/// All operators, longest first.
 const OPERATORS: [&str; 26] = [
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".",
     ":", "|", ",", ";",
@@ -57,7 +57,7 @@ struct Lexer<'s> {
     at: usize,
     line: u32,
     tokens: Vec<Token>,
-    /// Whether the last tag ended with its line's end, so that the text after it begins a line.
+    /// True if the last tag ended with its line's end, so that the text after it begins a line.
     line_starting: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn tokenize(source: &str) -> Res<Vec<Token>> {
 }
 
 impl<'s> Lexer<'s> {
-    fn rest(&self) -> &'s str {
+    fn remaining(&self) -> &'s str {
         &self.source[self.at..]
     }
 
@@ -80,13 +80,13 @@ impl<'s> Lexer<'s> {
         Err(Fault::new(Kind::Syntax, reason).at(self.line))
     }
 
-    fn push(&mut self, what: What) {
+    fn push(&mut self, what: TokenKind) {
         self.tokens.push(Token { line: self.line, what });
     }
 
     /// Goes on by so many bytes.
     fn take(&mut self, bytes: usize) -> &'s str {
-        let taken = &self.rest()[..bytes];
+        let taken = &self.remaining()[..bytes];
         self.line += taken.bytes().filter(|&byte| byte == b'\n').count() as u32;
         self.at += bytes;
         if let Some(last) = taken.bytes().last() {
@@ -101,7 +101,7 @@ impl<'s> Lexer<'s> {
 
     fn run(&mut self) -> Res<()> {
         while self.at < self.source.len() {
-            let rest = self.rest();
+            let rest = self.remaining();
             let Some((start, kind)) = next_tag(rest) else {
                 let text = self.text(rest, Tag::Print, None);
                 self.push_text(text, rest.len());
@@ -120,11 +120,11 @@ impl<'s> Lexer<'s> {
             match kind {
                 Tag::Comment => self.comment()?,
                 Tag::Block => {
-                    self.push(What::BlockBegin);
+                    self.push(TokenKind::BlockBegin);
                     self.code(true)?;
                 }
                 Tag::Print => {
-                    self.push(What::PrintBegin);
+                    self.push(TokenKind::PrintBegin);
                     self.code(false)?;
                 }
             }
@@ -147,13 +147,13 @@ impl<'s> Lexer<'s> {
 
     fn push_text(&mut self, text: &str, bytes: usize) {
         if !text.is_empty() {
-            self.push(What::Data(text.into()));
+            self.push(TokenKind::Data(text.into()));
         }
         self.take(bytes);
     }
 
     fn comment(&mut self) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         if rest.is_empty() {
             return Ok(());
         }
@@ -165,23 +165,23 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// What an end of a tag takes with it.
+    /// Skips the whitespace that an end of a tag consumes.
     fn after_end(&mut self, sign: Option<char>, block: bool) {
         match sign {
             Some('-') => {
-                let bytes = Self::spaces(self.rest());
+                let bytes = Self::spaces(self.remaining());
                 self.take(bytes);
             }
-            None if block && self.rest().starts_with('\n') => {
+            None if block && self.remaining().starts_with('\n') => {
                 self.take(1);
             }
             _ => {}
         }
     }
 
-    /// After `{% raw %}`.
+    /// Reads the text after `{% raw %}`.
     fn raw(&mut self) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let mut from = 0;
         while let Some(found) = rest[from..].find("{%") {
             let start = from + found;
@@ -203,20 +203,20 @@ impl<'s> Lexer<'s> {
         let mut open: Vec<&'static str> = Vec::new();
         let end = if block { "%}" } else { "}}" };
         loop {
-            let spaces = Self::spaces(self.rest());
+            let spaces = Self::spaces(self.remaining());
             self.take(spaces);
             if self.tokens.len() > TOKENS {
                 let reason = format!("the template has more than {TOKENS} tokens");
                 return Err(Fault::new(Kind::Limit, reason).at(self.line));
             }
-            let rest = self.rest();
+            let rest = self.remaining();
             if open.is_empty() {
                 let sign = rest.chars().next().filter(|sign| *sign == '-' || (block && *sign == '+'));
                 if let Some(bytes) = [sign, None].into_iter().find_map(|sign| {
                     let skipped = sign.map_or(0, |_| 1);
                     rest[skipped..].starts_with(end).then_some((skipped, sign))
                 }) {
-                    self.push(if block { What::BlockEnd } else { What::PrintEnd });
+                    self.push(if block { TokenKind::BlockEnd } else { TokenKind::PrintEnd });
                     self.take(bytes.0 + 2);
                     self.after_end(bytes.1, block);
                     return Ok(());
@@ -232,7 +232,7 @@ impl<'s> Lexer<'s> {
             } else if first == '_' || first.is_alphabetic() {
                 let name = |character: char| character == '_' || character.is_alphanumeric();
                 let bytes = rest.find(|character| !name(character)).unwrap_or(rest.len());
-                self.push(What::Name(rest[..bytes].into()));
+                self.push(TokenKind::Name(rest[..bytes].into()));
                 self.take(bytes);
             } else if first == '"' || first == '\'' {
                 self.string(first)?;
@@ -250,7 +250,7 @@ impl<'s> Lexer<'s> {
                     },
                     _ => {}
                 }
-                self.push(What::Op(operator));
+                self.push(TokenKind::Op(operator));
                 self.take(operator.len());
             } else {
                 return self.fail(format!("unexpected character {first:?}"));
@@ -259,7 +259,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn string(&mut self, quote: char) -> Res<()> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let mut escaped = false;
         let end = rest[1..].char_indices().find(|&(_, character)| {
             let ends = character == quote && !escaped;
@@ -268,7 +268,7 @@ impl<'s> Lexer<'s> {
         });
         let Some((end, _)) = end else { return self.fail(format!("unexpected character {quote:?}: no end of string")) };
         let text = unescape(&rest[1..=end]).map_err(|reason| Fault::new(Kind::Syntax, reason).at(self.line))?;
-        self.push(What::Str(text.into()));
+        self.push(TokenKind::Str(text.into()));
         self.take(end + 2);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Line by line what Jinja2's own lexer and parser do, because which blank is stripped and which template is refused
 //! decides what a model reads. Two things differ on purpose: depth is counted, so that no template overflows a stack,
-//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is no depth.
+//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is not a depth.
 
 pub(crate) mod ast;
 mod expressions;
@@ -13,7 +13,7 @@ mod statements;
 use crate::error::{Fault, Kind, Res, too_much};
 use crate::meter::{NESTING, SOURCE};
 use ast::Block;
-use lexer::{Token, What};
+use lexer::{Token, TokenKind};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -45,18 +45,18 @@ struct Parser {
 impl Parser {
     fn words(&self) -> HashSet<Arc<str>> {
         let literals = self.tokens.iter().filter_map(|token| match &token.what {
-            What::Str(text) => Some(text),
+            TokenKind::Str(text) => Some(text),
             _ => None,
         });
         let in_word = |character: char| character.is_alphabetic() || matches!(character, '_' | '-' | ' ');
         literals.filter(|text| !text.is_empty() && text.chars().all(in_word)).map(|text| text.as_ref().into()).collect()
     }
 
-    fn here(&self) -> &What {
-        self.tokens.get(self.at).map_or(&What::End, |token| &token.what)
+    fn current(&self) -> &TokenKind {
+        self.tokens.get(self.at).map_or(&TokenKind::End, |token| &token.what)
     }
 
-    fn next_is(&self, wanted: &What) -> bool {
+    fn next_is(&self, wanted: &TokenKind) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.what == *wanted)
     }
 
@@ -65,15 +65,15 @@ impl Parser {
         self.tokens.get(self.at).or(last).map_or(1, |token| token.line)
     }
 
-    fn is(&self, wanted: &What) -> bool {
-        self.here() == wanted
+    fn is(&self, wanted: &TokenKind) -> bool {
+        self.current() == wanted
     }
 
     fn is_name(&self, name: &str) -> bool {
-        matches!(self.here(), What::Name(found) if &**found == name)
+        matches!(self.current(), TokenKind::Name(found) if &**found == name)
     }
 
-    fn skip(&mut self, wanted: &What) -> bool {
+    fn skip(&mut self, wanted: &TokenKind) -> bool {
         let found = self.is(wanted);
         self.at += usize::from(found);
         found
@@ -85,8 +85,8 @@ impl Parser {
         found
     }
 
-    fn advance(&mut self) -> What {
-        let what = self.here().clone();
+    fn advance(&mut self) -> TokenKind {
+        let what = self.current().clone();
         self.at += 1;
         what
     }
@@ -95,25 +95,25 @@ impl Parser {
         Err(Fault::new(Kind::Syntax, reason).at(self.line()))
     }
 
-    fn expected<T>(&self, wanted: &str) -> Res<T> {
-        match self.here() {
-            What::End => self.fail(format!("unexpected end of template, expected {wanted}")),
+    fn expected_error<T>(&self, wanted: &str) -> Res<T> {
+        match self.current() {
+            TokenKind::End => self.fail(format!("unexpected end of template, expected {wanted}")),
             other => self.fail(format!("expected {wanted}, got {}", other.describe())),
         }
     }
 
-    fn expect(&mut self, wanted: &What) -> Res<()> {
-        if self.skip(wanted) { Ok(()) } else { self.expected(&wanted.describe()) }
+    fn expect(&mut self, wanted: &TokenKind) -> Res<()> {
+        if self.skip(wanted) { Ok(()) } else { self.expected_error(&wanted.describe()) }
     }
 
     fn expect_name(&mut self) -> Res<ast::Ident> {
-        match self.here() {
-            What::Name(name) => {
+        match self.current() {
+            TokenKind::Name(name) => {
                 let name = name.clone();
                 self.at += 1;
                 Ok(name)
             }
-            _ => self.expected("a name"),
+            _ => self.expected_error("a name"),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Literals as Python reads them: numbers, and what a backslash means in a string.
 
-use super::lexer::What;
+use super::lexer::TokenKind;
 
 /// A number at the beginning of a text, and its bytes.
-pub(super) fn number(text: &str) -> Result<(What, usize), String> {
+pub(super) fn number(text: &str) -> Result<(TokenKind, usize), String> {
     let digits = |text: &str, radix: u32| {
         let mut end = 0;
         for (at, character) in text.char_indices() {
@@ -27,7 +27,7 @@ pub(super) fn number(text: &str) -> Result<(What, usize), String> {
         let bytes = digits(after, radix);
         if bytes > 0 {
             let value = i128::from_str_radix(&after[..bytes].replace('_', ""), radix);
-            return Ok((What::Int(value.map_err(|_| too_long())?), text.len() - after.len() + bytes));
+            return Ok((TokenKind::Int(value.map_err(|_| too_long())?), text.len() - after.len() + bytes));
         }
     }
     let mut end = digits(text, 10);
@@ -44,20 +44,20 @@ pub(super) fn number(text: &str) -> Result<(What, usize), String> {
     }
     let plain = text[..end].replace('_', "");
     if end > whole {
-        return Ok((What::Float(plain.parse().map_err(|_| format!("{plain} is no number"))?), end));
+        return Ok((TokenKind::Float(plain.parse().map_err(|_| format!("invalid number {plain}"))?), end));
     }
     if plain.starts_with('0') && plain.bytes().any(|byte| byte != b'0') {
         // `012` is 0 and then 12, which no grammar takes.
-        return Ok((What::Int(0), text[..end].find(|digit| digit != '0' && digit != '_').unwrap_or(end)));
+        return Ok((TokenKind::Int(0), text[..end].find(|digit| digit != '0' && digit != '_').unwrap_or(end)));
     }
-    Ok((What::Int(plain.parse().map_err(|_| too_long())?), end))
+    Ok((TokenKind::Int(plain.parse().map_err(|_| too_long())?), end))
 }
 
 fn too_long() -> String {
     "an integer of more than 127 bits".into()
 }
 
-/// Python's `unicode-escape`.
+/// Decodes escapes as Python's `unicode-escape`.
 pub(super) fn unescape(text: &str) -> Result<String, String> {
     let Some(first) = text.find('\\') else { return Ok(text.to_owned()) };
     let mut out = text[..first].to_owned();
@@ -73,7 +73,7 @@ pub(super) fn unescape(text: &str) -> Result<String, String> {
         let hex = |digits: usize| -> Result<char, String> {
             let code = rest.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
             let code = code.ok_or_else(|| format!("truncated \\{what} escape in a string"))?;
-            char::from_u32(code).ok_or_else(|| format!("\\{what}{} is no character", &rest[..digits]))
+            char::from_u32(code).ok_or_else(|| format!("\\{what}{} is not a character", &rest[..digits]))
         };
         let (escaped, bytes) = match what {
             '\n' => continue,

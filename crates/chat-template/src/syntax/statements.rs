@@ -1,15 +1,17 @@
 //! Blocks: `{% if %}`, `{% for %}`, `{% macro %}` and the others.
 
 use super::Parser;
-use super::ast::{Block, Expr, ExprKind, For, Ident, Macro, PostfixKind, Stmt, StmtKind, Takes, Target};
-use super::lexer::What;
+use super::ast::{
+    Block, Expr, ExprKind, ForLoop, Ident, ImplicitArguments, Macro, PostfixKind, Stmt, StmtKind, Target,
+};
+use super::lexer::TokenKind;
 use crate::error::Res;
 use std::sync::Arc;
 
 impl Parser {
     pub(super) fn template(&mut self) -> Res<Block> {
         let body = self.block(&[])?;
-        if self.is(&What::End) { Ok(body) } else { self.fail("unexpected end of block") }
+        if self.is(&TokenKind::End) { Ok(body) } else { self.fail("unexpected end of block") }
     }
 
     /// Statements up to one of these words, after which the parser stands; or, where there are none, to the end.
@@ -17,28 +19,28 @@ impl Parser {
         let mut body = Vec::new();
         loop {
             let line = self.line();
-            match self.here().clone() {
-                What::End if ends.is_empty() => return Ok(body),
-                What::End => {
+            match self.current().clone() {
+                TokenKind::End if ends.is_empty() => return Ok(body),
+                TokenKind::End => {
                     return self.fail(format!("unexpected end of template, expected '{}'", ends.join("' or '")));
                 }
-                What::Data(text) => {
+                TokenKind::Data(text) => {
                     self.at += 1;
                     body.push(Stmt { line, kind: StmtKind::Text(text) });
                 }
-                What::PrintBegin => {
+                TokenKind::PrintBegin => {
                     self.at += 1;
                     let value = self.deeper(|parser| parser.tuple(true, None, false))?;
-                    self.expect(&What::PrintEnd)?;
+                    self.expect(&TokenKind::PrintEnd)?;
                     body.push(Stmt { line, kind: StmtKind::Print(vec![value]) });
                 }
-                What::BlockBegin => {
+                TokenKind::BlockBegin => {
                     self.at += 1;
                     if ends.iter().any(|end| self.is_name(end)) {
                         return Ok(body);
                     }
                     let kind = self.deeper(|parser| parser.statement(ends))?;
-                    self.expect(&What::BlockEnd)?;
+                    self.expect(&TokenKind::BlockEnd)?;
                     body.push(Stmt { line, kind });
                 }
                 other => return self.fail(format!("unexpected {}", other.describe())),
@@ -48,8 +50,8 @@ impl Parser {
 
     /// The rest of a tag and what it surrounds, up to one of these words.
     fn body(&mut self, ends: &[&str]) -> Res<Block> {
-        self.skip(&What::Op(":"));
-        self.expect(&What::BlockEnd)?;
+        self.skip(&TokenKind::Op(":"));
+        self.expect(&TokenKind::BlockEnd)?;
         self.block(ends)
     }
 
@@ -66,9 +68,9 @@ impl Parser {
     }
 
     fn statement(&mut self, ends: &[&str]) -> Res<StmtKind> {
-        let name = match self.here() {
-            What::Name(name) => name.clone(),
-            _ => return self.expected("the name of a tag"),
+        let name = match self.current() {
+            TokenKind::Name(name) => name.clone(),
+            _ => return self.expected_error("the name of a tag"),
         };
         self.at += 1;
         match &*name {
@@ -88,9 +90,9 @@ impl Parser {
             }
             "print" => {
                 let mut values = Vec::new();
-                while !self.is(&What::BlockEnd) {
+                while !self.is(&TokenKind::BlockEnd) {
                     if !values.is_empty() {
-                        self.expect(&What::Op(","))?;
+                        self.expect(&TokenKind::Op(","))?;
                     }
                     values.push(self.expression()?);
                 }
@@ -101,7 +103,7 @@ impl Parser {
                 let body = self.whole_body("endautoescape")?;
                 match enabled.kind {
                     ExprKind::Bool(false) => Ok(StmtKind::Scope(body)),
-                    _ => Ok(StmtKind::NotHere("autoescape: a prompt is no HTML")),
+                    _ => Ok(StmtKind::NotHere("autoescape: a prompt is not HTML")),
                 }
             }
             "block" => {
@@ -116,7 +118,7 @@ impl Parser {
             "break" => Ok(StmtKind::Break),
             "continue" => Ok(StmtKind::Continue),
             "include" | "import" | "from" | "extends" => {
-                while !self.is(&What::BlockEnd) && !self.is(&What::End) {
+                while !self.is(&TokenKind::BlockEnd) && !self.is(&TokenKind::End) {
                     self.at += 1;
                 }
                 Ok(StmtKind::NotHere("include, import, from, extends: a chat template has no other templates"))
@@ -129,7 +131,7 @@ impl Parser {
     fn for_loop(&mut self) -> Res<StmtKind> {
         let target = self.target(false, Some("in"))?;
         if !self.skip_name("in") {
-            return self.expected("'in'");
+            return self.expected_error("'in'");
         }
         let items = self.tuple(false, Some("recursive"), false)?;
         let only_if = if self.skip_name("if") { Some(self.expression()?) } else { None };
@@ -143,7 +145,7 @@ impl Parser {
             Vec::new()
         };
         self.at += 1;
-        Ok(StmtKind::For(Arc::new(For { target, items, only_if, recursive, body, otherwise })))
+        Ok(StmtKind::For(Arc::new(ForLoop { target, items, only_if, recursive, body, otherwise })))
     }
 
     fn if_block(&mut self) -> Res<StmtKind> {
@@ -164,21 +166,21 @@ impl Parser {
 
     fn set(&mut self) -> Res<StmtKind> {
         let target = self.target(true, None)?;
-        if self.skip(&What::Op("=")) {
+        if self.skip(&TokenKind::Op("=")) {
             return Ok(StmtKind::Set { target, value: self.tuple(true, None, false)? });
         }
-        let filters = if self.skip(&What::Op("|")) { self.filters()? } else { Vec::new() };
+        let filters = if self.skip(&TokenKind::Op("|")) { self.filters()? } else { Vec::new() };
         Ok(StmtKind::SetBlock { target, filters, body: self.whole_body("endset")? })
     }
 
     fn with(&mut self) -> Res<StmtKind> {
         let mut assignments = Vec::new();
-        while !self.is(&What::BlockEnd) {
+        while !self.is(&TokenKind::BlockEnd) {
             if !assignments.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
             let target = self.target(false, None)?;
-            self.expect(&What::Op("="))?;
+            self.expect(&TokenKind::Op("="))?;
             assignments.push((target, self.expression()?));
         }
         Ok(StmtKind::With { assignments, body: self.whole_body("endwith")? })
@@ -187,7 +189,7 @@ impl Parser {
     fn call(&mut self) -> Res<StmtKind> {
         let start = self.at;
         // The parameters of `caller` come first, and the call after them; its body is read with the parameters.
-        let parameters = if self.is(&What::Op("(")) { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is(&TokenKind::Op("(")) { self.parameters()? } else { Vec::new() };
         let call = self.expression()?;
         let is_call = match &call.kind {
             ExprKind::Postfix(_, rest) => matches!(rest.last().map(|last| &last.kind), Some(PostfixKind::Call(_))),
@@ -202,14 +204,14 @@ impl Parser {
     }
 
     fn parameters(&mut self) -> Res<Vec<(Ident, Option<Expr>)>> {
-        self.expect(&What::Op("("))?;
+        self.expect(&TokenKind::Op("("))?;
         let mut parameters: Vec<(Ident, Option<Expr>)> = Vec::new();
-        while !self.is(&What::Op(")")) {
+        while !self.is(&TokenKind::Op(")")) {
             if !parameters.is_empty() {
-                self.expect(&What::Op(","))?;
+                self.expect(&TokenKind::Op(","))?;
             }
             let name = self.expect_name()?;
-            let default = if self.skip(&What::Op("=")) { Some(self.expression()?) } else { None };
+            let default = if self.skip(&TokenKind::Op("=")) { Some(self.expression()?) } else { None };
             if default.is_none() && parameters.last().is_some_and(|(_, default)| default.is_some()) {
                 return self.fail("non-default argument follows default argument");
             }
@@ -218,7 +220,7 @@ impl Parser {
             }
             parameters.push((name, default));
         }
-        self.expect(&What::Op(")"))?;
+        self.expect(&TokenKind::Op(")"))?;
         Ok(parameters)
     }
 
@@ -236,24 +238,24 @@ impl Parser {
         let from = self.at;
         let body = self.function_body(end)?;
         let names = |wanted: &str| {
-            let named = |what: &What| matches!(what, What::Name(name) if &**name == wanted);
+            let named = |what: &TokenKind| matches!(what, TokenKind::Name(name) if &**name == wanted);
             self.tokens[from..self.at].iter().any(|token| named(&token.what))
         };
-        let takes = Takes { varargs: names("varargs"), kwargs: names("kwargs"), caller: names("caller") };
+        let takes = ImplicitArguments { varargs: names("varargs"), kwargs: names("kwargs"), caller: names("caller") };
         Ok(Arc::new(Macro { name, parameters, body, takes }))
     }
 
-    /// What is assigned to, up to this word.
+    /// Parses the target of an assignment, up to this word.
     fn target(&mut self, attributes: bool, end: Option<&str>) -> Res<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;
         loop {
-            let ends = matches!(self.here(), What::BlockEnd | What::Op(")"));
+            let ends = matches!(self.current(), TokenKind::BlockEnd | TokenKind::Op(")"));
             if !targets.is_empty() && (ends || end.is_some_and(|end| self.is_name(end))) {
                 break;
             }
             targets.push(self.one_target(attributes)?);
-            if !self.skip(&What::Op(",")) {
+            if !self.skip(&TokenKind::Op(",")) {
                 break;
             }
             is_tuple = true;
@@ -268,16 +270,16 @@ impl Parser {
     }
 
     fn one_target(&mut self, attributes: bool) -> Res<Target> {
-        if self.skip(&What::Op("(")) {
+        if self.skip(&TokenKind::Op("(")) {
             let inner = self.deeper(|parser| parser.target(attributes, None))?;
-            self.expect(&What::Op(")"))?;
+            self.expect(&TokenKind::Op(")"))?;
             return Ok(inner);
         }
         let name = self.expect_name()?;
         if ["true", "false", "none", "True", "False", "None"].contains(&&*name) {
             return self.fail(format!("can't assign to '{name}'"));
         }
-        if attributes && self.skip(&What::Op(".")) {
+        if attributes && self.skip(&TokenKind::Op(".")) {
             return Ok(Target::Attribute(name, self.expect_name()?));
         }
         Ok(Target::Name(name))

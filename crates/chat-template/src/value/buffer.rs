@@ -1,4 +1,4 @@
-//! Text that grows.
+//! Output buffer with a size limit.
 
 use super::{Text, TracedText, Value};
 use crate::error::Res;
@@ -33,7 +33,7 @@ impl Buffer {
         self.push_part(text, text.as_str())
     }
 
-    /// Appends a part of a text as it is; what is no slice of it counts as foreign.
+    /// Appends a part of a text as it is; anything that is not a slice of it counts as foreign.
     pub(crate) fn push_part(&mut self, of: &Text, part: &str) -> Res<()> {
         let Some(range) = of.range_of(part) else { return self.push(part) };
         spend_bytes(part.len())?;

@@ -1,4 +1,4 @@
-//! Python's `json.dumps`.
+//! JSON as Python's `json.dumps` writes it.
 
 use super::number::float_repr;
 use super::{Buffer, Key, Value};
@@ -9,7 +9,7 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) ensure_ascii: bool,
-    /// What one level is indented by; nothing: all in one line.
+    /// Indentation of one level; `None`: all in one line.
     pub(crate) indent: Option<String>,
     pub(crate) item: String,
     pub(crate) key: String,
@@ -32,7 +32,7 @@ fn write(value: &Value, options: &Options, out: &mut Buffer, depth: u32) -> Res<
         Value::Bool(value) => out.push(if *value { "true" } else { "false" }),
         Value::Int(value) => out.push(&value.to_string()),
         Value::Float(value) => out.push(&float(*value)),
-        Value::Str(text) => quoted(text.as_str(), options.ensure_ascii, out),
+        Value::Str(text) => write_quoted(text.as_str(), options.ensure_ascii, out),
         Value::List(list) | Value::Tuple(list) if list.items().is_empty() => out.push("[]"),
         Value::List(list) | Value::Tuple(list) => {
             out.push("[")?;
@@ -64,7 +64,7 @@ fn write(value: &Value, options: &Options, out: &mut Buffer, depth: u32) -> Res<
                         return wrong(format!("keys must be str, int, float, bool or None, not {found}"));
                     }
                 };
-                quoted(&name, options.ensure_ascii, out)?;
+                write_quoted(&name, options.ensure_ascii, out)?;
                 out.push(&options.key)?;
                 write(value, options, out, depth + 1)?;
             }
@@ -100,7 +100,7 @@ fn new_line(options: &Options, out: &mut Buffer, depth: u32) -> Res<()> {
     Ok(())
 }
 
-fn quoted(text: &str, ensure_ascii: bool, out: &mut Buffer) -> Res<()> {
+fn write_quoted(text: &str, ensure_ascii: bool, out: &mut Buffer) -> Res<()> {
     spend_bytes(text.len() * 4)?;
     room(text.len() * 6)?;
     let mut quoted = String::with_capacity(text.len() + 2);

@@ -48,7 +48,7 @@ pub(crate) enum Value {
     Joiner(Rc<(Rc<Text>, std::cell::Cell<bool>)>),
 }
 
-/// What Jinja2 says when something that is not there is used.
+/// Undefined value of Jinja2, which is an error when used.
 #[derive(Debug)]
 pub(crate) struct Missing {
     pub(crate) kind: Kind,
@@ -84,7 +84,7 @@ pub(crate) struct Method {
     pub(crate) name: Rc<str>,
 }
 
-/// What Python's generators are: gone over once.
+/// Iterator like Python's generators: consumed once.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) items: RefCell<VecDeque<Value>>,
@@ -102,9 +102,9 @@ impl Drop for Stream {
 pub(crate) struct List {
     items: Vec<Value>,
     depth: u32,
-    /// What `groupby` gives: a tuple whose two items have names.
+    /// True for the result of `groupby`: a tuple whose two items have names.
     group: bool,
-    /// Whether a tuple of these can be a key.
+    /// True if a tuple of these can be a key.
     hashable: bool,
 }
 
@@ -175,7 +175,7 @@ impl Dict {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
-        self.entries.get(&Named(key))
+        self.entries.get(&KeyRef(key))
     }
 
     pub(crate) fn get_value(&self, key: &Value) -> Res<Option<&Value>> {
@@ -192,7 +192,7 @@ impl Drop for Dict {
     }
 }
 
-/// What Jinja2's `namespace()` makes: the only thing with attributes that can be set.
+/// Result of Jinja2's `namespace()`: the only value with assignable attributes.
 #[derive(Debug, Default)]
 pub(crate) struct Namespace {
     pub(crate) attributes: RefCell<IndexMap<Rc<str>, Value>>,
@@ -241,15 +241,15 @@ impl Hash for Key {
 }
 
 /// Looks a key up without making one.
-struct Named<'k>(&'k str);
+struct KeyRef<'k>(&'k str);
 
-impl Hash for Named<'_> {
+impl Hash for KeyRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl Equivalent<Key> for Named<'_> {
+impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         matches!(&key.0, Value::Str(text) if text.as_str() == self.0)
     }
@@ -287,7 +287,7 @@ impl Value {
         Self::Undefined(Rc::new(Missing { kind: Kind::Undefined, reason: reason.into() }))
     }
 
-    /// What the sandbox hides.
+    /// Builds the error for attributes that the sandbox hides.
     pub(crate) fn forbidden(reason: impl Into<String>) -> Self {
         Self::Undefined(Rc::new(Missing { kind: Kind::Forbidden, reason: reason.into() }))
     }
@@ -365,7 +365,7 @@ impl Value {
         }
     }
 
-    /// Python's `len`.
+    /// Returns the length as Python's `len`.
     pub(crate) fn length(&self) -> Res<usize> {
         match self {
             Self::Undefined(_) => Ok(0),
@@ -378,7 +378,7 @@ impl Value {
         }
     }
 
-    /// What going over this value gives, all of it.
+    /// Collects all items of an iteration over this value.
     pub(crate) fn iterate(&self) -> Res<Vec<Self>> {
         let items: Vec<Self> = match self {
             Self::Undefined(_) => Vec::new(),

@@ -25,7 +25,7 @@ pub(crate) fn float_repr(value: f64) -> String {
     format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
-/// Python's `round`.
+/// Rounds as Python's `round`.
 pub(crate) fn round(value: &Value, digits: i128) -> Res<Value> {
     let value = match value {
         Value::Float(value) => *value,

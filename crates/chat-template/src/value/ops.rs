@@ -8,7 +8,7 @@ use crate::syntax::ast::{Comparison, Operator};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Python's `==`.
+/// Compares as Python's `==`.
 #[allow(clippy::float_cmp, reason = "Python compares floats exactly")]
 pub(crate) fn equal(left: &Value, right: &Value) -> Res<bool> {
     spend(1)?;
@@ -167,7 +167,7 @@ fn any_equal(items: &[Value], item: &Value) -> Res<bool> {
     Ok(false)
 }
 
-fn unsupported<T>(operator: &str, left: &Value, right: &Value) -> Res<T> {
+fn unsupported_operands<T>(operator: &str, left: &Value, right: &Value) -> Res<T> {
     if let Some(missing) = left.missing().or_else(|| right.missing()) {
         return Err(missing);
     }
@@ -182,16 +182,16 @@ pub(crate) fn apply(operator: Operator, left: &Value, right: &Value) -> Res<Valu
     }
     match (operator, left, right) {
         (Operator::Add, Value::Str(left), Value::Str(right)) => add_texts(left, right),
-        (Operator::Add, Value::List(left), Value::List(right)) => Value::list(joined(left, right)?),
-        (Operator::Add, Value::Tuple(left), Value::Tuple(right)) => Value::tuple(joined(left, right)?),
+        (Operator::Add, Value::List(left), Value::List(right)) => Value::list(concatenate(left, right)?),
+        (Operator::Add, Value::Tuple(left), Value::Tuple(right)) => Value::tuple(concatenate(left, right)?),
         (Operator::Mul, Value::Str(text), times) | (Operator::Mul, times, Value::Str(text)) => match as_int(times) {
             Some(times) => repeat(text, times),
-            None => unsupported("*", left, right),
+            None => unsupported_operands("*", left, right),
         },
         (Operator::Mul, list @ (Value::List(_) | Value::Tuple(_)), times)
         | (Operator::Mul, times, list @ (Value::List(_) | Value::Tuple(_))) => match as_int(times) {
             Some(times) => repeat_list(list, times),
-            None => unsupported("*", left, right),
+            None => unsupported_operands("*", left, right),
         },
         (Operator::Mod, Value::Str(text), args) => printf::format(text, args),
         (operator, left, right) => {
@@ -204,7 +204,7 @@ pub(crate) fn apply(operator: Operator, left: &Value, right: &Value) -> Res<Valu
                 Operator::Mod => "%",
                 Operator::Pow => "** or pow()",
             };
-            unsupported(name, left, right)
+            unsupported_operands(name, left, right)
         }
     }
 }
@@ -224,7 +224,7 @@ fn add_texts(left: &Text, right: &Text) -> Res<Value> {
     Text::traced_text(out.into_traced(), markup).map(Value::Str)
 }
 
-fn joined(left: &List, right: &List) -> Res<Vec<Value>> {
+fn concatenate(left: &List, right: &List) -> Res<Vec<Value>> {
     let count = left.items().len() + right.items().len();
     spend(count as u64)?;
     room(count * size_of::<Value>())?;
@@ -269,7 +269,7 @@ pub(crate) fn negate(value: &Value, negative: bool) -> Res<Value> {
     }
 }
 
-/// Where a slice begins, how many items it has and how far they are apart, as Python's `slice.indices`.
+/// Returns the start, the number of items and the step of a slice, as Python's `slice.indices`.
 pub(crate) fn slice_indices(
     length: usize,
     [start, stop, step]: [Option<i128>; 3],

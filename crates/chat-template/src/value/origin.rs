@@ -22,8 +22,8 @@ impl OwnRanges {
         }
     }
 
-    /// Those that meet a part.
-    fn inside(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    /// Returns the ranges that intersect a part.
+    fn intersecting(&self, part: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let (from, to) = (part.start, part.end);
         let first = self.0.partition_point(|range| range.end <= from);
         let met = self.0[first..].iter().take_while(move |range| range.start < to);
@@ -69,12 +69,12 @@ impl TracedText {
         Self { text: text.into(), own: OwnRanges::default() }
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text alone.
+    /// Returns the text without its origins.
     pub fn into_text(self) -> String {
         self.text
     }
@@ -125,7 +125,7 @@ impl TracedText {
     pub fn push_part(&mut self, of: &Self, part: Range<usize>) {
         let at = self.text.len();
         self.text.push_str(&of.text[part.clone()]);
-        for range in of.own.inside(&part) {
+        for range in of.own.intersecting(&part) {
             self.own.push(at + range.start - part.start..at + range.end - part.start);
         }
     }

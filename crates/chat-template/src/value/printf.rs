@@ -7,7 +7,7 @@ use crate::meter::room;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// What stands between `%` and the letter.
+/// Specification between `%` and the letter.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one sign of a format")]
 pub(crate) struct Spec {
@@ -22,7 +22,7 @@ pub(crate) struct Spec {
     pub(crate) precision: Option<usize>,
 }
 
-/// Fills a format.
+/// Formats a text as Python's `%`.
 pub(crate) fn format(whole: &Text, args: &Value) -> Res<Value> {
     let format = whole.as_str();
     let values: Vec<Value> = match args {
@@ -252,19 +252,19 @@ pub(crate) fn number_out(digits: &str, spec: &Spec, out: &mut Buffer) -> Res<()>
     pad(&(sign + digits), spec, out)
 }
 
-/// What is printed with what fills its width.
+/// Writes a field padded to its width.
 pub(crate) fn pad(text: &str, spec: &Spec, out: &mut Buffer) -> Res<()> {
-    padded(text, spec, out, |out| out.push(text))
+    write_padded(text, spec, out, |out| out.push(text))
 }
 
 /// A text, no longer than the precision, with what fills its width; its bytes stay what they are.
 pub(crate) fn pad_text(text: &Text, spec: &Spec, out: &mut Buffer) -> Res<()> {
     let (whole, most) = (text.as_str(), spec.precision.unwrap_or(usize::MAX));
     let part = whole.char_indices().nth(most).map_or(whole, |(end, _)| &whole[..end]);
-    padded(part, spec, out, |out| out.push_part(text, part))
+    write_padded(part, spec, out, |out| out.push_part(text, part))
 }
 
-fn padded(text: &str, spec: &Spec, out: &mut Buffer, push: impl FnOnce(&mut Buffer) -> Res<()>) -> Res<()> {
+fn write_padded(text: &str, spec: &Spec, out: &mut Buffer, push: impl FnOnce(&mut Buffer) -> Res<()>) -> Res<()> {
     let fill = spec.fill.unwrap_or(' ');
     let missing = spec.width.saturating_sub(text.chars().count());
     let before = if spec.center {

@@ -1,4 +1,4 @@
-//! `str()` and `repr()`.
+//! Text forms of Python: `str()` and `repr()`.
 
 use super::{Buffer, Text, Value, View};
 use crate::error::{Res, too_much};
@@ -18,7 +18,7 @@ impl Value {
         }
     }
 
-    /// Python's `str(value)`.
+    /// Converts a value as Python's `str(value)`.
     pub(crate) fn to_text(&self) -> Res<Rc<Text>> {
         match self {
             Self::Str(text) if !text.is_markup() => Ok(Rc::clone(text)),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// Python's `repr(value)`.
+    /// Converts a value as Python's `repr(value)`.
     pub(crate) fn repr(&self) -> Res<Rc<Text>> {
         let mut out = Buffer::default();
         self.write_repr(&mut out, 0)?;

@@ -1,4 +1,4 @@
-//! Python's `'{}'.format(...)`.
+//! Formatting as Python's `'{}'.format(...)`.
 
 use super::number::{as_float, as_int, float_repr};
 use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad, pad_text};
@@ -7,7 +7,7 @@ use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
 use crate::eval::attributes;
 
-/// Fills a format.
+/// Formats a text with arguments.
 pub(crate) fn format(format: &Text, args: &Args) -> Res<Value> {
     let mut out = Buffer::default();
     let mut number = 0;
@@ -91,11 +91,11 @@ fn field(whole: &Text, field: &str, args: &Args, number: &mut usize, depth: u32,
         Some("r") => Value::Str(value.repr()?),
         Some(other) => return wrong(format!("Unknown conversion specifier {other:?}")),
     };
-    formatted(&value, inner.as_str(), out)
+    write_formatted(&value, inner.as_str(), out)
 }
 
 /// Python's `format(value, spec)`.
-fn formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
+fn write_formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
     if spec.is_empty() {
         return value.print(out);
     }
@@ -157,7 +157,7 @@ fn formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
             } else {
                 float_digits(number, letter, &parsed)?
             };
-            number_out(&grouped(&digits, grouping), &parsed, out)
+            number_out(&group_digits(&digits, grouping), &parsed, out)
         }
         (Value::Float(number), None) => {
             let digits = match parsed.precision {
@@ -167,22 +167,22 @@ fn formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
                 }
                 None => float_repr(*number),
             };
-            number_out(&grouped(&digits, grouping), &parsed, out)
+            number_out(&group_digits(&digits, grouping), &parsed, out)
         }
         (_, None | Some('d' | 'n' | 'x' | 'X' | 'o' | 'b')) if is_number && as_int(value).is_some() => {
             if parsed.precision.is_some() {
                 return wrong("Precision not allowed in integer format specifier");
             }
             let digits = integer_digits(as_int(value).unwrap_or_default(), letter.unwrap_or('d'), &parsed)?;
-            number_out(&grouped(&digits, grouping), &parsed, out)
+            number_out(&group_digits(&digits, grouping), &parsed, out)
         }
         (Value::Bool(value), None) => pad(if *value { "True" } else { "False" }, &parsed, out),
         (other, _) => wrong(format!("unsupported format string '{spec}' for {}", other.type_name())),
     }
 }
 
-/// Thousands apart.
-fn grouped(digits: &str, separator: Option<char>) -> String {
+/// Separates groups of three digits.
+fn group_digits(digits: &str, separator: Option<char>) -> String {
     let Some(separator) = separator else { return digits.to_owned() };
     let start = usize::from(digits.starts_with('-'));
     let end = digits.find(['.', 'e']).unwrap_or(digits.len());

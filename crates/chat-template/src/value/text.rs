@@ -16,7 +16,7 @@ pub(crate) struct Text {
     markup: bool,
 }
 
-/// What a short text takes besides its bytes.
+/// Overhead of a short text beside its bytes.
 const OVERHEAD: usize = 64;
 
 impl Text {
@@ -46,7 +46,7 @@ impl Text {
         Self::traced_text(out.into_traced(), true)
     }
 
-    /// What another text became as a whole: the template's own only if all of that was.
+    /// Builds a text derived from this one as a whole: the template's own only if all of that was.
     pub(crate) fn made_of(&self, text: String, markup: bool) -> Res<Rc<Self>> {
         let traced = if self.traced.is_own() { TracedText::own_text(text) } else { TracedText::foreign_text(text) };
         Self::traced_text(traced, markup)
@@ -60,14 +60,14 @@ impl Text {
         &self.traced
     }
 
-    /// Where a slice of it stands; nothing if it is none.
+    /// Returns the range of a slice of it; `None` if it is not one.
     pub(crate) fn range_of(&self, part: &str) -> Option<Range<usize>> {
         let from = part.as_ptr().addr().checked_sub(self.as_str().as_ptr().addr())?;
         let to = from.checked_add(part.len())?;
         (to <= self.len()).then_some(from..to)
     }
 
-    /// A slice of it as a value, every byte as it is; what is no slice of it counts as foreign.
+    /// A slice of it as a value, every byte as it is; anything that is not a slice of it counts as foreign.
     pub(crate) fn part(&self, part: &str) -> Res<Value> {
         let traced = match self.range_of(part) {
             Some(range) => self.traced.part(range),
@@ -92,7 +92,7 @@ impl Text {
         self.as_str().is_empty()
     }
 
-    /// Code points.
+    /// Returns the number of code points.
     pub(crate) fn count(&self) -> Res<usize> {
         if let Some(count) = self.count.get() {
             return Ok(count);
@@ -103,7 +103,7 @@ impl Text {
         Ok(count)
     }
 
-    /// Where a code point begins, in bytes; the end for those behind it.
+    /// Returns the byte offset of a code point; the end for those behind it.
     pub(crate) fn byte_of(&self, index: usize) -> Res<usize> {
         let count = self.count()?;
         if count == self.len() || index >= count {
@@ -125,12 +125,12 @@ impl Drop for Text {
     }
 }
 
-/// Python's `str.isspace`.
+/// Tests a character as Python's `str.isspace`.
 pub(crate) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
 }
 
-/// Python's `str.isprintable`.
+/// Tests a character as Python's `str.isprintable`.
 pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return !character.is_ascii_control();
@@ -147,7 +147,7 @@ pub(crate) fn is_decimal(character: char) -> bool {
     character.general_category() == GeneralCategory::DecimalNumber
 }
 
-/// Python's `str.splitlines`.
+/// Splits a text as Python's `str.splitlines`.
 pub(crate) fn lines(text: &str, keep_ends: bool) -> Res<Vec<&str>> {
     let breaks = |character: char| {
         matches!(character, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
@@ -169,7 +169,7 @@ pub(crate) fn lines(text: &str, keep_ends: bool) -> Res<Vec<&str>> {
     Ok(found)
 }
 
-/// What HTML needs to be escaped.
+/// Characters that HTML escapes.
 const ESCAPED: [char; 5] = ['&', '>', '<', '\'', '"'];
 
 fn escape(text: &str) -> String {

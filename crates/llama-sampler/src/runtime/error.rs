@@ -1,4 +1,4 @@
-//! What can go wrong in the runtime: what, where and with which value.
+//! Errors of the runtime: the cause, the place and the value.
 
 use chat_template::TemplateError;
 use std::path::PathBuf;
@@ -13,57 +13,57 @@ pub enum RuntimeError {
     /// llama.cpp did not start.
     #[error("llama.cpp did not start: {reason}")]
     Backend {
-        /// What it said.
+        /// Message of it.
         reason: String,
     },
     /// The file cannot be read.
     #[error("cannot read the model file {path:?}: {source}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The path is no file, or no text that llama.cpp can open.
+    /// The path is not a file, or no text that llama.cpp can open.
     #[error("{path:?} is not a model file: {what}")]
     Path {
-        /// The path.
+        /// Path that was given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the defect.
         what: &'static str,
     },
     /// The file is not in GGUF format, or in a version that llama.cpp does not read.
     #[error("{path:?} is not a GGUF file that llama.cpp reads: {what}")]
     NotGguf {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was found instead.
+        /// Contents that were found instead.
         what: String,
     },
     /// A value that llama.cpp takes for granted is not what it must be: it would abort the process.
     #[error("{path:?} cannot be used: {key} is {value}: {what}")]
     Metadata {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which of its values, or which tensor.
+        /// Name of the value, or of the tensor.
         key: String,
-        /// The value.
+        /// Value of the key.
         value: String,
-        /// What is wrong with it.
+        /// Description of the defect.
         what: String,
     },
     /// A vocabulary without weights was to be used as a model.
     #[error("{path:?} holds a vocabulary only, no weights: it can tokenize, but not generate")]
     VocabularyOnly {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Weights without a vocabulary.
     #[error("{path:?} holds no vocabulary (tokenizer {tokenizer:?}, {n_vocab} tokens)")]
     NoVocabulary {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its tokenizer.
+        /// Name of the tokenizer.
         tokenizer: String,
         /// Its number of tokens.
         n_vocab: i64,
@@ -71,17 +71,17 @@ pub enum RuntimeError {
     /// The model does not generate text token by token.
     #[error("{path:?} is a {architecture:?} model: only models that predict the next token can be used")]
     NotADecoder {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its architecture.
+        /// Name of the architecture.
         architecture: String,
     },
     /// llama.cpp refused the file: truncated, damaged, of an unknown architecture, or too large for the memory.
     #[error("llama.cpp cannot load {path:?}: {reason}")]
     Load {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it said.
+        /// Message of llama.cpp.
         reason: String,
     },
     /// llama.cpp refused to make a context.
@@ -89,15 +89,15 @@ pub enum RuntimeError {
     Context {
         /// The size that was asked for.
         n_ctx: u32,
-        /// What it said.
+        /// Message of llama.cpp.
         reason: String,
     },
     /// A number out of range.
     #[error("{what} is {value}: it must be from {least} to {most}")]
     OutOfRange {
-        /// The number's name.
+        /// Name of the number.
         what: &'static str,
-        /// Its value.
+        /// Value of the number.
         value: u64,
         /// The least it may be.
         least: u64,
@@ -126,7 +126,7 @@ pub enum RuntimeError {
     ContextFull {
         /// Tokens in the context.
         held: usize,
-        /// Tokens given.
+        /// Number of tokens given.
         asked: usize,
         /// Room in the context.
         n_ctx: usize,
@@ -145,17 +145,17 @@ pub enum RuntimeError {
         n_ctx: usize,
     },
     /// A file cannot be a prefix, or cannot be read or written as one.
-    #[error("{path:?} is no prefix that can be used: {what}")]
+    #[error("{path:?} is not a prefix that can be used: {what}")]
     Prefix {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the defect.
         what: String,
     },
     /// Options of a cache that do not go together.
     #[error("{reason}")]
     Cache {
-        /// What does not, and what to do.
+        /// Unsupported combination, and a remedy.
         reason: String,
     },
     /// A prefix for slots that are fixed.
@@ -164,9 +164,9 @@ pub enum RuntimeError {
     /// A prefix does not go into this context.
     #[error("the prefix of {tokens} tokens does not go into this context: {reason}")]
     Restore {
-        /// Its tokens.
+        /// Number of its tokens.
         tokens: usize,
-        /// Why.
+        /// Reason for the refusal.
         reason: String,
     },
     /// A value that does not fit after the prompt.
@@ -177,27 +177,27 @@ pub enum RuntimeError {
     ValueTooLong {
         /// The longest value's name; empty without names.
         value: String,
-        /// Its tokens.
+        /// Number of its tokens.
         tokens: usize,
         /// Tokens of the prompt.
         prompt: usize,
         /// Room in the context.
         n_ctx: usize,
     },
-    /// What is wrong with one of several prompts.
+    /// Error in one of several prompts.
     #[error("prompt {number}: {error}")]
     Prompt {
         /// Its number among those that were given.
         number: usize,
-        /// What is wrong with it.
+        /// Error of the prompt.
         error: Box<RuntimeError>,
     },
-    /// What is wrong with a named argument.
+    /// Error in a named argument.
     #[error("{what}: {error}")]
     Argument {
-        /// Its name.
+        /// Name of the argument.
         what: &'static str,
-        /// What is wrong with it.
+        /// Error of the argument.
         error: Box<RuntimeError>,
     },
     /// Logits were asked for before the first forward pass.
@@ -206,7 +206,7 @@ pub enum RuntimeError {
     /// A model that gives no vectors of texts.
     #[error("embeddings are not supported by this model: {reason}")]
     NoVectors {
-        /// Why.
+        /// Reason for the refusal.
         reason: String,
     },
     /// The forward pass failed; the context is as before.
@@ -216,23 +216,23 @@ pub enum RuntimeError {
         position: usize,
         /// Tokens in the batch.
         tokens: usize,
-        /// What llama.cpp said.
+        /// Message of llama.cpp.
         reason: String,
     },
     /// The caller asked to stop.
     #[error("stopped on request after {done} of {of} {what}")]
     Stopped {
-        /// What was being done.
+        /// Name of the operation.
         what: &'static str,
-        /// How much of it was done.
+        /// Amount of work done.
         done: usize,
-        /// How much there was to do.
+        /// Amount of work in all.
         of: usize,
     },
     /// As many jobs wait as may.
     #[error("{queued} calls wait already, the most that may: try again later, or raise max_queue")]
     QueueFull {
-        /// How many wait.
+        /// Number of waiting calls.
         queued: usize,
     },
     /// No call can be taken any more: it was closed.
@@ -247,13 +247,13 @@ pub enum RuntimeError {
     /// A job failed inside; others go on.
     #[error("a job failed inside: {reason}")]
     Failed {
-        /// What it said.
+        /// Message of the host.
         reason: String,
     },
     /// The file has no chat template.
     #[error("{path:?} has no chat template")]
     NoTemplate {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The chat template is faulty, or refuses the messages.
@@ -289,7 +289,7 @@ pub enum RuntimeError {
     /// Values that cannot be scored.
     #[error("{reason}")]
     Unscored {
-        /// Why.
+        /// Reason for the refusal.
         reason: String,
     },
     /// A row in which no token can be chosen: the model computes no numbers.

@@ -10,9 +10,9 @@ use trie_text::ValueSet;
 /// A prompt, and the values after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The prompt.
+    /// Tokens of the prompt.
     pub prompt: Vec<TokenId>,
-    /// The values.
+    /// Values to score.
     pub set: ValueSet,
 }
 
@@ -22,12 +22,12 @@ pub struct Question {
 pub struct Answers {
     /// A choice for each question before the bad one.
     pub choices: Vec<Choice>,
-    /// What is wrong with the question after them, by its number in the stream; `None` where all are answered.
+    /// Error of the question after them, by its number in the stream; `None` if all are answered.
     pub refused: Option<RuntimeError>,
 }
 
 impl Question {
-    /// How many to read ahead of a stream: what is decoded together shares its forward passes.
+    /// Number of questions read ahead of a stream: those decoded together share their forward passes.
     pub const GROUP: usize = 32;
 
     /// Reads the next [`Question::GROUP`] of a stream, or those before the first that fails.

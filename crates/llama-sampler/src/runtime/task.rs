@@ -30,7 +30,7 @@ impl Context {
         Ok(())
     }
 
-    /// What a task may ask for.
+    /// Returns the limits of a task.
     pub fn host(&self) -> Host {
         Host { n_vocab: self.vocab().len(), room: self.n_ctx(), rows_at_once: self.branches() }
     }

@@ -1,13 +1,13 @@
-//! What the caller sees of a call while it runs, and how it ends one.
+//! Observers of a running call, which can also end it.
 
 use serde::Serialize;
 use trie_core::TokenId;
 
-/// How probable a token of the output was, among those that could come: weights included, before temperature and
+/// Log probability of a token of the output among the allowed ones: weights included, before temperature and
 /// truncation. Where no other text could, that is certain: its logarithm is 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TokenLogprob {
-    /// The token.
+    /// Id of the token.
     pub token: TokenId,
     /// The natural logarithm of its probability.
     pub logprob: f32,
@@ -27,17 +27,17 @@ pub struct Step {
     pub allowed: Vec<(TokenId, f32)>,
     /// The token that was taken.
     pub token: TokenId,
-    /// Whether no other could come.
+    /// True if no other token was allowed.
     pub forced: bool,
-    /// Whether it is one of the tokens of the output, and does not only end it.
+    /// True if it is one of the tokens of the output, and does not only end it.
     pub kept: bool,
-    /// Whether it is free text that stands after a value or where nothing is constrained: no part of a value, of a
-    /// form or of a thought before one.
+    /// True if it is free text after a value or without a constraint: not part of a value, of a form or of a thought
+    /// before one.
     pub free: bool,
     /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
     /// the output, but for a character that it does not end.
     pub text: String,
-    /// How probable it was, where [`GenerateOptions::logprobs`](crate::GenerateOptions::logprobs) asks for that.
+    /// Log probability of it, if [`GenerateOptions::logprobs`](crate::GenerateOptions::logprobs) is set.
     pub logprob: Option<TokenLogprob>,
 }
 
@@ -50,17 +50,17 @@ pub trait Watch {
         false
     }
 
-    /// How urgent the call is beside others of an engine: those of higher priority go first.
+    /// Returns the priority of the call in an engine: higher ones go first.
     fn priority(&self) -> i32 {
         0
     }
 
-    /// Whether [`Watch::step`] wants to be called: the probabilities cost `O(allowed)` a step.
+    /// Returns whether to call [`Watch::step`]: the probabilities cost `O(allowed)` a step.
     fn wants_steps(&self) -> bool {
         false
     }
 
-    /// Whether those steps shall have their allowed tokens; without it the list is empty.
+    /// Returns whether steps include their allowed tokens; without it the list is empty.
     fn wants_shares(&self) -> bool {
         true
     }

@@ -48,7 +48,7 @@ fn headers() -> [(&'static str, String); 2] {
     [("tokentrie.h", own.join("\n\n")), ("tokentrie_eliza.h", eliza)]
 }
 
-/// What cbindgen makes of the crate.
+/// Generates the header of the crate with cbindgen.
 fn made() -> String {
     let folder = &repository().join("crates/tokentrie-c");
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();
@@ -103,7 +103,7 @@ fn the_headers_are_those_of_the_crate() {
     }
 }
 
-/// What stands in which header, and that each operation stands there once.
+/// Checks which functions each header declares, and that each operation is declared once.
 #[test]
 fn every_function_stands_in_one_header() {
     let functions = |text: &str| -> Vec<String> {
@@ -128,7 +128,7 @@ fn every_function_stands_in_one_header() {
 const C: (&str, &str, &str) = ("cc", "c", "c11");
 const CPP: (&str, &str, &str) = ("c++", "c++", "c++17");
 
-/// That these compilers take this source without a warning.
+/// Checks that these compilers take this source without a warning.
 fn compile(text: &str, compilers: &[(&str, &str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");

@@ -1,4 +1,4 @@
-//! Many rows.
+//! Batches of many rows.
 
 use super::parts::{ids, named, rules_and_options, state};
 use super::sampler::put_leaf;
@@ -41,7 +41,7 @@ pub extern "C" fn tokentrie_batch_new(
     })
 }
 
-/// How many rows it has.
+/// Returns the number of rows.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_batch_rows(batch: tokentrie_batch, n_rows: Out<usize>) -> tokentrie_status {
     done(|| {
@@ -51,7 +51,7 @@ pub extern "C" fn tokentrie_batch_rows(batch: tokentrie_batch, n_rows: Out<usize
     })
 }
 
-/// That a matrix has a row for each row of the batch: its last row may end with the vocabulary.
+/// Checks that a matrix has a row for each row of the batch: its last row may end with the vocabulary.
 fn shape(batch: &Batch, what: &str, length: usize, stride: usize, width: usize) -> Result<(usize, usize)> {
     let rows = batch.len();
     let need = rows.checked_sub(1).map_or(Some(0), |full| full.checked_mul(stride)?.checked_add(width));
@@ -184,7 +184,7 @@ pub extern "C" fn tokentrie_batch_leaf(
     })
 }
 
-/// Ends the handle.
+/// Frees the handle of a batch.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_batch_free(batch: tokentrie_batch) -> tokentrie_status {
     done(|| BATCHES.free(batch))

@@ -26,7 +26,7 @@ pub extern "C" fn tokentrie_cache_new(capacity: usize, cache: Out<tokentrie_cach
     })
 }
 
-/// What it did so far. The caller sets stats->size.
+/// Returns the statistics of a cache. The caller sets stats->size.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_cache_get_stats(
     cache: tokentrie_cache,

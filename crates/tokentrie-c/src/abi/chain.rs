@@ -41,8 +41,8 @@ fn handle(sampler: &In<llama_sampler>) -> Result<SamplerHandle> {
     ours.ok_or_else(|| Error::argument("sampler is NULL, or not from llama_sampler_init_token_trie"))
 }
 
-/// Where a sampler from llama_sampler_init_token_trie is, while its chain lives: `state` becomes TOKENTRIE_STATE_…,
-/// `depth` the tokens walked in the trie; either may be NULL.
+/// Returns the state of a sampler from llama_sampler_init_token_trie, while its chain lives: `state` becomes
+/// TOKENTRIE_STATE_…, `depth` the tokens walked in the trie; either may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_chain_state(
     sampler: In<llama_sampler>,

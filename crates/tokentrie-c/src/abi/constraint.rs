@@ -53,19 +53,19 @@ impl Host for Listening {
     }
 }
 
-/// What a handle says may come.
+/// Constraint of a handle.
 #[cfg(feature = "llama")]
 pub(crate) struct Follows {
     /// Without regard to what stands before.
     pub(crate) spans: Spans,
     /// For whoever knows what stands before; where the vocabulary is the same.
     pub(crate) built: Option<tokentrie::constraint::Built>,
-    /// What it was built of, then.
+    /// Spec that it was built from, if any.
     pub(crate) spec: Option<Spec>,
     pub(crate) left_out: LeftOut,
 }
 
-/// What follows a text in this vocabulary.
+/// Returns the constraint of a text in this vocabulary.
 #[cfg(feature = "llama")]
 pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> {
     let spans = spans_of(handle, vocab.len())?;
@@ -79,7 +79,7 @@ pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> 
     Ok(Follows { spans, built, spec, left_out: of_spec.left_out })
 }
 
-/// What a handle of a trie or of a constraint says may come.
+/// Returns the spans of a trie handle or of a constraint handle.
 pub(crate) fn spans_of(handle: u64, n_vocab: usize) -> Result<Spans> {
     if !CONSTRAINTS.is_of_kind(handle) {
         return Ok(Arc::clone(&TRIES.get(handle)?.constraints));
@@ -190,8 +190,8 @@ pub extern "C" fn tokentrie_constraint_texts(
     })
 }
 
-/// What a user should hear of a constraint, as a JSON array of sentences: rules of a grammar that nothing needs,
-/// keywords of a schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
+/// Returns the warnings about a constraint, as a JSON array of sentences: unused rules of a grammar, keywords of a
+/// schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_constraint_warnings(
     constraint: tokentrie_constraint,

@@ -161,7 +161,7 @@ fn too_small(capacity: usize, need: usize) -> Error {
     Error::new(TOKENTRIE_ERROR_BUFFER, format!("the buffer has room for {capacity}: {need} are needed"))
 }
 
-/// As tokentrie_session_cancel.
+/// Calls tokentrie_session_cancel for the stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn eliza_inference_llm_stream_cancel(handle: *mut c_void) {
     done(|| {
@@ -178,7 +178,7 @@ pub extern "C" fn eliza_inference_llm_stream_close(handle: *mut c_void) {
     }
 }
 
-/// As tokentrie_session_set_token_trie.
+/// Calls tokentrie_session_set_token_trie for the stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn eliza_inference_set_token_trie(
     handle: *mut c_void,
@@ -189,7 +189,7 @@ pub extern "C" fn eliza_inference_set_token_trie(
     tokentrie_session_set_token_trie(number(handle), json, length, mode)
 }
 
-/// As tokentrie_session_clear_token_trie.
+/// Calls tokentrie_session_clear_token_trie for the stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn eliza_inference_clear_token_trie(handle: *mut c_void) -> tokentrie_status {
     tokentrie_session_clear_token_trie(number(handle))

@@ -1,4 +1,4 @@
-//! What several functions take: token ids, items by their ends, sets of rules, numbers with a meaning.
+//! Parameters shared by several functions: token ids, items by their ends, sets of rules, numbers with a meaning.
 
 #[cfg(feature = "specs")]
 use super::constraint::spans_of;
@@ -67,7 +67,7 @@ pub(crate) fn state(status: Status) -> i32 {
     }
 }
 
-/// What a handle says may come: without constraints it is a trie.
+/// Returns the spans of a handle: without constraints it is a trie.
 #[cfg(not(feature = "specs"))]
 fn spans_of(handle: u64, _: usize) -> Result<tokentrie::constraint::Spans> {
     Ok(Arc::clone(&super::trie::TRIES.get(handle)?.constraints))
@@ -108,7 +108,7 @@ impl LeftOut {
         Self { empty: report.empty_leaves, outside: report.out_of_vocabulary }
     }
 
-    /// Those of one more payload.
+    /// Adds the counts of one more payload.
     pub(crate) fn and(self, report: &PayloadReport) -> Self {
         let more = Self::of(report);
         Self { empty: self.empty + more.empty, outside: self.outside + more.outside }
@@ -120,7 +120,7 @@ pub(crate) fn named(leaf: Option<Leaf>) -> Option<(u32, String)> {
     leaf.map(|leaf| (leaf.index.get(), leaf.name.unwrap_or_default()))
 }
 
-/// What was filled into a form, by name, as JSON; `None` where nothing was.
+/// Returns the filled fields of a form, by name, as JSON; `None` without any.
 pub(crate) fn filled(fields: impl Iterator<Item = (String, String)>) -> Option<String> {
     let values: Map<String, Value> = fields.map(|(name, value)| (name, value.into())).collect();
     (!values.is_empty()).then(|| Value::Object(values).to_string())

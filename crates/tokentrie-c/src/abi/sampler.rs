@@ -31,7 +31,7 @@ pub extern "C" fn tokentrie_sampler_new(
     })
 }
 
-/// What may come next: `what` becomes TOKENTRIE_ALLOWED_…; the ids ascend.
+/// Returns the allowed tokens: `what` becomes TOKENTRIE_ALLOWED_…; the ids ascend.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_sampler_allowed(
     sampler: tokentrie_sampler,
@@ -254,7 +254,7 @@ pub extern "C" fn tokentrie_sampler_leaf(
     })
 }
 
-/// What was filled into a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
+/// Returns the filled fields of a form so far, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if nothing was.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_sampler_values(
     sampler: tokentrie_sampler,
@@ -288,7 +288,7 @@ pub(super) fn put_leaf(
     Ok(TOKENTRIE_OK)
 }
 
-/// Ends the handle.
+/// Frees the handle of a sampler.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_sampler_free(sampler: tokentrie_sampler) -> tokentrie_status {
     done(|| SAMPLERS.free(sampler))

@@ -51,7 +51,7 @@ pub extern "C" fn tokentrie_session_open(
 /// Takes a prompt in place of the one before, as a request in JSON says it: `{"prompt": "The sky is ", "slot": 3}`, and
 /// computes what the cache does not hold of it. A prompt is token ids, or text, in which names of control tokens become
 /// those tokens. A constraint of tokentrie_constraint_from_json that the next generation follows is tokenised together
-/// with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is no part of
+/// with the end of a text (token healing): the first tokens may spell the end of the prompt again, which is not part of
 /// the text that comes. A slot from 0 to 63 names a cache that sessions of the same file and options share, one call at
 /// a time; without it the session has its own. `taken` becomes the number of tokens, and may be NULL.
 #[unsafe(no_mangle)]
@@ -158,9 +158,9 @@ pub extern "C" fn tokentrie_session_start(
     done(|| SESSIONS.get(session)?.start(Plan::from_json(payload_bytes(&json, length, "json")?)?))
 }
 
-/// What the last call gave, as JSON: of a generation text, tokens, finish, leaf, values and what it took; of a choice
-/// the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the reply.
-/// docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+/// Returns the result of the last call, as JSON: of a generation text, tokens, finish, leaf, values and its cost; of a
+/// choice the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the
+/// reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_result(
     session: tokentrie_session,
@@ -265,7 +265,7 @@ pub extern "C" fn tokentrie_session_clear_token_trie(session: tokentrie_session)
     done(|| SESSIONS.get(session)?.clear_token_trie())
 }
 
-/// Where the session is, at any time. The caller sets info->size.
+/// Returns the state of the session, at any time. The caller sets info->size.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_get_info(
     session: tokentrie_session,
@@ -277,8 +277,8 @@ pub extern "C" fn tokentrie_session_get_info(
     })
 }
 
-/// What the engine of a session does, which was opened with slots; TOKENTRIE_NONE if it has none. At any time. The
-/// caller sets info->size.
+/// Returns the load of the engine of a session that was opened with slots; TOKENTRIE_NONE without an engine. At any
+/// time. The caller sets info->size.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_engine(
     session: tokentrie_session,

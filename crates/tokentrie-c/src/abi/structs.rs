@@ -19,25 +19,25 @@ pub type tokentrie_cache = u64;
 /// A handle: a model with a prompt.
 pub type tokentrie_session = u64;
 
-/// How a sampler or a batch chooses. All zero is greedy, with free text after the leaf.
+/// Options of a choice by a sampler or a batch. All zero is greedy, with free text after the leaf.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_sampler_options {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
-    /// TOKENTRIE_MODE_…
+    /// Mode of the choice: TOKENTRIE_MODE_…
     pub mode: i32,
-    /// TOKENTRIE_AFTER_…
+    /// Text after a leaf: TOKENTRIE_AFTER_…
     pub after: i32,
-    /// 0: all.
+    /// Number of candidates kept; 0: all.
     pub top_k: u32,
     /// 0 takes the highest; not used in greedy mode.
     pub temperature: f32,
     /// 0 counts as 1: all.
     pub top_p: f32,
-    /// 0: all.
+    /// Minimum probability relative to the best; 0: all.
     pub min_p: f32,
-    /// Of the draw.
+    /// Seed of the draw.
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
@@ -45,11 +45,11 @@ pub struct tokentrie_sampler_options {
     pub typical_p: f32,
     /// 0 counts as 1: no penalty. In greedy mode too, as the next three.
     pub repeat_penalty: f32,
-    /// 0: none.
+    /// Penalty on written tokens; 0: none.
     pub presence_penalty: f32,
-    /// 0: none.
+    /// Penalty per occurrence; 0: none.
     pub frequency_penalty: f32,
-    /// How many of the last accepted tokens count for penalties. -1: all; 0: 64.
+    /// Number of the last accepted tokens that penalties count. -1: all; 0: 64.
     pub penalty_last_n: i32,
 }
 
@@ -74,21 +74,21 @@ impl tokentrie_sampler_options {
     }
 }
 
-/// What a trie holds.
+/// Properties of a trie.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_trie_info {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
-    /// How many tries there are, by path. What follows is of the first.
+    /// Number of tries, by path. What follows is of the first.
     pub tries: u32,
-    /// Leaves.
+    /// Number of its leaves.
     pub leaves: u64,
     /// Nodes, with the root.
     pub nodes: u64,
-    /// Bytes of memory.
+    /// Bytes of memory held.
     pub bytes: u64,
-    /// The largest id.
+    /// Largest token id used.
     pub max_token: i32,
     /// Tokens of the longest leaf.
     pub max_depth: u32,
@@ -98,11 +98,11 @@ pub struct tokentrie_trie_info {
     pub outside_vocabulary: u64,
 }
 
-/// What a cache did so far.
+/// Statistics of a cache.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_cache_stats {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
     /// Payloads that can be held.
     pub capacity: u32,
@@ -112,18 +112,18 @@ pub struct tokentrie_cache_stats {
     pub hits: u64,
     /// Other text with the same content.
     pub content_hits: u64,
-    /// Built anew.
+    /// Number of payloads built.
     pub misses: u64,
     /// Texts that had to leave.
     pub evictions: u64,
 }
 
-/// llama.cpp's vocabulary.
+/// Opaque vocabulary of llama.cpp.
 pub struct llama_vocab {
     _private: (),
 }
 
-/// llama.cpp's sampler.
+/// Opaque sampler of llama.cpp.
 pub struct llama_sampler {
     _private: (),
 }
@@ -137,12 +137,12 @@ pub struct llama_sampler_i {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tokentrie_llama_api {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
     /// Fields of llama_sampler_i in that library: sizeof(struct llama_sampler_i) / sizeof(void *). Unknown numbers are
     /// refused.
     pub callback_fields: u32,
-    /// llama_sampler_init.
+    /// Address of llama_sampler_init there.
     pub sampler_init: Option<unsafe extern "C" fn(iface: *mut llama_sampler_i, ctx: *mut c_void) -> *mut llama_sampler>,
     /// llama_vocab_n_tokens; NULL: vocabularies are not looked at.
     pub vocab_n_tokens: Option<unsafe extern "C" fn(vocab: *const llama_vocab) -> i32>,
@@ -150,11 +150,11 @@ pub struct tokentrie_llama_api {
     pub vocab_is_eog: Option<unsafe extern "C" fn(vocab: *const llama_vocab, token: i32) -> bool>,
 }
 
-/// How a model is opened. All zero takes the defaults.
+/// Options for opening a model. All zero takes the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_session_options {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
     /// Tokens of context. 0: 4096, or what the model was trained on if that is less.
     pub n_ctx: u32,
@@ -166,7 +166,7 @@ pub struct tokentrie_session_options {
     pub n_gpu_layers: u32,
     /// TOKENTRIE_AFTER_FREE: text goes on after the leaf; TOKENTRIE_AFTER_STOP: the generation ends with it.
     pub after: i32,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
@@ -174,27 +174,27 @@ pub struct tokentrie_session_options {
     pub slots: u32,
     /// With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024.
     pub max_queue: u32,
-    /// TOKENTRIE_BATCHING_…
+    /// Contents of a forward pass: TOKENTRIE_BATCHING_…
     pub batching: i32,
 }
 
-/// What the engine does that sessions of a file share, and has done.
+/// Load and statistics of the engine that sessions of a file share.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_engine_info {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
     /// Calls that may run at once.
     pub slots: u32,
-    /// Calls that run.
+    /// Number of running calls.
     pub running: u64,
-    /// Calls that wait.
+    /// Number of waiting calls.
     pub queued: u64,
     /// Calls that were begun.
     pub calls: u64,
-    /// Forward passes.
+    /// Number of forward passes.
     pub passes: u64,
-    /// Tokens in them.
+    /// Number of tokens in them.
     pub tokens: u64,
     /// Tokens that were not decoded, because another call begins with them.
     pub tokens_reused: u64,
@@ -208,23 +208,23 @@ pub struct tokentrie_engine_info {
     pub own_seconds: f64,
 }
 
-/// Where a session is.
+/// State of a session.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
 pub struct tokentrie_session_info {
-    /// sizeof this structure.
+    /// Size of this structure, as sizeof.
     pub size: u32,
     /// 1 while a generation runs.
     pub generating: i32,
     /// 1 while a trie is set.
     pub has_trie: i32,
-    /// Of the trie in the last generation: TOKENTRIE_STATE_…
+    /// State of the trie in the last generation: TOKENTRIE_STATE_…
     pub state: i32,
-    /// Of the last generation: TOKENTRIE_FINISH_…
+    /// Reason for the end of the last generation: TOKENTRIE_FINISH_…
     pub finish: i32,
-    /// Of the last prefill, or -1.
+    /// Slot of the last prefill, or -1.
     pub slot: i32,
-    /// Tokens of context.
+    /// Context size in tokens.
     pub n_ctx: u32,
     /// Tokens of the vocabulary.
     pub n_vocab: u32,
@@ -232,11 +232,11 @@ pub struct tokentrie_session_info {
     pub prompt_tokens: u64,
     /// Tokens of the last generation.
     pub tokens: u64,
-    /// Those of them that had no rival.
+    /// Number of forced tokens among them.
     pub forced_tokens: u64,
-    /// Those of them that had, and a token that only ended the output.
+    /// Number of those that were chosen among several, and of a token that only ended the output.
     pub sampled_tokens: u64,
-    /// Its forward passes.
+    /// Number of its forward passes.
     pub forward_passes: u64,
     /// Tokens of it that needed none of their own.
     pub forward_passes_saved: u64,
@@ -244,7 +244,7 @@ pub struct tokentrie_session_info {
     pub prompt_tokens_reused: u64,
     /// Times that no legal token had a usable logit.
     pub starved: u64,
-    /// Its time.
+    /// Its duration in seconds.
     pub seconds: f64,
     /// Leaves without tokens that were left out of what was set or asked for last.
     pub empty_leaves: u64,

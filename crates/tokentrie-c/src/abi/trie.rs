@@ -1,4 +1,4 @@
-//! Tries.
+//! Tries behind handles.
 
 use super::cache::CACHES;
 use super::parts::{ids, items};
@@ -201,7 +201,7 @@ pub extern "C" fn tokentrie_trie_path(
     })
 }
 
-/// What these tries hold. The caller sets info->size.
+/// Returns the properties of these tries. The caller sets info->size.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_get_info(trie: tokentrie_trie, info: Out<tokentrie_trie_info>) -> tokentrie_status {
     done(|| {
@@ -227,8 +227,8 @@ fn walked(trie: &Trie, prefix: &In<i32>, n_prefix: usize) -> Result<Cursor> {
     Ok(trie.walk(&ids(prefix.slice(n_prefix, "prefix")?, "prefix")?)?)
 }
 
-/// Tokens that continue this prefix, ascending; none at the end of a leaf that is no prefix of another. A prefix that
-/// leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
+/// Tokens that continue this prefix, ascending; none at the end of a leaf that is not a prefix of another. A prefix
+/// that leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_trie_children(
     trie: tokentrie_trie,

@@ -1,4 +1,4 @@
-//! Vocabularies.
+//! Vocabularies behind handles.
 
 use super::parts::{ids, items};
 use super::structs::tokentrie_vocab;
@@ -13,12 +13,12 @@ use trie_core::TokenId;
 
 pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
 
-/// What is known of the tokens.
+/// Vocabulary behind a handle.
 #[derive(Debug)]
 pub struct Vocab {
     size: usize,
     end_of_generation: Vec<TokenId>,
-    /// Where their bytes are known.
+    /// Bytes of the tokens, if known.
     tokens: Option<Arc<trie_text::Vocab>>,
 }
 
@@ -42,7 +42,7 @@ impl Vocab {
         Self { size, end_of_generation, tokens: Some(tokens) }
     }
 
-    /// How many tokens there are.
+    /// Returns the number of tokens.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
         self.size
@@ -58,7 +58,7 @@ impl Vocab {
         self.tokens.as_ref()
     }
 
-    /// For specs.
+    /// Returns the vocabulary as the context of specs.
     #[cfg(feature = "specs")]
     pub(crate) fn over(&self) -> Over<'_> {
         self.tokens.as_ref().map_or(Over::size(self.size), Over::vocab)
@@ -121,7 +121,7 @@ pub extern "C" fn tokentrie_vocab_from_pieces(
     })
 }
 
-/// How many ids it has.
+/// Returns the number of ids.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_vocab_size(vocab: tokentrie_vocab, n_vocab: Out<usize>) -> tokentrie_status {
     done(|| {
@@ -131,7 +131,7 @@ pub extern "C" fn tokentrie_vocab_size(vocab: tokentrie_vocab, n_vocab: Out<usiz
     })
 }
 
-/// End-of-generation tokens, ascending.
+/// Returns the end-of-generation tokens, ascending.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_vocab_end_of_generation(
     vocab: tokentrie_vocab,

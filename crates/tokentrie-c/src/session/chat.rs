@@ -13,12 +13,12 @@ use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO
 use tokentrie::constraint::Over;
 use trie_core::TokenId;
 
-struct Told<'a> {
+struct ChatEvents<'a> {
     call: &'a Call,
     sink: Sink<'a>,
 }
 
-impl ChatWatch for Told<'_> {
+impl ChatWatch for ChatEvents<'_> {
     fn stop(&mut self) -> bool {
         gives_up(self.call)
     }
@@ -71,7 +71,7 @@ impl Session {
         let told = is_missing.then(|| NO_TEMPLATE.to_owned());
         let warnings: Vec<String> = told.into_iter().chain(ready.warnings().iter().cloned()).collect();
         let subject = ready.receipt_subject();
-        let mut watch = Told { call, sink };
+        let mut watch = ChatEvents { call, sink };
         let reply = self.with_runtime(&self.own, call, |runtime| ready.reply(runtime, &mut watch));
         let mut state = self.state();
         match reply {

@@ -1,4 +1,4 @@
-//! What the runtime says, as statuses.
+//! Conversion of the runtime's errors to statuses.
 
 use crate::error::{Error, by_kind};
 use crate::status::*;

@@ -12,7 +12,7 @@ use tokentrie::call::Turn;
 use trie_core::TokenId;
 use trie_core::work::leave;
 
-/// What `next` gives.
+/// Event that `next` returns.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Token(TokenId, String),
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Whether a generation was started whose end nobody has taken.
+    /// Returns whether a generation was started whose end nobody has taken.
     pub(crate) fn is_open(&self) -> bool {
         self.events.queue().open
     }

@@ -1,4 +1,4 @@
-//! What the next generations follow: tries or a constraint, set before, until they are cleared.
+//! Constraint of the next generations: tries or a constraint, set before, until they are cleared.
 
 use super::{Session, State};
 use crate::abi::constraint::{Follows, Listening, follows};
@@ -12,7 +12,7 @@ use trie_core::{After, Mode, Problem, SpanRules, Trie};
 use trie_formats::PayloadReport;
 use trie_text::{TextValues, ValuesError, Vocab};
 
-/// What the next generation follows.
+/// Constraint of the next generation.
 pub(super) enum Following {
     Nothing,
     Rules {
@@ -20,19 +20,19 @@ pub(super) enum Following {
         mode: Mode,
         /// For a prompt that is text.
         built: Option<Built>,
-        /// For choices.
+        /// Spec, for choices.
         spec: Option<Spec>,
     },
-    /// What was set cannot be used, or the generation that followed it failed: going on without it would allow every
+    /// The constraint cannot be used, or the generation that followed it failed: going on without it would allow every
     /// token.
     Refused(Error),
 }
 
-/// What is said of an error that refused what was set.
+/// Suffix of an error that rejected the constraint of a session.
 pub(super) const REFUSED: &str = "what was set is not followed: set it again, or clear it";
 
 impl Session {
-    /// What the next generations follow: a payload in JSON.
+    /// Sets the constraint of the next generations: a payload in JSON.
     pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
         self.follow(mode, |state, vocab| {
             let payload = state.cache.payload(json, Some(vocab.len()))?;
@@ -79,8 +79,8 @@ impl Session {
     }
 }
 
-/// What specs find in a session: its chats, and texts that were tokenised before. It counts what is left out and
-/// notes what a user should hear.
+/// Context of specs in a session: its chats, and texts that were tokenised before. It counts what is left out and notes
+/// what a user should hear.
 pub(super) struct HostOfSession<'s> {
     session: &'s Session,
     heard: Listening,

@@ -19,7 +19,7 @@ use tokentrie::engine::Runtime;
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
-/// How to generate.
+/// Plan of a generation.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     request: GenerateRequest,
@@ -58,12 +58,12 @@ impl Plan {
 /// Hears of every token.
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(TokenId, &str);
 
-struct Told<'a> {
+struct StepEvents<'a> {
     call: &'a Call,
     sink: Sink<'a>,
 }
 
-impl Watch for Told<'_> {
+impl Watch for StepEvents<'_> {
     fn stop(&mut self) -> bool {
         gives_up(self.call)
     }
@@ -89,13 +89,13 @@ impl Watch for Told<'_> {
 }
 
 /// A generation that may begin.
-struct Prepared {
+struct CheckedGeneration {
     ready: ReadyGeneration,
     options: Generate,
     call: Call,
-    /// What a receipt is of, where one is asked for.
+    /// Subject of the receipt, if one is wanted.
     receipt_of: Option<ReceiptSubject>,
-    /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
+    /// True if it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
 
@@ -126,8 +126,8 @@ impl Session {
         Ok(state.text.clone().map_or_else(|| Prompt::Tokens(state.prompt.clone()), Prompt::Text))
     }
 
-    /// What a generation begins with; none where its time was over first. Whatever is wrong here, none begins.
-    fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
+    /// Prepares a generation; `None` if its time was over first. Whatever is wrong here, none begins.
+    fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<CheckedGeneration>> {
         let Plan { request, draw, began } = plan;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let prepared = made_unless_over(&call, || self.prepared(request, draw, call.clone()))?;
@@ -138,7 +138,7 @@ impl Session {
         Ok(prepared)
     }
 
-    fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<Prepared> {
+    fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<CheckedGeneration> {
         let GenerateRequest { prompt, constraint, mut options, has_sampling, .. } = request;
         let vocab = self.model.model.vocab();
         let host = HostOfSession::new(self);
@@ -199,14 +199,14 @@ impl Session {
         };
         (state.last, state.found) = (Last::default(), None);
         let receipt_of = receipt_of.map(|subject| subject.ending_as(&options));
-        Ok(Prepared { ready, options, call, receipt_of, brings_prompt })
+        Ok(CheckedGeneration { ready, options, call, receipt_of, brings_prompt })
     }
 
-    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
-        let Prepared { ready, options, call, receipt_of, brings_prompt } = prepared;
+    fn run(&self, prepared: CheckedGeneration, sink: Sink<'_>) -> Result<()> {
+        let CheckedGeneration { ready, options, call, receipt_of, brings_prompt } = prepared;
         let decoder = self.state().decoder.clone();
         let began = Instant::now();
-        let mut watch = Told { call: &call, sink };
+        let mut watch = StepEvents { call: &call, sink };
         let run = |runtime: &mut Runtime<'_>| ready.run(runtime, &options, &mut watch);
         // Also in the middle of a mask.
         let work = || call.within(|| self.with_runtime(&decoder, &call, run));
@@ -217,7 +217,7 @@ impl Session {
             Ok(generated) => {
                 let Generated { tokens, leaf, finish: ended, .. } = &generated;
                 state.last.finish = if *ended == Finish::Stopped { ended_by(&call) } else { finish(*ended) };
-                // The text of a rule is no leaf.
+                // The text of a rule is not a leaf.
                 let is_whole = leaf.is_some() || matches!(ended, Finish::Span | Finish::Form);
                 state.last.state = match (ready.is_constrained(), is_whole) {
                     (false, _) => Status::Idle,
@@ -256,7 +256,7 @@ pub(super) fn no_prompt() -> Error {
     Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: give one, or call prefill first")
 }
 
-/// What ended a call from outside.
+/// Returns the finish code of a call that was ended from outside.
 pub(super) fn ended_by(call: &Call) -> i32 {
     match call.ended() {
         Some(Ended::TimedOut(_)) => TOKENTRIE_FINISH_TIMED_OUT,

@@ -29,7 +29,7 @@ use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use ::llama_callbacks::exit::{self, Made};
+use ::llama_callbacks::exit::{self, NativeCall};
 use ::llama_sampler::{ContextOptions, Generated};
 use errors::ending;
 use events::Events;
@@ -52,7 +52,7 @@ pub(crate) const OWN_SLOT: i32 = -1;
 /// Slots that sessions of one file can share.
 const SLOTS: i32 = PrefillRequest::MOST_SLOTS as i32;
 
-/// One session.
+/// Model session behind a handle.
 pub(crate) struct Session {
     model: Arc<SharedModel>,
     context_options: ContextOptions,
@@ -65,7 +65,7 @@ pub(crate) struct Session {
     events: Events,
 }
 
-/// What changes between calls.
+/// State that changes between calls.
 struct State {
     prompt: Vec<TokenId>,
     /// The text that the prompt was given as, until something was generated after it.
@@ -73,17 +73,17 @@ struct State {
     decoder: Decoder,
     slot_number: i32,
     following: Following,
-    /// Of what was set last, or of the constraint of a request after that.
+    /// Leaves left out of the payload that was set last, or of the constraint of a later request.
     left_out: LeftOut,
-    /// What a user should hear of the constraint of the last request.
+    /// Warnings about the constraint of the last request.
     warnings: Vec<String>,
     cache: TrieCache,
     last: Last,
-    /// What the last choice, decision or chat gave, as JSON, unless a generation came after it.
+    /// Result of the last choice, decision or chat, as JSON, unless a generation came after it.
     found: Option<String>,
 }
 
-/// What is known of the last generation.
+/// Record of the last generation.
 struct Last {
     finish: i32,
     state: Status,
@@ -106,7 +106,7 @@ impl Default for Last {
     }
 }
 
-/// How a session is opened.
+/// Options for opening a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
     pub(crate) context: ContextOptions,
@@ -114,7 +114,7 @@ pub(crate) struct Opening {
     pub(crate) n_gpu_layers: u32,
     pub(crate) after: After,
     pub(crate) seed: Option<u32>,
-    /// Whether a context beyond what the model was trained on becomes that.
+    /// True to reduce a context beyond the model's training length to that length.
     pub(crate) clamp: bool,
 }
 
@@ -155,7 +155,7 @@ impl Session {
             options.n_ctx = options.n_ctx.map(|n_ctx| n_ctx.min(model.model.n_ctx_train()));
         }
         let (own, n_ctx) = model.decoder(options, opening.engine)?;
-        exit::wait_at_exit(Made::Opening);
+        exit::wait_at_exit(NativeCall::Opening);
         let state = State {
             prompt: Vec::new(),
             text: None,
@@ -204,7 +204,7 @@ impl Session {
             }
             Decoder::Engine(engine) => work(&mut Runtime::Shared(engine)).map_err(Error::from),
         };
-        exit::wait_at_exit(Made::Pass);
+        exit::wait_at_exit(NativeCall::Pass);
         done
     }
 
@@ -273,7 +273,7 @@ impl Session {
         self.turns.close().map_err(|refusal| refused("close", refusal))
     }
 
-    /// What the last call gave, as JSON.
+    /// Returns the result of the last call, as JSON.
     pub(crate) fn result(&self) -> Option<String> {
         let state = self.state();
         match (&state.found, &state.last.generated) {
@@ -290,7 +290,7 @@ impl Session {
         &self.model
     }
 
-    /// What the engine of the session does, and has done, if it has one.
+    /// Returns the load and statistics of the engine of the session, if it has one.
     pub(crate) fn engine_info(&self) -> Option<tokentrie_engine_info> {
         let Decoder::Engine(engine) = &self.own else { return None };
         let EngineStats {

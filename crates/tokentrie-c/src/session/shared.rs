@@ -1,4 +1,4 @@
-//! What sessions of one file share: its weights, its vocabulary, numbered slots and engines.
+//! State shared by sessions of one file: its weights, its vocabulary, numbered slots and engines.
 
 use crate::abi::vocab::Vocab;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use tokentrie::chat::{ChatError, ModelFormat};
 use tokentrie::engine::{Engine, EngineOptions, Opened};
 use trie_text::ValueSets;
 
-/// A loaded file.
+/// Model file that is loaded.
 pub(crate) struct SharedModel {
     pub(super) model: Model,
     /// The sets of texts used last.
@@ -23,7 +23,7 @@ pub(crate) struct SharedModel {
     /// The format of its chats, and whether its file has no template.
     format: OnceLock<(Arc<ModelFormat>, bool)>,
     slots: Mutex<Vec<(ContextOptions, i32, Weak<Slot>)>>,
-    engines: Held<Vec<(ContextOptions, EngineOptions, Weak<Engine>)>>,
+    engines: LongLock<Vec<(ContextOptions, EngineOptions, Weak<Engine>)>>,
 }
 
 /// A file as it is now: one that was replaced is loaded anew.
@@ -35,7 +35,7 @@ struct Key {
     n_gpu_layers: u32,
 }
 
-/// Who decodes for a session.
+/// Decoder of a session.
 #[derive(Clone)]
 pub(super) enum Decoder {
     /// A context that calls use one after another.
@@ -45,16 +45,17 @@ pub(super) enum Decoder {
 }
 
 /// A context that is used by one call at a time.
-pub(super) struct Slot(Held<Option<Context>>);
+pub(super) struct Slot(LongLock<Option<Context>>);
 
-/// What is held for long. In a process that was forked meanwhile the thread that holds it is missing: there it says so.
-struct Held<T> {
+/// Object that is locked for long. In a process that was forked meanwhile the thread that holds it is missing: there it
+/// says so.
+struct LongLock<T> {
     held: Mutex<T>,
     /// The process whose thread held it last.
     process: AtomicU32,
 }
 
-impl<T> Held<T> {
+impl<T> LongLock<T> {
     /// Times to look before the holder counts as missing: whoever takes it says so a moment later.
     const LOOKS: u32 = 100;
     const PAUSE: Duration = Duration::from_micros(200);
@@ -116,7 +117,7 @@ impl Drop for InCallback {
 impl SharedModel {
     /// The model of a file: loaded, unless a session has it.
     pub(super) fn open(path: &Path, n_gpu_layers: u32) -> Result<Arc<Self>> {
-        static LOADED: Held<Vec<(Key, Weak<SharedModel>)>> = Held::new(Vec::new());
+        static LOADED: LongLock<Vec<(Key, Weak<SharedModel>)>> = LongLock::new(Vec::new());
         if n_gpu_layers > 0 && !supports_graphics_cards()? {
             let message = format!("n_gpu_layers is {n_gpu_layers}: this library finds no graphics card");
             return Err(Error::new(TOKENTRIE_ERROR_MODEL, message));
@@ -136,7 +137,7 @@ impl SharedModel {
             vocab: OnceLock::new(),
             format: OnceLock::new(),
             slots: Mutex::default(),
-            engines: Held::new(Vec::new()),
+            engines: LongLock::new(Vec::new()),
         });
         loaded.extend(key.map(|key| (key, Arc::downgrade(&model))));
         Ok(model)
@@ -157,8 +158,8 @@ impl SharedModel {
         Arc::clone(self.vocab.get_or_init(made))
     }
 
-    /// What decodes for a session with these options: a context of its own, or the engine of those with the same ones.
-    /// With the tokens of context that a call has.
+    /// Returns the decoder of a session with these options: a context of its own, or the engine of those with the same
+    /// ones. With the tokens of context that a call has.
     pub(super) fn decoder(&self, of_context: ContextOptions, of_engine: EngineOptions) -> Result<(Decoder, usize)> {
         let (mut engines, _) = self.engines.take("was making an engine", || Ok(()))?;
         engines.retain(|(.., engine)| engine.strong_count() > 0);
@@ -195,7 +196,7 @@ impl SharedModel {
 }
 
 impl Key {
-    /// `None` for what is no file: loading says what is wrong.
+    /// `None` for anything that is not a file: loading says what is wrong.
     fn of(path: &Path, n_gpu_layers: u32) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let known = path.metadata().ok()?;
@@ -205,7 +206,7 @@ impl Key {
 
 impl Slot {
     pub(super) fn new(context: Option<Context>) -> Self {
-        Self(Held::new(context))
+        Self(LongLock::new(context))
     }
 
     /// Its context, once nobody else uses it.

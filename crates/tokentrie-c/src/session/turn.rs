@@ -8,7 +8,7 @@ use ::llama_sampler::Watch;
 use tokentrie::call::{Call, Ended, Refusal, Turn};
 
 pub(super) const GENERATE: &str = "generate";
-/// A generation too.
+/// Operation name of chats, for errors; a generation too.
 pub(super) const CHAT: &str = "chat";
 
 impl Session {
@@ -57,7 +57,7 @@ pub(super) fn in_time(error: Error, call: &Call, before: &str) -> Error {
     }
 }
 
-/// Whether nobody waits for a call any more; asked between two forward passes.
+/// Returns whether nobody waits for a call any more; asked between two forward passes.
 pub(super) fn gives_up(call: &Call) -> bool {
     call.ended().is_some() || is_ending()
 }

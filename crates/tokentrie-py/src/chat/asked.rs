@@ -1,4 +1,4 @@
-//! What a chat is asked, as Python says it; and whether a receipt is of a reply to it.
+//! Arguments of a chat, from Python; and the check of a receipt against a reply.
 
 use crate::call::begun;
 use crate::chat::format::{ChatFormat, tool_choice};
@@ -24,7 +24,7 @@ use tokentrie::chat::{ChatOptions, ChatRequest, ShownSchema, only_span};
 use tokentrie::constraint::Over;
 use trie_core::work::Limits;
 
-/// What says what a reply may be, and is no data in Python.
+/// Constraints on a reply that are not data in Python.
 pub(crate) struct Asked<'a, 'py> {
     pub(crate) messages: &'a Bound<'py, PyAny>,
     pub(crate) tools: Option<&'a Bound<'py, PyAny>>,
@@ -37,7 +37,7 @@ pub(crate) struct Asked<'a, 'py> {
 pub(crate) struct Taken<'py> {
     pub(crate) request: ChatRequest,
     pub(crate) tools: Py<Tools>,
-    /// What the content obeys.
+    /// Constraint on the content.
     pub(crate) held: Option<Bound<'py, PyAny>>,
 }
 
@@ -103,11 +103,11 @@ impl ChatFormat {
         Ok(module(given.py(), "json")?.call_method1("loads", (Value::Array(messages).to_string(),))?)
     }
 
-    /// `verify_chat_receipt`.
+    /// Implements `verify_chat_receipt` of Python.
     #[pyo3(signature = (
         receipt, messages, tools, tool_choice, *, vocab, key, constraint, template_variables, **options
     ), text_signature = "($self, receipt, messages, tools, tool_choice, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _verify_receipt<'py>(
         &self,
         py: Python<'py>,

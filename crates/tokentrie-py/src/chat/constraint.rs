@@ -1,4 +1,4 @@
-//! What a reply may be, as a constraint like any other.
+//! Constraint on a reply, used like any other.
 
 use crate::chat::format::ChatFormat;
 use crate::chat::message::message_result;
@@ -14,7 +14,7 @@ use tokentrie::chat::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice
 use tokentrie::constraint::{MOST_TOKENS, Reply, Spec};
 use trie_core::AnyConstraint;
 
-/// What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.
+/// Constraint on a reply: free text, in which a call that begins becomes a valid one; from `ChatFormat.constraint`.
 ///
 /// Stands wherever a constraint does, and is made anew for each vocabulary that it is used with. Compares by what it
 /// was made of; can be pickled where its vocabulary can.
@@ -44,7 +44,7 @@ pub(crate) struct ChatConstraint {
     #[pyo3(get)]
     thinking_budget: Option<u32>,
     options: ConstraintOptions,
-    /// Over its vocabulary.
+    /// Constraint built over its vocabulary.
     made: Option<(Arc<trie_text::Vocab>, AnyConstraint)>,
 }
 
@@ -229,7 +229,7 @@ impl ChatConstraint {
         Ok((slf.get_type().getattr("_restore")?, fields.into_pyobject(py)?))
     }
 
-    /// What `__reduce__` took apart.
+    /// Restores the state from `__reduce__`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     fn _restore(

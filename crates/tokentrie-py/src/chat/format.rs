@@ -29,7 +29,7 @@ use tokentrie::chat::{Continued, PromptOptions};
 use trie_core::AnyConstraint;
 use trie_core::work::Limits;
 
-/// What was warned of is kept up to so many warnings.
+/// Limit on the warnings that are remembered, to report each once.
 const MOST_TOLD: usize = 10_000;
 
 /// The format of a model's chats, worked out from its chat template by comparing what it renders.
@@ -46,7 +46,7 @@ const MOST_TOLD: usize = 10_000;
 ///     tools_in: where the model is told of tools, as for `with_tools_in`.
 ///
 /// Raises:
-///     TemplateError: it is no Jinja, or cannot even render a message of a user.
+///     TemplateError: it is not Jinja, or cannot even render a message of a user.
 ///     OptionError: bos or eos stand beside a ChatTemplate, or `tools_in` is another word.
 ///
 /// Example:
@@ -65,7 +65,7 @@ pub(crate) struct ChatFormat {
     analysis: PyOnceLock<Py<PyAny>>,
     /// Warnings that were given, each with a hash of the tools that it is of.
     told: Mutex<HashSet<(u64, String)>>,
-    /// Of the vocabulary that was used last.
+    /// Format over the vocabulary that was used last.
     over_vocab: Mutex<Option<Arc<ModelFormat>>>,
 }
 
@@ -74,7 +74,7 @@ impl ChatFormat {
         Self { core, vocab, analysis: PyOnceLock::new(), told: Mutex::default(), over_vocab: Mutex::default() }
     }
 
-    /// Of a model file: its template, or else ChatML, with a warning.
+    /// Reads the format of a model file: its template, or else ChatML, with a warning.
     ///
     /// # Errors
     /// As `__new__`.
@@ -138,7 +138,7 @@ impl ChatFormat {
         asked(py, Limits::NONE, || Ok(ReplyParser::new(&self.core, over, options)?))?
     }
 
-    /// What was made for a vocabulary before is kept.
+    /// Returns the format over a vocabulary, cached.
     pub(crate) fn over_vocab(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ModelFormat>> {
         let mut kept = locked(py, &self.over_vocab)?;
         if let Some(known) = kept.as_ref().filter(|known| Arc::ptr_eq(known.vocab(), vocab)) {
@@ -202,10 +202,10 @@ pub(crate) fn spelling(word: &str) -> Result<CallSpelling> {
     }
 }
 
-/// What `tool_choice` says.
+/// Parses `tool_choice`.
 ///
 /// # Errors
-/// `OptionError` for a tool that there is not, `TypeError` for what is no str.
+/// `OptionError` for a tool that there is not, `TypeError` for anything that is not a str.
 pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str]>) -> Result<ToolChoice> {
     let Some(given) = given else { return Ok(ToolChoice::Auto) };
     // As chat APIs have it: {"type": "function", "function": {"name": ...}}.
@@ -252,7 +252,7 @@ fn reasoning_format(word: &str) -> Result<ReasoningFormat> {
     }
 }
 
-/// Where the model is told of tools.
+/// Parses the place of the tools in the prompt.
 ///
 /// # Errors
 /// `OptionError` for another word.
@@ -260,7 +260,7 @@ pub(crate) fn tools_in(word: &str) -> Result<ToolsIn> {
     tokentrie::chat::tools_in(word).map_err(|reason| Class::Option.error(reason))
 }
 
-/// What of the last message is continued.
+/// Parses the part of the last message to continue.
 ///
 /// # Errors
 /// `OptionError` for another word.
@@ -276,7 +276,7 @@ pub(crate) fn continued(word: Option<&str>) -> Result<Continued> {
     }
 }
 
-/// How a reply is read, of the keywords that say it.
+/// Reads the options of a parser from keywords.
 fn parser_options(
     tools: Option<&Bound<'_, PyAny>>,
     generation_prompt: Option<String>,
@@ -359,7 +359,7 @@ impl ChatFormat {
         Self::of_file(py, template, Arc::new(vocab))
     }
 
-    /// ChatTemplate: the template.
+    /// ChatTemplate: the template of it.
     #[getter]
     fn template(&self) -> ChatTemplate {
         ChatTemplate(self.core.template().clone())
@@ -442,7 +442,7 @@ impl ChatFormat {
     /// Raises:
     ///     TemplateError: the template refuses the messages.
     ///     OptionError: a message has an unknown role or shape; it says which.
-    ///     TypeError: something is no list of messages or tools.
+    ///     TypeError: something is not a list of messages or tools.
     ///
     /// Example:
     ///     >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
@@ -697,7 +697,7 @@ impl ChatFormat {
     }
 }
 
-/// How a prompt is made, of the keywords that say it.
+/// Reads the options of a prompt from keywords.
 pub(crate) fn prompt_options(
     enable_thinking: bool,
     continued: Continued,

@@ -13,7 +13,7 @@ pub(crate) fn message_result(py: Python<'_>, message: Message) -> PyResult<Bound
     result("Message", message_fields(py, message, Vec::new())?)
 }
 
-/// How probable the name of a call is, and its arguments by their names.
+/// Probabilities of the name of a call, and of its arguments by their names.
 pub(crate) type CallShares = (Option<f64>, Vec<(String, f64)>);
 
 /// The fields of a `Message`, with the probabilities of each call, where they are known: that of its name, and those of

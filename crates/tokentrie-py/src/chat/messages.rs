@@ -44,7 +44,8 @@ pub(crate) fn dict(what: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
 /// The messages of a conversation: dicts, and messages of a model. `template` may know more roles.
 ///
 /// # Errors
-/// `TypeError` for what is no list of those, `OptionError` for a role nobody knows and for content of another shape.
+/// `TypeError` for anything that is not a list of those, `OptionError` for a role nobody knows and for content of
+/// another shape.
 pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<Value>> {
     if !given.is_instance_of::<PyList>() && !given.is_instance_of::<PyTuple>() {
         let message = format!("messages must be a list of dict or Message, not {}", type_name(given));
@@ -66,7 +67,7 @@ pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<V
     Ok(read)
 }
 
-/// Whether it is a reply of a model.
+/// Returns whether it is a reply of a model.
 fn is_message(given: &Bound<'_, PyAny>) -> Result<bool> {
     if given.is_instance_of::<PyDict>() {
         return Ok(false);

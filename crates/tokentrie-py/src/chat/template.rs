@@ -22,7 +22,7 @@ use tokentrie::chat::{Clock, RenderOptions, TemplateError};
 ///     eos: what the template finds as `eos_token`.
 ///
 /// Raises:
-///     TemplateError: it is no Jinja; the message says the line.
+///     TemplateError: it is not Jinja; the message says the line.
 ///
 /// Example:
 ///     >>> template = tokentrie.ChatTemplate("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}")
@@ -67,8 +67,8 @@ impl ChatTemplate {
     /// Raises:
     ///     TemplateError: the template refuses the messages, fails, or does more than it may: six million steps, 32 MB
     ///         of values and output. The message says the line.
-    ///     TypeError: something is no list of dict, or no JSON.
-    ///     OptionError: something is no JSON.
+    ///     TypeError: something is not a list of dict, or no JSON.
+    ///     OptionError: something is not JSON.
     ///
     /// Example:
     ///     >>> template = tokentrie.ChatTemplate("{{ messages[0].content }}{{ ' /think' if deep }}")
@@ -138,7 +138,7 @@ fn field(now: &Bound<'_, PyAny>, name: &str) -> PyResult<i16> {
     now.getattr(name)?.extract()
 }
 
-/// What a rendering is asked for.
+/// Reads the options of a rendering.
 pub(crate) fn options(
     add_generation_prompt: bool,
     now: Option<&Bound<'_, PyAny>>,

@@ -29,7 +29,7 @@ use trie_core::work::{Limits, Work};
 ///
 /// Raises:
 ///     OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
-///     TypeError: it is no list of tools, a function takes what cannot be named or converted, or is a generator.
+///     TypeError: it is not a list of tools, a function takes what cannot be named or converted, or is a generator.
 ///
 /// Example:
 ///     >>> def ring(times: int = 1) -> str:
@@ -43,7 +43,7 @@ use trie_core::work::{Limits, Work};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Tools {
     core: tokentrie::chat::Tools,
-    /// For templates.
+    /// Definitions for templates.
     definitions: Arc<Value>,
     /// As they were given.
     given: Vec<Py<PyAny>>,
@@ -62,7 +62,7 @@ impl Tools {
         self.core.iter().map(|tool| &tool.name[..]).collect()
     }
 
-    /// What was given for tools: these, or a list of them.
+    /// Converts an argument to tools: tools themselves, or a list of them.
     ///
     /// # Errors
     /// As the class.

@@ -1,4 +1,4 @@
-//! Whether Python is being asked: what waits then for the one who asks would wait for ever.
+//! Calls into Python that must not wait: a lock held by the caller would never be released.
 
 use pyo3::PyErr;
 use pyo3::exceptions::PyRuntimeError;
@@ -8,7 +8,7 @@ thread_local! {
     static ASKING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Asks Python.
+/// Runs a call into Python.
 pub(crate) fn asking<T>(question: impl FnOnce() -> T) -> T {
     ASKING.set(ASKING.get() + 1);
     let answer = question();
@@ -16,12 +16,12 @@ pub(crate) fn asking<T>(question: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Whether this thread is inside a rule of a user's.
+/// Returns whether this thread is inside a user's rule.
 pub(crate) fn is_asking() -> bool {
     ASKING.get() > 0
 }
 
-/// What somebody inside a rule is told who would wait for the one who asked.
+/// Returns the error for a call inside a rule that would wait for its own caller.
 pub(crate) fn waits_for_itself() -> PyErr {
     PyRuntimeError::new_err("a rule must not use the sampler, batch or model that asks it")
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokentrie::call::{Call, Refusal, Turn, Turns};
 use trie_core::work::{self, Limits, Work};
 
-/// How often a waiting thread looks for signals.
+/// Interval at which a waiting thread checks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL. `work` must not touch Python; it may come back with
@@ -36,7 +36,7 @@ thread_local! {
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Whether Python has an exception to raise on this thread, such as that of Ctrl-C: for work that asks.
+/// Returns whether Python has an exception to raise on this thread, such as that of Ctrl-C: for work that polls it.
 pub(crate) fn host_wants_stop() -> bool {
     if PENDING.with_borrow(Option::is_some) {
         return true;
@@ -176,7 +176,7 @@ fn never_ran() -> Error {
     Class::Base.error("the work was never begun")
 }
 
-/// What work without the GIL asks for Ctrl-C: no more often than the GIL may be waited for.
+/// Polling of Ctrl-C by work without the GIL: no more often than the GIL may be waited for.
 #[derive(Default)]
 pub(crate) struct Signals {
     asked: Option<Instant>,
@@ -188,7 +188,7 @@ impl Signals {
     /// Taking the GIL back can wait for other threads, so signals are looked at no more often than this.
     const PAUSE: Duration = Duration::from_millis(10);
 
-    /// Whether Python has an exception to raise, such as that of Ctrl-C, or nothing is left to work for.
+    /// Returns whether Python has an exception to raise, such as that of Ctrl-C, or nothing is left to work for.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the path alone has too narrow a lifetime")]
     pub(crate) fn wants_stop(&mut self) -> bool {
         if self.raised.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= Self::PAUSE) {
@@ -227,7 +227,7 @@ pub(crate) fn locked<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> Result<Mutex
     mutex.lock_py_attached(py).map_err(|_| failed())
 }
 
-/// What is locked for long and without the GIL. In a process that was forked meanwhile the thread that has it is
+/// Value that is locked for long and without the GIL. In a process that was forked meanwhile the thread that has it is
 /// missing: there it says so.
 pub(crate) struct Shared<T> {
     held: Mutex<T>,
@@ -255,7 +255,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// What to say in a process that is a copy of one whose other thread was in the middle of something.
+/// Returns the error in a process forked while another thread held the lock.
 fn forked(class: Class, what: &str) -> Error {
     class.error(format!(
         "this process was forked while another thread was using the {what}: that thread is not here to finish; \

@@ -23,7 +23,8 @@ pub(crate) fn id_array(py: Python<'_>, ids: impl Iterator<Item = TokenId>) -> Bo
 /// Reads an integer, or anything with `__index__`.
 ///
 /// # Errors
-/// `TypeError` for what is no integer, `VocabularyError` for one outside 0 … 2^31−1; `place` says where it stood.
+/// `TypeError` for anything that is not an integer, `VocabularyError` for one outside 0 … 2^31−1; `place` says where it
+/// stood.
 pub(crate) fn token(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<TokenId> {
     match value.extract::<u32>() {
         Ok(id) => TokenId::new(id).ok_or_else(|| outside(value, place)),
@@ -201,12 +202,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// `None` for anything else, or if one of them is no token id: reading them one by one names it.
+    /// `None` for anything else, or if one of them is not a token id: reading them one by one names it.
     pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Option<Self> {
         let array = rows.cast::<PyUntypedArray>().ok().filter(|array| array.ndim() == 2 && array.is_c_contiguous())?;
         let (py, dtype, width) = (array.py(), array.dtype(), array.shape()[1]);
         // If one id is out of range, so are the bits of all put together: that is a loop without branches. The bits of
-        // an unsigned number that is no id are those of a negative one.
+        // an unsigned number that is not an id are those of a negative one.
         let viewed = |dtype: &str| array.call_method1("view", (dtype,)).ok();
         let unsigned = dtype.is_equiv_to(&u64::get_dtype(py));
         let ids: Vec<i32> = if unsigned || dtype.is_equiv_to(&i64::get_dtype(py)) {

@@ -15,9 +15,9 @@ use trie_core::{LogitBias, SamplerOptions, TokenId};
 
 /// The options of a call, and those of them that Python gives as objects.
 pub(crate) struct Options<T> {
-    /// What is data.
+    /// Options that are data.
     pub(crate) data: T,
-    /// How tokens are chosen, of all keywords that say it.
+    /// Sampling options, from all their keywords.
     pub(crate) sampling: SamplerOptions,
     /// `true` where `mode` was "exact".
     pub(crate) exact: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Options<T> {
     pub(crate) logit_bias: LogitBias,
 }
 
-/// Keywords by name.
+/// Keyword argument that may be missing.
 type Keyword<'py> = Option<Bound<'py, PyAny>>;
 
 /// Options that are objects in Python.
@@ -99,7 +99,7 @@ impl<T> Options<T> {
     }
 }
 
-/// A value of JSON that is no list.
+/// A value of JSON that is not a list.
 fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
     if value.is_none() {
         return Ok(Value::Null);
@@ -111,7 +111,7 @@ fn value_of(name: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(text.to_str()?.into());
     }
     if let Ok(number) = value.cast::<PyFloat>() {
-        // What is no number in JSON is refused as one that is out of range.
+        // Anything that is not a number in JSON is refused as one that is out of range.
         let number = number.value();
         return Ok(serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number));
     }

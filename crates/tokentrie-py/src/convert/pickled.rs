@@ -22,7 +22,7 @@ macro_rules! pickled {
                 Ok((restore, (slf.get().fields(slf.py())?,)))
             }
 
-            /// What `__reduce__` took apart.
+            /// Restores the state from `__reduce__`.
             #[staticmethod]
             fn _restore(state: &pyo3::Bound<'_, pyo3::types::PyDict>) -> pyo3::PyResult<Self> {
                 Ok(Self { $($field: state.as_any().get_item(stringify!($field))?.extract()?),+ })
@@ -32,7 +32,7 @@ macro_rules! pickled {
                 other.cast::<Self>().is_ok_and(|other| slf.get() == other.get())
             }
 
-            // What holds lists is no key of a dict.
+            // What holds lists is not a key of a dict.
             #[classattr]
             const __hash__: Option<pyo3::Py<pyo3::PyAny>> = None;
         }

@@ -1,4 +1,4 @@
-//! What a caller may hand over as a prompt: text or token ids.
+//! Prompts from Python: text or token ids.
 
 use crate::convert::ids::{shown, tokens, type_name};
 use crate::errors::Result;
@@ -19,7 +19,7 @@ pub(crate) fn read(prompt: &Bound<'_, PyAny>) -> Result<Prompt> {
     }
 }
 
-/// What was meant by something that is no prompt, and where it goes; `None` where nothing is known of it.
+/// Returns advice for a value that is not a prompt, and the parameter for it; `None` if unknown.
 fn meant(given: &Bound<'_, PyAny>) -> Option<String> {
     let missing = given.is_none() || given.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan());
     if missing || type_name(given) == "NAType" {

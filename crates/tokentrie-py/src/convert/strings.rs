@@ -12,7 +12,7 @@ use trie_text::{TextValues, Tokenization};
 /// A str.
 ///
 /// # Errors
-/// `TypeError` for what is no str, `VocabularyError` for half a surrogate pair.
+/// `TypeError` for anything that is not a str, `VocabularyError` for half a surrogate pair.
 pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
     if let Ok(text) = value.cast::<PyString>() {
         let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));
@@ -51,7 +51,7 @@ pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
     Ok(TextValues::new(list(values)?))
 }
 
-/// What to say to one str where a list of them is wanted.
+/// Returns the error message for one str instead of a list.
 pub(crate) fn one_text(what: &str, text: &Bound<'_, PyString>) -> String {
     const SHOWN: usize = 60;
     let text = text.to_string_lossy();
@@ -60,8 +60,7 @@ pub(crate) fn one_text(what: &str, text: &Bound<'_, PyString>) -> String {
     format!("{what} must be a list of str, not one str: give [{shown:?}{more}]")
 }
 
-/// What a str was meant as that stands where a constraint is wanted: one value, a pattern, a grammar; and how that is
-/// given.
+/// Returns advice for a str in place of a constraint: one value, a pattern, a grammar.
 pub(crate) fn meant(what: &str, given: &Bound<'_, PyString>) -> String {
     let text = given.to_string_lossy();
     let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
@@ -79,7 +78,8 @@ pub(crate) fn meant(what: &str, given: &Bound<'_, PyString>) -> String {
     format!("{}{rule}", one_text(what, given))
 }
 
-/// Whether texts are given, and no payload and nothing of ours: a list, a tuple, a set, a generator, a column.
+/// Returns whether the argument is a collection of texts, and neither a payload nor one of our classes: a list, a
+/// tuple, a set, a generator, a column.
 pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
     if values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() {
         return true;
@@ -121,7 +121,7 @@ pub(crate) fn column<'py>(what: &str, values: &Bound<'py, PyAny>) -> Result<Boun
     Err(PyTypeError::new_err(message).into())
 }
 
-/// Whether the first item of a column is a str.
+/// Returns whether the first item of a column is a str.
 fn has_texts(table: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> bool {
     let first = table.get_item(name).and_then(|column| column.try_iter()?.next().transpose());
     first.is_ok_and(|first| first.is_some_and(|first| is_text(&first)))
@@ -143,7 +143,7 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Which sequences `from_strings` is asked for.
+/// Parses the sequences that `from_strings` builds.
 ///
 /// # Errors
 /// `OptionError` for a name that is not known, or for open ends in every tokenisation.

@@ -1,4 +1,4 @@
-//! What a text stands for: itself, or an object of Python's.
+//! Value of a text: the text itself, or a Python object.
 
 use crate::errors::Result;
 use crate::exit::called;
@@ -15,7 +15,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// What a rule or another pattern makes of a text.
+    /// Parses a text with a rule or another pattern.
     ///
     /// # Errors
     /// What its `parse` raises.

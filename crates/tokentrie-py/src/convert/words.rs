@@ -9,11 +9,11 @@ use pyo3::types::PyString;
 #[derive(Clone, Copy)]
 pub(crate) struct Mode(pub(crate) trie_core::Mode);
 
-/// `"free"` or `"stop"`.
+/// Either `"free"` or `"stop"`.
 #[derive(Clone, Copy)]
 pub(crate) struct After(pub(crate) trie_core::After);
 
-/// What becomes of a text that its class refuses: `"raise"` or `"none"`.
+/// Handling of a text that its class rejects: `"raise"` or `"none"`.
 #[cfg(feature = "llama")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnInvalid {
@@ -30,7 +30,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OnInvalid {
     }
 }
 
-/// `"free"` or `"fixed"`.
+/// Either `"free"` or `"fixed"`.
 #[cfg(feature = "llama")]
 #[derive(Clone, Copy)]
 pub(crate) struct Batching(pub(crate) tokentrie::engine::Batching);
@@ -51,7 +51,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
     fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
         let word = obj.cast::<PyString>().ok();
         let word = word.as_ref().and_then(|word| word.to_str().ok());
-        // Only what is no word is asked for a number: an error of Python's costs more than all else.
+        // Only a value that is not a word is asked for a number: an error of Python's costs more than all else.
         match (word, if word.is_none() { obj.extract::<i64>().ok() } else { None }) {
             (Some("greedy"), _) | (None, Some(0)) => Ok(Self(trie_core::Mode::Greedy)),
             (Some("sampled"), _) | (None, Some(1)) => Ok(Self(trie_core::Mode::Sampled)),

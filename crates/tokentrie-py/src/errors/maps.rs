@@ -104,7 +104,7 @@ impl From<SetError> for Error {
     }
 }
 
-/// Of a set in memory: what was asked of its file was asked before.
+/// Converts damage of a set in memory: the errors of its file were reported before.
 impl From<Damage> for Error {
     fn from(problem: Damage) -> Self {
         Class::Trie.error(format!("{problem} (Trie.open with verify=True finds it earlier)"))
@@ -174,7 +174,7 @@ impl From<VocabError> for Error {
     }
 }
 
-/// What a tokenizer in Python raised.
+/// Returns the exception that a tokenizer in Python raised.
 pub(crate) fn raised(error: &VocabError) -> Option<&PyErr> {
     match error {
         VocabError::Value { error, .. } => raised(error),

@@ -16,9 +16,9 @@ use std::ffi::{CStr, CString};
 pub(crate) enum Error {
     /// An exception of Python's own: a wrong type, an interrupt, one that a callback raised.
     Python(PyErr),
-    /// One of ours.
+    /// Class of this package.
     Ours(Class, String),
-    /// A bad array.
+    /// An invalid array.
     Array(String),
     /// A subscript out of range.
     Index(String),
@@ -26,7 +26,7 @@ pub(crate) enum Error {
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Our exception classes.
+/// Exception classes of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Base,
@@ -89,7 +89,7 @@ const CLASSES: [ClassSpec; 17] = [
     spec(Class::Warning, c"tokentrie.errors.TokenTrieWarning", Class::Warning, Also::Nothing, docs::WARNING),
 ];
 
-/// What a call that was ended had made before.
+/// Attribute with the partial result of a call that was ended.
 const PARTIAL: &str = "partial";
 
 /// The text that a class refused, or that was cut off.
@@ -201,7 +201,8 @@ impl Refused {
         Self { reason, error: Error::Python(set.err().unwrap_or(error)) }
     }
 
-    /// What reading `text` raised, where that says that the text is refused; other errors stay what they are.
+    /// Wraps an exception raised while reading `text`, if it means that the text is invalid; other errors stay
+    /// unchanged.
     ///
     /// # Errors
     /// Those.

@@ -64,7 +64,7 @@ impl From<DecideError> for Error {
     }
 }
 
-/// What a tokenizer in Python raised.
+/// Returns the exception that a tokenizer in Python raised.
 fn raised_in(error: &RuntimeError) -> Option<&PyErr> {
     match error {
         RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => raised_in(error),

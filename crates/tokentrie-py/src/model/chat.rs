@@ -27,7 +27,7 @@ use tokentrie::chat::{ChatFinish, ChatOptions, ChatReply, ChatWatch, ReplyStep, 
 use tokentrie::constraint::DataOnly;
 use trie_core::work::Limits;
 
-/// Who listens: Python.
+/// Listener that calls Python.
 struct Listening<'w> {
     watch: &'w mut Watch,
     stream: Option<Py<PyAny>>,
@@ -71,7 +71,7 @@ fn told_of(py: Python<'_>, step: ReplyStep) -> PyResult<Told<'_>> {
 }
 
 impl Model {
-    /// What `chat_format` gives.
+    /// Implements `chat_format` of Python.
     pub(crate) fn format<'py>(&self, py: Python<'py>) -> Result<Bound<'py, ChatFormat>> {
         if let Some(format) = self.chat_format.get(py) {
             return Ok(format.bind(py).clone());
@@ -87,7 +87,7 @@ impl Model {
     }
 }
 
-/// Where the limit ended a reply, and what to do.
+/// Describes the part of a reply in which the limit ended it, with a remedy.
 fn cut_off(reply: &ChatReply, max_tokens: Option<u32>) -> String {
     let (tokens, thought) = (reply.stats.tokens, reply.stats.reasoning_tokens);
     let is_empty = reply.message.content.is_empty();
@@ -161,7 +161,7 @@ impl Model {
         receipt=Wanted::default(), cancel=None, timeout=None, priority=0, template_variables=None, explain=None,
         explained=None, **options
     ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _chat(
         &self,
         py: Python<'_>,
@@ -229,7 +229,7 @@ impl Model {
         Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)
     }
 
-    /// What `response_format` of chat APIs asks for, as a constraint; None for text.
+    /// Converts `response_format` of chat APIs to a constraint; None for text.
     #[staticmethod]
     fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, Spec>>> {
         let value = crate::chat::messages::dict("response_format", given)?;

@@ -22,7 +22,7 @@ use trie_text::{Prompt, ValueSet, Values};
 /// The least width of a beam that nobody gave one.
 const NARROWEST: u32 = 64;
 
-/// What is said of a choice beside its values.
+/// Text around the values of a choice, and its options.
 type Said = (TextsAround, ChooseTurn, Choose);
 
 fn said(py: Python<'_>, call: &'static str, options: Option<&Bound<'_, PyDict>>) -> Result<Said> {
@@ -34,7 +34,7 @@ fn said(py: Python<'_>, call: &'static str, options: Option<&Bound<'_, PyDict>>)
 
 #[pymethods]
 impl Model {
-    /// `Model.choose`.
+    /// Implements `Model.choose` of Python.
     #[pyo3(
         signature = (prompt, choices, *, cancel=None, timeout=None, priority=0, **options),
         text_signature = "($self, prompt, choices, **options)"
@@ -55,12 +55,12 @@ impl Model {
         Ok(choice_result(prompt.py(), &choice, &values, threshold)?.unbind())
     }
 
-    /// `Model.beam`.
+    /// Implements `Model.beam` of Python.
     #[pyo3(
         signature = (prompt, choices, k=10, *, cancel=None, timeout=None, priority=0, **options),
         text_signature = "($self, prompt, choices, k=10, **options)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _beam(
         &self,
         prompt: &Bound<'_, PyAny>,
@@ -92,14 +92,14 @@ impl Model {
         Ok(choice.ranking.iter().filter_map(hypothesis).collect::<PyResult<_>>()?)
     }
 
-    /// `Model.choose_many`.
+    /// Implements `Model.choose_many` of Python.
     #[pyo3(
         signature = (
             prompts, choices, *, cancel=None, timeout=None, priority=0, on_error="raise", progress=None, **options
         ),
         text_signature = "($self, prompts, choices, **options)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _choose_many(
         slf: Bound<'_, Self>,
         prompts: &Bound<'_, PyAny>,

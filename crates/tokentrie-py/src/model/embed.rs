@@ -25,7 +25,8 @@ enum Given {
 
 impl Given {
     /// # Errors
-    /// `TypeError` for what is no list of texts or ids, `VocabularyError` for what is no text or no id.
+    /// `TypeError` for anything that is not a list of texts or ids, `VocabularyError` for an item that is neither
+    /// text nor an id.
     fn all(texts: &Bound<'_, PyAny>) -> Result<Vec<Self>> {
         if texts.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("texts must be a list of texts, not one str: put it into a list").into());
@@ -42,7 +43,7 @@ impl Given {
         Ok(all)
     }
 
-    /// Its tokens. What a text says is no control token, whatever it looks like.
+    /// Its tokens. What a text says is not a control token, whatever it looks like.
     fn tokens(self, vocab: &Vocab) -> std::result::Result<Vec<TokenId>, RuntimeError> {
         match self {
             Self::Text(text) => Ok(vocab.tokenize(&text, true, false)?),
@@ -78,7 +79,7 @@ impl Model {
     ///     two is the cosine of their angle, -1 to 1.
     ///
     /// Raises:
-    ///     TypeError: `texts` is one str or a whole table, or has something that is no text.
+    ///     TypeError: `texts` is one str or a whole table, or has something that is not text.
     ///     ContextError: a text does not fit into `n_ctx` tokens; it is named by its number from 0.
     ///     OptionError: a text has no tokens.
     ///     VocabularyError: ids are outside the vocabulary.

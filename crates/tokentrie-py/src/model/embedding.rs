@@ -1,4 +1,4 @@
-//! What makes vectors, beside what generates.
+//! Embedding context, beside the one that generates.
 
 use crate::convert::gil::locked;
 use crate::errors::Result;
@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use std::sync::Mutex;
 use tokentrie::call::Turns;
 
-/// What makes vectors, and whose turn it is there.
+/// Embedder, and the lock on it.
 pub(crate) struct Embedding {
-    /// Of the model.
+    /// Context options of the model.
     pub(crate) options: ContextOptions,
     /// Made by the first call: it has a cache of its own.
     pub(crate) embedder: Mutex<Option<Embedder>>,
@@ -21,7 +21,7 @@ impl Embedding {
         Self { options, embedder: Mutex::default(), turns: Turns::default() }
     }
 
-    /// What was made, to be dropped. Whoever asks has a turn.
+    /// Takes the embedder, to drop it. Whoever asks has a turn.
     pub(crate) fn take(&self, py: Python<'_>) -> Result<Option<Embedder>> {
         Ok(locked(py, &self.embedder)?.take())
     }

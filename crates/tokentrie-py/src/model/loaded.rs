@@ -42,9 +42,9 @@ use trie_text::ValueSets;
 pub(crate) struct Model {
     /// None once it is closed.
     loaded: Mutex<Option<Loaded>>,
-    /// With one slot.
+    /// Context with one slot.
     context: Mutex<Option<Context>>,
-    /// With several.
+    /// Engine with several slots.
     engine: Mutex<Option<Arc<Engine>>>,
     turns: Turns,
     pub(crate) embedding: Embedding,
@@ -61,16 +61,16 @@ pub(crate) struct Model {
     n_threads: u32,
 }
 
-/// What stays in memory until the model is closed.
+/// Data that stay in memory until the model is closed.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) model: llama_sampler::Model,
-    /// Of texts that were given lately: a loop over prompts tokenises its choices once.
+    /// Cached sets of recent texts: a loop over prompts tokenises its choices once.
     pub(crate) sets: Arc<ValueSets>,
 }
 
 impl Loaded {
-    /// What constraints are made over.
+    /// Returns the context in which constraints are built.
     pub(crate) fn around(&self) -> Around<'_> {
         Around { over: Over::vocab(self.model.vocab()), sets: Some(&self.sets), cache: Cache::Thread }
     }
@@ -248,7 +248,7 @@ impl Model {
         ),
         text_signature = "($self, prompt, constraint=None, **options)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "what is no data in Python's keyword arguments")]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments that are not data in Python")]
     fn _generate(
         &self,
         prompt: &Bound<'_, PyAny>,
@@ -396,8 +396,8 @@ impl Model {
     /// Raises:
     ///     TemplateError: the template is faulty, or refuses the messages.
     ///     ModelError: the file has no template.
-    ///     TypeError: something is no list of dict, or no JSON.
-    ///     OptionError: something is no JSON, or an answer is opened that does not begin.
+    ///     TypeError: something is not a list of dict, or no JSON.
+    ///     OptionError: something is not JSON, or an answer is opened that does not begin.
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()
@@ -459,7 +459,7 @@ impl Model {
         Ok(PyArray1::from_vec(py, row))
     }
 
-    /// How probable each token of a prompt is but the first, with `top` rivals.
+    /// Computes the log probability of each token of a prompt but the first, with `top` alternatives.
     fn _prompt_logprobs(
         &self,
         tokens: &Bound<'_, PyAny>,

@@ -1,4 +1,4 @@
-//! What the text of a generation or a row stands for.
+//! Value of the text of a generation or a row.
 
 #[cfg(feature = "llama")]
 use crate::convert::strings::is_list;
@@ -13,15 +13,15 @@ use crate::trie::leaf::fields_of;
 use llama_sampler::Finish;
 use pyo3::prelude::*;
 
-/// What a text stands for.
+/// Value of a text.
 pub(crate) enum Meaning {
     /// One value, if it was completed.
     Value(Option<Value>),
-    /// Those of a form, by name.
+    /// Values of a form, by name.
     Form(Vec<(String, Value)>),
 }
 
-/// What was written, before anything reads it.
+/// Output text before it is read as a value.
 pub(crate) struct Written<'g> {
     /// The texts of a form that was filled, by name; `None` where none was.
     pub(crate) fields: Option<Vec<(String, &'g str)>>,
@@ -31,7 +31,7 @@ pub(crate) struct Written<'g> {
     pub(crate) text: Option<&'g str>,
 }
 
-/// What it stands for, as the constraint reads it; and what of it was refused first.
+/// Reads the value as the constraint does; also returns the first error in it.
 pub(crate) fn meaning(
     py: Python<'_>,
     written: Written<'_>,
@@ -61,7 +61,8 @@ pub(crate) fn meaning(
     Ok((Meaning::Value(name.map(Value::Text)), None))
 }
 
-/// Whether a constraint says of what type the value is, so that there must be one: a rule, a type, a list of texts.
+/// Returns whether a constraint determines the type of the value, so that there must be one: a rule, a type, a list of
+/// texts.
 #[cfg(feature = "llama")]
 pub(crate) fn promises_value(given: &Bound<'_, PyAny>) -> bool {
     if let Ok(spec) = given.cast::<Constraint>() {
@@ -93,7 +94,7 @@ pub(crate) fn cut_off(generated: &llama_sampler::Generated, max_tokens: Option<u
     Some(format!("{what} after {tokens} tokens: {then}"))
 }
 
-/// What a text was read as; nothing where it was refused, which is kept.
+/// Reads a text as a value; `None` if it is invalid, with the error kept.
 ///
 /// # Errors
 /// What else was raised.
@@ -119,7 +120,7 @@ fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     gate.get().then(gate.py()).filter(|then| then.cast::<Constraint>().is_ok_and(|then| then.get().is_form()))
 }
 
-/// What the text of a part stands for, in a form of either kind.
+/// Reads the text of a part, in a form of either kind.
 ///
 /// # Errors
 /// What the `parse` of its rule raises.
@@ -131,7 +132,7 @@ fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result
     Ok(Value::from(&called(&constraint.getattr("_part_value")?, &arguments, None)?))
 }
 
-/// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
+/// Returns the reader of a constraint's texts as values, if it has one: a method `parse`.
 pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());

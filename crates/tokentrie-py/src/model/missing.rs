@@ -1,10 +1,10 @@
-//! What needs llama.cpp, in a package that is without it: refused by one sentence.
+//! Functions that need llama.cpp, in a package without it: all raise one error.
 
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// How to get what is not here.
+/// Returns the error, with the way to install llama.cpp.
 pub(crate) fn refused(what: &str) -> Error {
     Class::Model.error(format!(
         "{what}, and this package was built without llama.cpp: install tokentrie without \

@@ -1,4 +1,4 @@
-//! Where a span ends, as samplers and generation are told.
+//! Texts allowed after a span, in samplers and generation.
 
 use crate::convert::ids::tokens;
 use crate::convert::words::After;

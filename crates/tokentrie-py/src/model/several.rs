@@ -6,12 +6,12 @@ use crate::errors::{Class, Error, Result, warn, with_partial};
 use pyo3::prelude::*;
 use tokentrie::call::Call;
 
-/// What a call gives: one, or a list where a number of them was asked for.
+/// Result of a call: one, or a list if a number was requested.
 #[derive(IntoPyObject)]
 pub(crate) enum Several<T> {
-    /// One.
+    /// A single result.
     One(T),
-    /// So many.
+    /// The requested number of results.
     All(Vec<T>),
 }
 
@@ -26,8 +26,7 @@ impl<T> Several<T> {
         }
     }
 
-    /// What the call gives: this, or an error that has it as `partial`, where the call was stopped after so many tokens
-    /// or a value was refused.
+    /// Returns the result, or an error that has it as `partial` if the call was stopped or a value was invalid.
     pub(crate) fn unless<'py>(
         self,
         py: Python<'py>,
@@ -49,7 +48,7 @@ impl<T> Several<T> {
 /// More results of one call than that are a mistake.
 const MOST_RESULTS: u32 = 1024;
 
-/// How many to generate.
+/// Checks the number of generations.
 ///
 /// # Errors
 /// `OptionError` for none, and where a callback could not tell which it hears of.

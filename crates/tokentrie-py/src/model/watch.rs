@@ -1,4 +1,4 @@
-//! How Python takes part in long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
+//! Callbacks of long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
 
 use crate::call::ended;
 use crate::convert::gil::Signals;
@@ -13,7 +13,7 @@ use tokentrie::call::Call;
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
-    /// What else may end the call.
+    /// Handle that may end the call.
     call: Call,
     signals: Signals,
 }
@@ -23,7 +23,7 @@ impl Watch {
         Self { on_step, call, signals: Signals::default() }
     }
 
-    /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
+    /// Returns whether to stop: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
     pub(crate) fn wants_stop(&mut self) -> bool {
         self.signals.wants_stop() || self.call.ended().is_some()
     }
@@ -33,7 +33,7 @@ impl Watch {
         self.signals.raised.get_or_insert(raised);
     }
 
-    /// Whether something raised.
+    /// Returns whether a callback raised.
     pub(crate) fn has_failed(&self) -> bool {
         self.signals.raised.is_some()
     }
@@ -80,7 +80,7 @@ impl llama_sampler::Watch for Watch {
     }
 }
 
-/// What a callback returned: one that is `async def` has only begun then.
+/// Checks the result of a callback: one that is `async def` has only begun then.
 ///
 /// # Errors
 /// What it raises.
@@ -92,7 +92,7 @@ pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
     called(&finish, &(result,).into_pyobject(finish.py())?, None).map(|_| ())
 }
 
-/// That what is to be called can be: else the first token would be lost to a `TypeError` that names nothing.
+/// Checks that a callback is callable: else the first token would be lost to a `TypeError` that names nothing.
 pub(crate) fn check_callable(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<()> {
     match given {
         Some(given) if !given.is_callable() => {

@@ -70,7 +70,7 @@ pub(crate) struct Batch {
     pub(crate) common: Common,
     held: Mutex<Held>,
     given: Mutex<Sources>,
-    /// Whether a step may have to walk a rule, which may take long.
+    /// True if a step may have to walk a rule, which may take long.
     walks: AtomicBool,
     pub(crate) no_repeat: Option<NoRepeat>,
 }
@@ -102,12 +102,12 @@ fn broken<T>(_: T) -> Error {
     Class::Base.error("an earlier call on this object failed inside; make a new one")
 }
 
-/// Row numbers.
+/// Reads the numbers of rows.
 fn numbers(what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
     Ok(tokens(values, &format!("{what}, "))?.into_iter().map(TokenId::index).collect())
 }
 
-/// Where each group of rows ends.
+/// Returns the end of each group of rows.
 pub(crate) fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Result<Vec<usize>> {
     let Some(groups) = groups else { return Ok(vec![rows]) };
     if groups.is_instance_of::<PyInt>() {
@@ -128,7 +128,7 @@ pub(crate) fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Resu
         .collect())
 }
 
-/// What answers for tensors that are not in this process's memory.
+/// Handles tensors outside this process's memory.
 fn on_device<'py>(
     name: &str,
     rows: &Bound<'py, Batch>,
@@ -159,7 +159,7 @@ impl Batch {
         Ok(warn_unweighted(py, weighted, NOT_IN_BITS)?)
     }
 
-    /// What the rules of a row were made of.
+    /// Returns the constraint from which the rules of a row were built.
     pub(crate) fn given<'py>(&self, py: Python<'py>, rules: &Arc<SpanRules>) -> Result<Option<Bound<'py, PyAny>>> {
         Ok(self.given.lock().map_err(broken)?.of(rules).map(|given| given.bind(py).clone()))
     }
@@ -320,7 +320,7 @@ impl Batch {
         Ok(if mode == trie_core::Mode::Sampled { "sampled" } else { "greedy" })
     }
 
-    /// Where weights cannot act, such as on a device.
+    /// Warns where weights have no effect, such as on a device.
     fn _warn_of_weights(&self, py: Python<'_>) -> Result<()> {
         let weighted = self.with(py, |held| Ok(held.batch.is_weighted()))?;
         Ok(warn_unweighted(py, weighted, "tensors on another device are not given")?)
@@ -543,7 +543,7 @@ impl Batch {
     ///     TokenNotAllowedError: a token may not come in its row; it says which, where, and what may. No row has moved.
     ///     VocabularyError: the vocabulary does not have a token. No row has moved.
     ///     OptionError: not one token a row.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -574,7 +574,7 @@ impl Batch {
     ///     parents: row numbers: a list, an integer array, or a tensor on the CPU.
     ///
     /// Raises:
-    ///     OptionError: a parent is no row. No row has moved.
+    ///     OptionError: a parent is not a row. No row has moved.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -663,7 +663,7 @@ impl Batch {
         Ok(())
     }
 
-    /// How many draft tokens each row would accept, one after the other, and the mask at each position.
+    /// Counts the leading draft tokens that each row would accept, and returns the mask at each position.
     ///
     /// No row changes. Behind a draft that is refused the masks repeat the one that refused it: no mask is ever empty.
     ///
@@ -676,7 +676,7 @@ impl Batch {
     ///
     /// Raises:
     ///     OptionError: not one list a row.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
@@ -723,14 +723,14 @@ impl Batch {
         Ok((PyArray1::from_vec(py, accepted), masks))
     }
 
-    /// What may come in each row as ragged lists, end tokens included: for those who write kernels.
+    /// Returns the allowed tokens of each row as ragged lists, end tokens included: for authors of kernels.
     ///
     /// Cost: O(total). A row in which everything may come lists those that go on in its constraint: often none.
     ///
     /// Returns:
     ///     (offsets, tokens, next): int64 [rows + 1], int32 [total], int32 [total]. Row r has the entries
     ///     offsets[r] .. offsets[r + 1]: tokens, ascending, and the node each leads to (as `nodes`; -1 where the
-    ///     constraint is no trie). An end token stays at its node.
+    ///     constraint is not a trie). An end token stays at its node.
     ///
     /// Example:
     ///     >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)

@@ -23,17 +23,17 @@ const MOST_ROWS: usize = 1 << 22;
 /// The rules of a row, and what they were made of; `None` of a free one.
 pub(crate) type RowRules = (Arc<SpanRules>, Option<Arc<Py<PyAny>>>);
 
-/// What the rules of every row have in common.
+/// Settings shared by the rules of every row.
 pub(crate) struct Common {
     vocab: Option<Py<Vocab>>,
     n_vocab: usize,
     end_tokens: Option<Vec<TokenId>>,
     after: trie_core::After,
-    /// Those of a free row.
+    /// Rules of a free row.
     free: Arc<SpanRules>,
 }
 
-/// What rules were made of, as Python gave it.
+/// Python objects from which rules were built.
 #[derive(Clone, Default)]
 pub(crate) struct Sources(HashMap<usize, (Arc<SpanRules>, Arc<Py<PyAny>>)>);
 
@@ -56,12 +56,12 @@ impl Sources {
     }
 }
 
-/// What tells rules apart.
+/// Returns the identity of rules.
 fn place(rules: &Arc<SpanRules>) -> usize {
     Arc::as_ptr(rules).addr()
 }
 
-/// Whether a step of a row may have to walk a rule.
+/// Returns whether a step of a row may have to walk a rule.
 pub(crate) fn walks((rules, given): &RowRules) -> bool {
     given.is_some() && rules.constraints().iter().any(|(_, constraint)| constraint.sets().is_empty())
 }
@@ -184,7 +184,7 @@ fn looks_like_payload(text: &Bound<'_, PyAny>) -> bool {
     text.extract::<String>().is_ok_and(|text| text.trim_start().starts_with('{'))
 }
 
-/// That no two sets are known to be for different vocabularies.
+/// Checks that no two sets are known to be for different vocabularies.
 fn one_vocabulary(rows: &[RowRules]) -> Result<()> {
     let mut first: Option<(usize, String)> = None;
     for (row, rules) in rows.iter().enumerate() {

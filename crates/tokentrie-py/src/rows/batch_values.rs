@@ -53,10 +53,10 @@ impl Batch {
     }
 }
 
-/// What stands in a row.
+/// Contents of a row.
 struct Found {
     leaves: Vec<Leaf>,
-    /// Of a value that is text.
+    /// Tokens of a value that is text.
     tokens: Option<Vec<TokenId>>,
     is_form: bool,
     given: Option<Py<PyAny>>,

@@ -16,7 +16,7 @@ use trie_core::logits::NoLogits;
 use trie_core::{ChooseError, ChooseOptions, Constraint, Host, PrefixRows, PrefixRowsError, Scoring, TokenId};
 use trie_text::ValueSet;
 
-/// Values of a constraint that is no set: they are listed to be scored.
+/// Values of a constraint that is not a set: they are listed to be scored.
 const MOST_VALUES: usize = 1 << 20;
 
 /// The exact probability of every value under a model that is a function: `Model.choose` for any host.

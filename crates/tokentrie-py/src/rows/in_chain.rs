@@ -41,13 +41,13 @@ impl InChain {
         released(py, || self.0.span().depth())
     }
 
-    /// Whether a chain has it still, which frees it.
+    /// Returns whether a chain still owns it, which frees it.
     #[getter]
     fn is_in_chain(&self) -> bool {
         self.0.holders() > 1
     }
 
-    /// What happened so far, by name; the last two are 0 or 1.
+    /// Returns the event counts, by name; the last two are 0 or 1.
     #[getter]
     fn counts(&self, py: Python<'_>) -> HashMap<&'static str, u64> {
         let status = released(py, || self.0.status());

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 use tokentrie::call::{Call, CallOptions};
 
-/// What may end a search, and how far it is.
+/// Cancellation of a search, and its progress.
 pub(crate) struct Pace<'py> {
     call: Call,
     tell: Option<Bound<'py, PyAny>>,
@@ -53,12 +53,12 @@ impl<'py> Pace<'py> {
         Ok(pace)
     }
 
-    /// What may end it.
+    /// Returns the handle that may end it.
     pub(crate) fn call(&self) -> &Call {
         &self.call
     }
 
-    /// Whether it may go on.
+    /// Checks that it may continue.
     ///
     /// # Errors
     /// `CancelledError` or `TimedOutError`.

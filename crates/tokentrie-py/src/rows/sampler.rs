@@ -90,12 +90,12 @@ impl Sampler {
         self.unbound
     }
 
-    /// Where it stands.
+    /// Returns the walk of the sampler.
     pub(crate) fn span(&self, py: Python<'_>) -> Result<Span> {
         Ok(self.lock(py)?.span().clone())
     }
 
-    /// What may have to walk a rule: Ctrl-C ends it.
+    /// Runs work that may walk a rule: Ctrl-C ends it.
     pub(super) fn walking<T>(&self, py: Python<'_>, work: impl FnOnce(&mut trie_core::Sampler) -> T) -> Result<T> {
         let mut core = self.lock(py)?;
         if self.walks { asking_for(|| work(&mut core)) } else { Ok(work(&mut core)) }
@@ -262,7 +262,7 @@ impl Sampler {
     ///     TokenNotAllowedError: a token may not come; it says which, where, and what may. The state is as before.
     ///     RuleError, TrieError: nothing may come, as for `allowed`.
     ///     VocabularyError: the vocabulary does not have a token. The state is as before.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))

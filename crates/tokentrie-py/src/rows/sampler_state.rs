@@ -1,4 +1,4 @@
-//! What a sampler says of where it is.
+//! Properties of a sampler's state.
 
 use crate::errors::Result;
 use crate::rows::sampler::Sampler;
@@ -67,7 +67,7 @@ impl Sampler {
         Ok(self.lock(py)?.starved())
     }
 
-    /// str: path of the trie that is walked; empty where the constraint is no payload.
+    /// str: path of the trie that is walked; empty where the constraint is not a payload.
     #[getter]
     fn path(&self, py: Python<'_>) -> Result<String> {
         Ok(self.lock(py)?.span().path().to_owned())

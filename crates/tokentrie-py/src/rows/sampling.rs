@@ -1,4 +1,4 @@
-//! How the next token is chosen, as a value, and the keywords that stand for one.
+//! Sampling options as a value, and the keywords that replace one.
 
 use crate::convert::words::{Mode, unsigned};
 use crate::errors::{Class, Error, Result, warn};
@@ -20,7 +20,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
     }
 }
 
-/// How the next token is chosen among the legal ones, as one value.
+/// Options for the choice of the next token among the legal ones, as one value.
 ///
 /// Give it as `sampling=` in place of the single keywords. It cannot change, compares and hashes by content, and
 /// can be pickled.
@@ -73,13 +73,13 @@ const COUNT: usize = DrawSettings::ALL.len();
 /// Name, default, range, and what it does.
 type Listed<'py> = (&'static str, Bound<'py, PyAny>, &'static str, &'static str);
 
-/// Where the seed stands among the settings of a call: what was added later comes after it.
+/// Position of the seed among the settings of a call: later additions come after it.
 const SEED_AT: usize = 4;
 const SEED: &str = "seed";
 
-/// How a call says what to draw by: keywords, and the value that may stand in their place.
+/// Sampling options of a call: keywords, or the value that may replace them.
 pub(crate) struct Keywords<'a, 'py> {
-    /// Who was called, for errors.
+    /// Name of the call, for errors.
     pub(crate) call: &'static str,
     pub(crate) mode: Given<Mode>,
     /// Settings by position, where a call takes them so.
@@ -205,7 +205,7 @@ impl Keywords<'_, '_> {
 }
 
 impl Sampling {
-    /// What is not given.
+    /// Returns the default options.
     fn plain() -> Self {
         let numbers = DrawSettings::ALL.map(|setting| setting.default.into());
         Self { mode: trie_core::Mode::Greedy, numbers, draw: DrawSettings::default(), seed: None }

@@ -1,4 +1,4 @@
-//! How continuations of rows are scored, and what rows have so far.
+//! Scoring of continuations, and the scores of rows so far.
 
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use trie_core::ScoreMode;
 
-/// How a continuation is scored.
+/// Scoring of a continuation.
 pub(crate) struct Score(pub(crate) ScoreMode);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Score {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 use trie_core::{Logit, Rows, TokenId, log_add};
 
-/// What the function returned for some prefixes.
+/// Answer of the function for some prefixes.
 pub(crate) enum Answer<'py> {
     /// A table of logits.
     Table(Logits<'py>),
@@ -25,7 +25,7 @@ pub(crate) struct Scorer<'py> {
     name: &'static str,
     n_vocab: usize,
     listed: bool,
-    /// What it returned for no tokens, until that is asked for.
+    /// Answer for the empty prefix, until it is used.
     first: Option<Answer<'py>>,
     pub(crate) pace: Pace<'py>,
 }
@@ -60,7 +60,7 @@ impl<'py> Scorer<'py> {
         Ok(scorer)
     }
 
-    /// How many ids rules are made for: with the one that stands for all others, where only some are listed.
+    /// Returns the number of ids that rules cover: including the one for all others, if only some are listed.
     pub(crate) fn n_ids(&self) -> usize {
         self.n_vocab + usize::from(self.listed)
     }

@@ -63,9 +63,9 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, 
 #[pyclass(frozen, extends = Sampler, module = "tokentrie.rules")]
 pub(crate) struct ThinkGate(Arc<Gate>);
 
-/// What was given, for whatever vocabulary it is used with.
+/// Arguments of a gate, independent of a vocabulary.
 struct Gate {
-    /// What follows is in `then`.
+    /// Thinking options, with the following constraint in `then`.
     think: Think,
     then: Option<Py<PyAny>>,
     /// The arguments that it was made of, but `then`.
@@ -121,7 +121,7 @@ impl Gate {
 }
 
 impl ThinkGate {
-    /// What follows, as it was given.
+    /// Returns the following constraint, as it was given.
     pub(crate) fn then<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.0.then.as_ref().map(|then| then.bind(py).clone())
     }
@@ -355,7 +355,7 @@ impl ThinkGate {
         Ok((slf.get_type().getattr("_restore")?, (arguments,)))
     }
 
-    /// What `__reduce__` took apart.
+    /// Restores the gate from `__reduce__`.
     #[staticmethod]
     fn _restore<'py>(arguments: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         arguments.py().get_type::<Self>().call((), Some(arguments))

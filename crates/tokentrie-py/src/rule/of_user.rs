@@ -26,7 +26,7 @@ const MOST_STATES: usize = 1 << 18;
 const MOST_ALLOWED: usize = 1024;
 
 thread_local! {
-    /// What asking Python failed with on this thread.
+    /// Pending error of a call into Python on this thread.
     static FAILED: RefCell<Option<Problem>> = const { RefCell::new(None) };
 }
 
@@ -45,9 +45,9 @@ struct Asked {
 #[derive(Default)]
 struct Answers {
     states: Vec<Py<PyAny>>,
-    /// Whether a text ends at each state.
+    /// For each state, whether a text ends there.
     ends: Vec<Option<bool>>,
-    /// Which bytes may follow each state, where the rule says that at once.
+    /// Allowed bytes of each state, if the rule lists them.
     allowed: Vec<Option<Box<[bool; 256]>>>,
     /// After each state by each byte that was asked; of bytes that lead nowhere only that they were asked.
     steps: Vec<Steps>,
@@ -56,7 +56,7 @@ struct Answers {
 #[derive(Default)]
 struct Steps {
     asked: [u64; 4],
-    /// Ascending by byte.
+    /// Transitions, ascending by byte.
     after: Vec<(u8, u32)>,
 }
 
@@ -101,7 +101,7 @@ impl UserRule {
         Ok(Self(Arc::new(Asked { start, ..asked })))
     }
 
-    /// What was raised on this thread since that was last asked.
+    /// Raises the pending exception of this thread.
     ///
     /// # Errors
     /// The exception.
@@ -186,7 +186,7 @@ impl Asked {
         Ok(number as u32)
     }
 
-    /// Asks Python.
+    /// Runs a call into Python.
     fn ask<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
         asking(|| attached_or_fail::<T, PyErr>(question)).map_err(Error::from)
     }
@@ -200,7 +200,7 @@ impl Asked {
         Self::ask(question).map_err(failed).ok()
     }
 
-    /// Which bytes may follow, where the rule says so.
+    /// Reads the allowed bytes, if the rule lists them.
     fn allowed(&self, py: Python<'_>, number: u32, state: &Py<PyAny>) -> PyResult<()> {
         if self.answers().allowed[number as usize].is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What asking a rule failed with: exceptions of a user's, and problems of the libraries below.
+//! Errors of a rule: exceptions of a user's, and problems of the libraries below.
 
 use crate::convert::gil::raise_pending;
 use crate::errors::{Class, Error, Result};
@@ -25,7 +25,7 @@ impl Raised {
         Self(error)
     }
 
-    /// The exception itself.
+    /// Returns the exception itself.
     pub(crate) fn again(&self) -> PyErr {
         Python::attach(|py| self.0.clone_ref(py))
     }
@@ -41,7 +41,7 @@ impl From<ByRuleError> for Error {
     }
 }
 
-/// What asking a rule failed with on this thread.
+/// Raises the pending error of a rule on this thread.
 ///
 /// # Errors
 /// What a rule of a user's raised, or did.
@@ -49,7 +49,7 @@ pub(crate) fn heard(rule: &dyn AnyRule) -> Result<()> {
     rule.failed().map_or(Ok(()), |problem| Err(of_problem(&problem, String::new())))
 }
 
-/// What went wrong inside a constraint: an exception of a user's is raised as it is. `message` says where.
+/// Converts an error inside a constraint: an exception of a user's is raised unchanged. `message` says where.
 pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     if let Some(raised) = problem.downcast_ref::<Raised>() {
         return Error::Python(raised.again());

@@ -1,10 +1,10 @@
-//! How often a rule's masks were there already.
+//! Hit rate of a rule's mask cache.
 
 use crate::convert::pickled::pickled;
 use pyo3::prelude::*;
 use tokentrie::constraint::MaskStats;
 
-/// What a rule keeps for a vocabulary.
+/// Mask cache of a rule for a vocabulary.
 ///
 /// Example:
 ///     >>> vocab = tokentrie.Model().vocab

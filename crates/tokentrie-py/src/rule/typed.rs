@@ -18,8 +18,8 @@ fn in_python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     module(py, "tokentrie.typed")?.getattr(name)
 }
 
-/// Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter of
-/// pydantic's.
+/// Returns whether it describes a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an
+/// adapter of pydantic's.
 pub(crate) fn is_type(given: &Bound<'_, PyAny>) -> bool {
     const MODULES: [&str; 5] = ["types", "typing", "typing_extensions", "re", "pydantic.type_adapter"];
     given.is_instance_of::<PyType>()

@@ -1,4 +1,4 @@
-//! What texts of rules stand for, as values of Python's.
+//! Values of rules' texts, as Python objects.
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What the classes of Python's ask for: texts out of lists of every kind, grammars that come with the package.
+//! Helpers for the Python classes: texts from lists of every kind, grammars that come with the package.
 
 use crate::convert::strings::{is_list, list};
 use crate::errors::{Class, Result};
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use tokentrie::constraint::GRAMMAR_EXAMPLES;
 use trie_text::SlotValues;
 
-/// The texts of a list, a tuple, a set, a generator or a column; None for what is no list.
+/// The texts of a list, a tuple, a set, a generator or a column; None for anything that is not a list.
 #[pyfunction]
 #[pyo3(name = "_listed_texts")]
 pub(crate) fn listed_texts(values: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     is_list(values).then(|| list(values)).transpose()
 }
 
-/// Whether texts are given: a list, a tuple, a set, a generator or a column.
+/// Returns whether the argument is a collection of texts: a list, a tuple, a set, a generator or a column.
 #[pyfunction]
 #[pyo3(name = "_is_list")]
 pub(crate) fn is_text_list(values: &Bound<'_, PyAny>) -> bool {
@@ -42,7 +42,8 @@ pub(crate) fn read_constraint<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'p
     as_object(given)
 }
 
-/// How many values may stand in a slot of this name; None for a rule, and for what has no number of them.
+/// Returns the number of values allowed in a slot of this name; None for a rule, and for a constraint without a number
+/// of values.
 ///
 /// Raises what making the slot fails with.
 #[pyfunction]

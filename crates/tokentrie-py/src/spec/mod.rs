@@ -36,11 +36,11 @@ use trie_core::{AnyConstraint, Constraint as _, Problem, SpanRules};
 use trie_formats::{Payload, PayloadReport};
 use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
 
-/// What is known of the tokens, and where what was made of texts and payloads is kept.
+/// Context for building constraints: the tokens, and the caches of texts and payloads.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'t> {
     pub(crate) over: Over<'t>,
-    /// Of a model.
+    /// Cached sets of a model.
     pub(crate) sets: Option<&'t ValueSets>,
     pub(crate) cache: Cache<'t>,
 }
@@ -50,7 +50,8 @@ pub(crate) struct Around<'t> {
 /// `what` is the name of the argument; `vocab` the vocabulary that it will be used with, where that is known.
 ///
 /// # Errors
-/// `TypeError` for what is no constraint, `PayloadError` for a str that is no JSON, those of reading a spec.
+/// `TypeError` for anything that is not a constraint, `PayloadError` for a str that is not JSON, those of reading a
+/// spec.
 pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<Vocab>>) -> Result<Spec> {
     let _inside = Inside::one_more()?;
     if let Ok(trie) = given.cast::<Trie>() {
@@ -187,7 +188,7 @@ pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     is_list(&given).then(|| texts(&given)).transpose()
 }
 
-/// What runs a constraint that was given.
+/// Builds a constraint that was given.
 ///
 /// # Errors
 /// As [`spec_of`], and those of building it.
@@ -269,7 +270,7 @@ pub(crate) fn with_host<T: Send>(
     Ok(made)
 }
 
-/// What was made, or the error of a spec, and what to warn of.
+/// Result or error of a spec, and the warnings about it.
 type Told<T> = (std::result::Result<T, SpecError>, Vec<String>);
 
 /// As [`with_host`], within limits, for callers that warn themselves.
@@ -284,7 +285,7 @@ pub(crate) fn told_by_host<T: Send>(
     Ok((made, host.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// What specs find in a Python program. Names and files were put in their place before.
+/// Context of specs in a Python program. Names and files were put in their place before.
 struct HostOfPython<'a, 't> {
     around: &'a Around<'t>,
     warnings: Mutex<Vec<String>>,

@@ -39,7 +39,7 @@ const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 pub(crate) const ANY_VOCABULARY: Around<'static> =
     Around { over: OverTokens { n_vocab: MOST_TOKENS, vocab: None }, sets: None, cache: Cache::Thread };
 
-/// What may be written, bound to no vocabulary: the base of all rules, and of what `tokentrie.constraint` makes.
+/// Constraint without a vocabulary: the base of all rules, and of the results of `tokentrie.constraint`.
 ///
 /// Stands wherever a constraint does: for `Sampler`, `Batch`, `Model.generate`, a `Slot`, and for `Model.choose` where
 /// its values can be listed. What it works out for a vocabulary it keeps, and shares between all who use it there.
@@ -214,7 +214,7 @@ fn collect_now_and_then(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// What a text of a spec stands for; `None` where it is none of a typed spec's texts.
+/// Reads the value of a text of a spec; `None` if a typed spec does not match it.
 fn value_of<'py>(spec: &Data, text: &Bound<'py, PyString>) -> Result<Option<Bound<'py, PyAny>>> {
     let py = text.py();
     let value = match spec {
@@ -238,7 +238,7 @@ fn value_of<'py>(spec: &Data, text: &Bound<'py, PyString>) -> Result<Option<Boun
     }
 }
 
-/// What names and files of a spec stand for in this program.
+/// Registered names and files of specs in this program.
 struct Registered<'py> {
     names: Option<Bound<'py, PyDict>>,
     sets: Option<PathBuf>,
@@ -287,7 +287,7 @@ impl Host for Registered<'_> {
 ///     Spec.
 ///
 /// Raises:
-///     OptionError: it is no spec; the message begins with the place, such as $.form[1].value.integer.min. Also a
+///     OptionError: it is not a spec; the message begins with the place, such as $.form[1].value.integer.min. Also a
 ///         ValueError.
 ///     TypeError: it is nothing that is a constraint.
 ///
@@ -401,7 +401,7 @@ impl Constraint {
     ///
     /// Raises:
     ///     RuleError: bytes that are no text. What a rule of your own raises.
-    ///     TypeError: the constraint is no rule.
+    ///     TypeError: the constraint is not a rule.
     ///
     /// Example:
     ///     >>> all(text in ("a", "b") for text in tokentrie.Regex("a|b").samples(5))
@@ -414,12 +414,12 @@ impl Constraint {
         texts.into_iter().map(utf8).collect()
     }
 
-    /// What a text of the part with this name stands for, where it is a form.
+    /// Reads the value of a text of the part with this name, if it is a form.
     fn _part_value<'py>(&self, name: &str, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         self.part_value(name, text)
     }
 
-    /// Whether its values are texts of a rule.
+    /// Returns whether its values are texts of a rule.
     #[getter]
     fn _is_rule(&self) -> bool {
         self.is_rule()
@@ -463,7 +463,7 @@ impl Constraint {
         Ok(module(py, "json")?.call_method1("loads", (self.to_json()?,))?)
     }
 
-    /// Whether a text is legal as a whole. Cost: O(bytes).
+    /// Returns whether a text is legal as a whole. Cost: O(bytes).
     ///
     /// Args:
     ///     text: str or bytes.
@@ -472,7 +472,7 @@ impl Constraint {
     ///     bool.
     ///
     /// Raises:
-    ///     TypeError: it is neither, or the constraint is no rule.
+    ///     TypeError: it is neither, or the constraint is not a rule.
     ///     RuleError: a JsonSchema or a Lark is too complex to read this text on.
     ///
     /// Example:
@@ -488,7 +488,7 @@ impl Constraint {
         Ok(read == Read::Whole)
     }
 
-    /// What a text stands for: an int, a float, a day, a time, the document of a JSON Schema; else the text itself.
+    /// Reads the value of a text: an int, a float, a day, a time, the document of a JSON Schema; else the text itself.
     ///
     /// `Generated.value` and the values of a form are what it gives. Extend it where a rule of your own has a type.
     ///
@@ -523,7 +523,7 @@ impl Constraint {
     ///
     /// Raises:
     ///     RuleError: there are more, or there is no end of them.
-    ///     TypeError: the constraint is no rule.
+    ///     TypeError: the constraint is not a rule.
     ///
     /// Example:
     ///     >>> tokentrie.Regex("yes|no?").texts()
@@ -560,7 +560,7 @@ impl Constraint {
         Ok(checked.map_err(|broken| Class::Rule.error(broken.to_string()))?.complete)
     }
 
-    /// What is kept of it for a vocabulary, and how often that was of use.
+    /// Returns the statistics of its mask cache for a vocabulary.
     ///
     /// Args:
     ///     vocab: Vocab.
@@ -660,7 +660,7 @@ impl Spec {
 
 #[pymethods]
 impl Spec {
-    /// What `__reduce__` took apart.
+    /// Restores the constraint from `__reduce__`.
     #[staticmethod]
     fn _restore(py: Python<'_>, text: &str) -> Result<Py<Self>> {
         Ok(Py::new(py, Self::made(Data::from_json(text.as_bytes())?, &DataOnly)?)?)

@@ -1,4 +1,4 @@
-//! Where payloads are looked up.
+//! Caches for the lookup of payloads.
 
 use crate::convert::gil::{Shared, released};
 use crate::errors::Result;
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use tokentrie::constraint::SpecProblem;
 use trie_formats::{Payload, PayloadError, TrieCache};
 
-/// Where payloads are looked up.
+/// Cache for the lookup of payloads.
 #[derive(Clone, Copy)]
 pub(crate) enum Cache<'c> {
     /// The cache of the calling thread.
     Thread,
-    /// A session's own.
+    /// Cache of a session.
     Session(&'c Shared<TrieCache>),
 }
 
@@ -28,7 +28,7 @@ thread_local! {
     };
 }
 
-/// Those of all threads, for who forgets.
+/// Caches of all threads, for clearing.
 static ALL: Mutex<Vec<Weak<Mutex<TrieCache>>>> = Mutex::new(Vec::new());
 
 /// The cache of this thread; none where it is in use, by who forgets or by what a signal's handler came into.

@@ -19,7 +19,7 @@ use tokentrie::constraint::{Over, Spec};
 use trie_core::work::Limits;
 use trie_text::ValueSets;
 
-/// Whether a receipt is asked for, and the key of its seal.
+/// Request of a receipt, and the key of its seal.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) receipt: bool,
@@ -57,7 +57,7 @@ pub(crate) fn data(constraint: Option<&Bound<'_, PyAny>>) -> Option<Spec> {
 }
 
 /// # Errors
-/// `TypeError` for what is no bytes.
+/// `TypeError` for anything but bytes.
 pub(crate) fn key_of(key: Option<&Bound<'_, PyAny>>) -> Result<Option<Vec<u8>>> {
     let Some(key) = key else { return Ok(None) };
     let Ok(key) = key.cast::<PyBytes>() else {
@@ -76,7 +76,7 @@ impl From<ReceiptError> for Error {
 /// The receipt of a dict or of JSON text.
 ///
 /// # Errors
-/// `ReceiptError` for what is no receipt, `TypeError` for other types.
+/// `ReceiptError` for anything that is not a receipt, `TypeError` for other types.
 pub(crate) fn read_receipt(given: &Bound<'_, PyAny>) -> Result<Receipt> {
     with_text(given, |text| Ok(Receipt::from_json(text)?)).map_err(|error| match error {
         Error::Ours(Class::Payload, message) => {
@@ -101,7 +101,7 @@ pub(crate) fn read_receipt(given: &Bound<'_, PyAny>) -> Result<Receipt> {
 ///
 /// Raises:
 ///     ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
-///     TypeError: it is no dict, str or bytes.
+///     TypeError: it is not a dict, str or bytes.
 ///
 /// Example:
 ///     >>> model = tokentrie.Model()

@@ -139,7 +139,7 @@ impl TrieArrays {
         self.0.clone_ref(py)
     }
 
-    /// Which node ends which leaf. Cost: O(leaves), copied.
+    /// Returns the nodes that end a leaf, and the leaves. Cost: O(leaves), copied.
     ///
     /// Returns:
     ///     Two arrays, uint32 [n]: the nodes that end a leaf, ascending, and the leaf of each. Where several sequences

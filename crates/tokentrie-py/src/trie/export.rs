@@ -75,8 +75,8 @@ impl Trie {
     ///
     /// Raises:
     ///     TrieError: the offsets are otherwise, or as for `from_sequences`.
-    ///     VocabularyError: an integer is no token id.
-    ///     TypeError: something is no integer.
+    ///     VocabularyError: an integer is not a token id.
+    ///     TypeError: something is not an integer.
     ///     OptionError: `heal_bytes` is out of range.
     ///
     /// Example:
@@ -400,7 +400,7 @@ fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v trie_text::Vocab>
     vocab.map(|vocab| &**vocab.core())
 }
 
-/// How much to draw.
+/// Reads the limits of a drawing.
 ///
 /// # Errors
 /// `OptionError` for a negative limit.

@@ -27,12 +27,12 @@ impl Origin {
         Ok((trie, path.map(|path| Self { path, stamp, verify: options.verify })))
     }
 
-    /// Whether the path still names this file or an equal one.
+    /// Returns whether the path still names this file or an equal one.
     pub(crate) fn is_there(&self) -> bool {
         trie_core::Trie::open_stamped(&self.path, FileOptions::default()).is_ok_and(|(_, stamp)| stamp == self.stamp)
     }
 
-    /// What `_reopen` takes.
+    /// Returns the arguments of `_reopen`.
     pub(crate) fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         (self.path.as_os_str(), PyBytes::new(py, &self.stamp.0), self.verify).into_pyobject(py)
     }
@@ -40,7 +40,7 @@ impl Origin {
 
 #[pymethods]
 impl Trie {
-    /// What a pickle calls: opens a file that must have the contents that were pickled.
+    /// Restores a pickle: opens a file that must have the contents that were pickled.
     #[classmethod]
     fn _reopen(kind: &Bound<'_, PyType>, path: PathBuf, stamp: &[u8], verify: bool) -> Result<Self> {
         let options = FileOptions::default().with_verify(verify);

@@ -34,7 +34,7 @@ impl LeafSet {
         Self { core, trie: self.trie.clone() }
     }
 
-    /// That both are of one trie.
+    /// Checks that both are of one trie.
     fn of_one_trie(&self, other: &Self) -> Result<()> {
         if self.trie == other.trie {
             return Ok(());
@@ -292,7 +292,7 @@ impl Trie {
     ///     LeafSet.
     ///
     /// Raises:
-    ///     OptionError: an entry is no leaf; it says which, and why.
+    ///     OptionError: an entry is not a leaf; it says which, and why.
     ///     ValueError: a bool array has another length.
     ///     TypeError: an entry is something else.
     ///
@@ -445,7 +445,7 @@ fn flags(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
     })
 }
 
-/// Numbers of leaves.
+/// Reads numbers of leaves.
 fn numbers(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core::LeafSet> {
     load_numpy(leaves.py())?;
     let wide = leaves.call_method1("astype", ("int64",))?;

@@ -1,4 +1,4 @@
-//! One legal value.
+//! Leaves: one legal value each.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

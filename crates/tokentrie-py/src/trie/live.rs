@@ -68,7 +68,7 @@ impl LiveSet {
         }
     }
 
-    /// What was given to come or to go: a Trie, texts, or token sequences.
+    /// Reads the values to add or remove: a Trie, texts, or token sequences.
     fn values(&self, py: Python<'_>, given: &Bound<'_, PyAny>, at: &PatchedTrie) -> Result<Vec<Value>> {
         if let Ok(trie) = given.cast::<Trie>() {
             let trie = trie.get().whole(py)?;
@@ -102,7 +102,7 @@ impl LiveSet {
         self.values(py, &made, at)
     }
 
-    /// Those that are to go: a text is the name of a value, too.
+    /// Reads the values to remove: a text is the name of a value, too.
     fn gone(&self, py: Python<'_>, given: &Bound<'_, PyAny>, at: &PatchedTrie) -> Result<Vec<Value>> {
         if !at.base().has_names() || given.is_instance_of::<Trie>() || given.is_instance_of::<PyString>() {
             return self.values(py, given, at);

@@ -56,7 +56,7 @@ use trie_text::{TextReport, Texts, Tokenization};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Trie(trie_core::Trie, Option<Report>, Option<Origin>);
 
-/// What was found when a set was made.
+/// Report on the making of a set.
 #[derive(Clone)]
 pub(crate) enum Report {
     Texts(TextReport),
@@ -160,7 +160,7 @@ impl Trie {
     /// Raises:
     ///     TrieError: there are no rows, one is empty (it says which), or the names do not match.
     ///     VocabularyError: an id is out of range; it says row, position and id.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///     OSError: what the operating system says of a file. Then nothing is left behind, and `path` is as it was.
     ///
     /// Example:
@@ -226,7 +226,7 @@ impl Trie {
     ///         canonical and not healed, one crosses the boundary. It names the value.
     ///     TrieError: there is no value, one is empty (it says which), or the set is too large.
     ///     OptionError: the tokenization is another, or arguments do not go together.
-    ///     TypeError: a value is no str, or `values` is one str.
+    ///     TypeError: a value is not a str, or `values` is one str.
     ///
     /// Example:
     ///     >>> vocab = tokentrie.Model().vocab
@@ -310,8 +310,8 @@ impl Trie {
     ///     Trie. It is equal only to tries with the same end tokens.
     ///
     /// Raises:
-    ///     TypeError: something is no integer.
-    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1).
+    ///     TypeError: something is not an integer.
+    ///     VocabularyError: an integer is not a token id (0 to 2**31 - 1).
     ///
     /// Example:
     ///     >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6]]).with_end_tokens([9])
@@ -463,9 +463,9 @@ impl Trie {
     ///     int, or None if there is no such leaf.
     ///
     /// Raises:
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///     TrieError: a text is looked up in a set without names, and no `vocab` is given.
-    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1), or the trie is for another vocabulary.
+    ///     VocabularyError: an integer is not a token id (0 to 2**31 - 1), or the trie is for another vocabulary.
     ///
     /// Example:
     ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
@@ -572,7 +572,7 @@ impl Trie {
     ///     prefix: token ids; the root if None.
     ///
     /// Returns:
-    ///     int32 [k], ascending; empty at the end of a leaf that is no prefix of another.
+    ///     int32 [k], ascending; empty at the end of a leaf that is not a prefix of another.
     ///
     /// Raises:
     ///     TokenNotAllowedError: the prefix leaves the trie.

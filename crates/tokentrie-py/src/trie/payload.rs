@@ -12,7 +12,7 @@ use trie_formats::{Payload, PayloadReport};
 /// Runs `use_text` on the JSON text of a payload.
 ///
 /// # Errors
-/// `TypeError` for other types, `PayloadError` for a dictionary that is no JSON; and those of `use_text`.
+/// `TypeError` for other types, `PayloadError` for a dictionary that is not JSON; and those of `use_text`.
 pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
     if let Ok(text) = payload.cast::<PyString>() {
         let text =
@@ -37,10 +37,10 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
     Err(PyTypeError::new_err(message).into())
 }
 
-/// Runs `use_text` on the JSON text of what is no other constraint.
+/// Runs `use_text` on the JSON text of a constraint that is not another type.
 ///
 /// # Errors
-/// As [`with_text`], and those of `use_text`; a str that is no object of JSON was meant as something else, which it
+/// As [`with_text`], and those of `use_text`; a str that is not an object of JSON was meant as something else, which it
 /// says.
 pub(crate) fn payload_text<R>(
     what: &str,

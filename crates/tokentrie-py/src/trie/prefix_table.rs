@@ -74,7 +74,7 @@ impl Trie {
         self.core().is_weighted()
     }
 
-    /// What is added to the logits of the tokens that may follow a prefix.
+    /// Returns the biases on the logits of the tokens that may follow a prefix.
     ///
     /// Args:
     ///     prefix: token ids; the root if None.
@@ -99,7 +99,7 @@ impl Trie {
         Ok(PyArray1::from_vec(py, weights))
     }
 
-    /// What is added to the logit of an end token after these tokens.
+    /// Returns the bias on the logit of an end token after these tokens.
     ///
     /// Args:
     ///     tokens: token ids.
@@ -175,7 +175,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// What `Trie.report` says of a table.
+/// Converts the report on a table for `Trie.report`.
 pub(crate) fn report<'py>(py: Python<'py>, report: &PrefixTableReport) -> PyResult<Bound<'py, PyDict>> {
     let PrefixTableReport {
         keys,

@@ -22,10 +22,10 @@ pub(crate) fn distinct(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>
     Ok(texts)
 }
 
-/// What the tokens of each leaf spell, or its name without a vocabulary.
+/// Returns the text that the tokens of each leaf spell, or its name without a vocabulary.
 ///
 /// # Errors
-/// Neither names nor a vocabulary, tokens outside it, a leaf that is no text.
+/// Neither names nor a vocabulary, tokens outside it, a leaf that is not text.
 fn texts(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>> {
     if let Some(vocab) = vocab {
         inside(trie, vocab)?;
@@ -119,7 +119,7 @@ struct Drawn {
     parent: Option<usize>,
     label: String,
     terminal: bool,
-    /// Whether it stands for what is not drawn.
+    /// True for a box of hidden nodes.
     hidden: bool,
 }
 

@@ -27,7 +27,7 @@ impl Trie {
     ///
     /// Raises:
     ///     TrieError: some have names and some have none.
-    ///     TypeError: something is no Trie.
+    ///     TypeError: something is not a Trie.
     ///
     /// Example:
     ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
@@ -127,7 +127,7 @@ impl Trie {
         self.combine(py, SetOperation::SymmetricDifference, &other)
     }
 
-    /// Whether the other trie has all leaves of this one: `a <= b`. Names do not count, as they do in `==`.
+    /// Returns whether the other trie has all leaves of this one: `a <= b`. Names do not count, as they do in `==`.
     ///
     /// Cost: at most one pass over the nodes of both; it ends at the first leaf that the other one does not have.
     ///
@@ -146,7 +146,7 @@ impl Trie {
         Ok(released(py, || one.is_subset(other)))
     }
 
-    /// Whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
+    /// Returns whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
     ///
     /// Args:
     ///     other: a Trie.
@@ -163,7 +163,7 @@ impl Trie {
         Ok(released(py, || other.is_subset(one)))
     }
 
-    /// Whether no leaf is in both. Names do not count.
+    /// Returns whether no leaf is in both. Names do not count.
     ///
     /// Cost: at most one pass over the nodes of both; it ends at the first leaf of both.
     ///

@@ -1,4 +1,4 @@
-//! What the command line shows of a trie: counts of every depth, and the nodes to draw.
+//! Statistics and drawings of tries for the command line: counts of every depth, and the nodes to draw.
 
 use crate::convert::gil::released;
 use crate::errors::Result;

@@ -18,18 +18,18 @@ use trie_text::{TextReport, TextStream, Texts, Vocab};
 /// Tokens, or bytes of text, that are taken from Python before they are handed on without the GIL.
 const PORTION: usize = 1 << 18;
 
-/// Where a set goes, and what making it may take.
+/// Destination of a set, and the limits on making it.
 pub(crate) struct Target<'v> {
     /// Bytes of rows to hold at once.
     pub(crate) memory: Option<usize>,
     /// The file to write instead of making a set in memory.
     pub(crate) path: Option<PathBuf>,
-    /// What the file is for.
+    /// Vocabulary of the file.
     pub(crate) vocabulary: Option<VocabularyId<'v>>,
 }
 
 impl Target<'_> {
-    /// Whether the set is just to be made.
+    /// Returns whether the set is just to be made.
     pub(crate) fn is_plain(&self) -> bool {
         self.memory.is_none() && self.path.is_none()
     }

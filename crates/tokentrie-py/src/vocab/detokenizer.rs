@@ -38,7 +38,7 @@ impl Detokenizer {
     ///
     /// Raises:
     ///     VocabularyError: the vocabulary does not have a token; those before it are taken.
-    ///     TypeError: something is no integer.
+    ///     TypeError: something is not an integer.
     ///
     /// Example:
     ///     >>> text = tokentrie.streaming.Detokenizer(tokentrie.Vocab.from_tokens([b"a", b"b"]))
@@ -61,7 +61,7 @@ impl Detokenizer {
         format!("<tokentrie.streaming.Detokenizer: {begun} bytes of a character begun>")
     }
 
-    /// What is left at the end: U+FFFD for a character that was not completed. The next token begins a new text.
+    /// Returns the rest at the end: U+FFFD for a character that was not completed. The next token begins a new text.
     ///
     /// Returns:
     ///     str.

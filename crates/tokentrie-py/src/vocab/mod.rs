@@ -89,7 +89,7 @@ impl Vocab {
     ///     VocabularyError: the file cannot be read, the decoder does not say what bytes a token stands for, the
     ///         library raises (its exception is the cause), or it is not installed.
     ///     OptionError: `n_vocab` is out of range.
-    ///     TypeError: it is no tokenizer.
+    ///     TypeError: it is not a tokenizer.
     ///
     /// Example:
     ///     >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -126,7 +126,7 @@ impl Vocab {
     /// Raises:
     ///     VocabularyError: the encoding cannot be had, or the library is not installed.
     ///     OptionError: `n_vocab` is out of range.
-    ///     TypeError: it is no encoding.
+    ///     TypeError: it is not an encoding.
     ///
     /// Example:
     ///     >>> import tiktoken
@@ -159,7 +159,7 @@ impl Vocab {
     /// Raises:
     ///     VocabularyError: the list does not have an id.
     ///     OptionError: the list is empty.
-    ///     TypeError: a piece is no bytes.
+    ///     TypeError: a piece is not bytes.
     ///
     /// Example:
     ///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
@@ -186,7 +186,7 @@ impl Vocab {
         Ok(Self::new(Arc::new(vocab)))
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -197,7 +197,7 @@ impl Vocab {
         Ok(PyBytes::new(py, piece.ok_or_else(|| self.outside(token))?))
     }
 
-    /// What a token is for.
+    /// Returns the kind of a token.
     ///
     /// Args:
     ///     token: its id.
@@ -390,7 +390,7 @@ impl VocabArg<'_> {
         }
     }
 
-    /// Where it is more than a size.
+    /// Returns the vocabulary, if it is more than a size.
     pub(crate) fn core(&self) -> Option<&Arc<trie_text::Vocab>> {
         match self {
             Self::Size(_) => None,

@@ -30,7 +30,7 @@ impl Vocab {
         Ok((class.getattr("from_tokens")?, (pieces, self.eog(), self.control()).into_pyobject(py)?))
     }
 
-    /// What `__reduce__` took apart, of a file.
+    /// Restores a pickled vocabulary of a file.
     #[staticmethod]
     fn _reopen(py: Python<'_>, path: PathBuf, fingerprint: &str) -> Result<Self> {
         let vocab = released(py, || read_gguf(path.clone()))?;

@@ -39,7 +39,7 @@ struct Host(Py<PyAny>);
 type Row = Result<Vec<TokenId>, TokenizerError>;
 type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
 
-/// Of the one text that was asked for.
+/// Returns the only row.
 fn only(rows: Rows) -> Row {
     let gave = |rows: Vec<_>| TokenizerError::from(format!("it gave tokens of {} texts for 1", rows.len()));
     <[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)
@@ -275,7 +275,7 @@ fn vocab(
     Ok(released(py, || Vocab::new(tokens, eog, Some(tokenizer)))?)
 }
 
-/// What a library raised, as an error of ours that says where. A library that is missing is named.
+/// Converts an exception of a library to one of ours that names the place. A library that is missing is named.
 fn failed(py: Python<'_>, place: &str, library: &str) -> impl Fn(PyErr) -> PyErr {
     move |error| {
         let message = if error.is_instance_of::<PyImportError>(py) {

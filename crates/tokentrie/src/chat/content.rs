@@ -23,7 +23,7 @@ pub(crate) struct HeldContent {
     content: AnyConstraint,
 }
 
-/// Where such a reply is.
+/// State of such a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HeldState {
     /// `None` once content is what was written, for certain.
@@ -38,7 +38,7 @@ impl HeldState {
         self.content.as_ref().map(|(_, tokens)| *tokens)
     }
 
-    /// Whether only content is meant.
+    /// Returns whether only content is possible.
     pub(crate) fn is_certain(&self) -> bool {
         self.before.is_none()
     }
@@ -49,7 +49,7 @@ impl HeldContent {
         Self { before, content }
     }
 
-    /// Whether content that was begun is whole, and nothing of it may follow.
+    /// Returns whether content that was begun is complete, and cannot continue.
     pub(crate) fn is_over(&self, at: &HeldState) -> bool {
         at.content.as_ref().is_some_and(|(inside, _)| self.content.ending(inside) == Ending::Must)
     }
@@ -174,7 +174,7 @@ impl Special for HeldContent {
     }
 }
 
-/// What `response_format` of chat APIs asks for: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
+/// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
 /// "json_schema", "json_schema": {"schema": ...}}`. `None` is text.
 ///
 /// # Errors
@@ -184,7 +184,7 @@ pub fn response_format(value: &Value) -> Result<Option<Spec>, SpecError> {
     Ok(format.0)
 }
 
-/// What the content obeys; `None` is text.
+/// Constraint on the content; `None` is text.
 pub(crate) struct ResponseFormat(pub(crate) Option<Spec>);
 
 #[derive(Deserialize)]

@@ -23,7 +23,7 @@ use trie_text::VocabError;
 /// The template of a model whose file has none: that of `ChatML`, with calls of tools as JSON in `<tool_call>` tags.
 pub const CHATML: &str = include_str!("chatml.jinja");
 
-/// What users are told then.
+/// Warning about a missing template.
 pub const NO_TEMPLATE: &str =
     "the model file has no chat template: ChatML is used, with calls of tools as JSON in <tool_call> tags";
 
@@ -61,7 +61,7 @@ pub enum ConstraintError {
     /// Reasoning cannot be ended.
     #[error("the vocabulary has no tokens for the marker {end:?}")]
     NoEnd {
-        /// The marker.
+        /// The end marker used.
         end: String,
     },
 }
@@ -102,13 +102,13 @@ impl ModelFormat {
         self.elsewhere.iter().filter_map(OnceLock::get).for_each(|format| format.forget());
     }
 
-    /// The format.
+    /// Returns the format of it.
     #[must_use]
     pub fn format(&self) -> &ChatFormat {
         &self.format
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary of it.
     #[must_use]
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
@@ -194,7 +194,8 @@ impl ModelFormat {
         Ok(prompt)
     }
 
-    /// Whether content may come at once after what begins its turn; `None` where a recipient stands before it.
+    /// Returns whether content may come at once after the beginning of its turn; `None` if a recipient stands before
+    /// it.
     #[cfg(feature = "llama")]
     fn content_may_begin(&self, turn: &str) -> Result<Option<bool>, ConstraintError> {
         match self.before_content(turn, None) {
@@ -225,7 +226,7 @@ impl ModelFormat {
         if is_thinking { self.closing().unwrap_or_default() } else { Vec::new() }
     }
 
-    /// Whether a thought can be ended from outside.
+    /// Returns whether a thought can be ended from outside.
     #[cfg(feature = "llama")]
     pub(crate) fn can_end_thoughts(&self) -> bool {
         self.closing().is_ok()

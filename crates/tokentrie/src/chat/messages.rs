@@ -1,18 +1,18 @@
-//! Which messages there may be.
+//! Valid messages of a chat.
 
 use serde_json::Value;
 
 /// Roles that every chat API knows; others must be known to the template.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
-/// Those of [`ROLES`] whose messages say something.
+/// Roles of [`ROLES`] whose messages have content.
 const SPEAKING: [&str; 5] = ["system", "developer", "user", "tool", "function"];
 
-/// What parts are of that no text stands for.
+/// Types of content parts that are not text.
 const MEDIA: [&str; 4] = ["image", "audio", "video", "file"];
 
-/// Whether a message has a role and content of a shape that templates know. `template` may know more roles; `near` says
-/// which known name is meant.
+/// Checks that a message has a role and content of a shape that templates know. `template` may know more roles; `near`
+/// says which known name is meant.
 ///
 /// # Errors
 /// What is wrong, as a sentence.
@@ -60,7 +60,7 @@ pub fn check_message(
     Ok(())
 }
 
-/// Whether a part of content is text, or of a kind that the template knows and that is no picture or sound.
+/// Checks that a part of content is text, or of a type that the template knows and that is not media.
 fn check_part(part: &Value, template: &str) -> Result<(), String> {
     const TEXT: &str = "{\"type\": \"text\", \"text\": \"...\"}";
     let Some(kind) = part.get("type").and_then(Value::as_str) else {
@@ -83,7 +83,7 @@ fn check_part(part: &Value, template: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a template has a word as a text of its own.
+/// Returns whether a template contains a word as a text of its own.
 fn is_named(template: &str, word: &str) -> bool {
     ['"', '\''].iter().any(|quote| template.contains(&format!("{quote}{word}{quote}")))
 }

@@ -15,7 +15,7 @@ pub struct ReplyParser {
     kind: Option<Kind>,
     over: Option<Arc<ModelFormat>>,
     options: ParserOptions,
-    /// Whether a token came that ends generation: what comes after is none of the reply.
+    /// True once a token that ends generation came: later text is not part of the reply.
     ended: bool,
 }
 
@@ -31,9 +31,9 @@ pub enum PartError {
     /// Text and tokens in one reply.
     #[error("a reply in {began} is not continued in {part}: give all of its parts as {began}, or make a new parser")]
     Mixed {
-        /// What came before: `text` or `tokens`.
+        /// Kind of the earlier input: `text` or `tokens`.
         began: &'static str,
-        /// What came now.
+        /// Kind of this input.
         part: &'static str,
     },
     /// Tokens of no vocabulary.
@@ -42,11 +42,11 @@ pub enum PartError {
     /// A token that the vocabulary does not have.
     #[error("position {at}: token id {token} is outside the vocabulary of {size} tokens")]
     Outside {
-        /// Where it stands in the part.
+        /// Position in the part.
         at: usize,
-        /// Its id.
+        /// Id of the token.
         token: TokenId,
-        /// How many there are.
+        /// Size of the vocabulary.
         size: usize,
     },
     /// A tool whose schema nothing satisfies.

@@ -9,9 +9,9 @@ use trie_text::{Vocab, VocabError};
 /// The tokens of a conversation, up to where the model goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatPrompt {
-    /// All of it.
+    /// Tokens of the prompt.
     pub tokens: Vec<TokenId>,
-    /// What of its text begins the reply's turn.
+    /// Part of its text that begins the reply's turn.
     pub turn: String,
 }
 

@@ -11,17 +11,17 @@ use std::sync::mpsc::Sender;
 use trie_core::{Constraint, TokenId};
 use trie_text::{LossyText, Vocab};
 
-/// Who waits for a reply.
+/// Observer of a reply.
 pub trait ChatWatch {
-    /// Whether the reply is not wanted any more; asked between two forward passes.
+    /// Returns whether the reply is not wanted any more; asked between two forward passes.
     fn stop(&mut self) -> bool;
 
-    /// How urgent the call is beside others of an engine.
+    /// Returns the priority of the call in an engine.
     fn priority(&self) -> i32 {
         0
     }
 
-    /// Whether it still listens.
+    /// Returns whether it still listens.
     fn listens(&self) -> bool {
         true
     }
@@ -60,15 +60,15 @@ impl<W: ChatWatch + ?Sized> ChatWatch for &mut W {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReplyStep {
-    /// The token.
+    /// Id of the token.
     pub token: TokenId,
-    /// What it is part of.
+    /// Part of the reply that contains it.
     pub part: ReplyPart,
-    /// Whether no other could come.
+    /// True if no other token was allowed.
     pub forced: bool,
-    /// How many tokens could come; `None` where all could, or all but a few.
+    /// Number of allowed tokens; `None` for all, or all but a few.
     pub legal: Option<usize>,
-    /// How probable it was.
+    /// Log probability of the token.
     pub logprob: Option<TokenLogprob>,
 }
 
@@ -76,15 +76,15 @@ pub struct ReplyStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReplyPart {
-    /// A thought.
+    /// Text of a thought.
     Reasoning,
-    /// What begins or ends one, and other marks between parts.
+    /// Markers of a thought, and other marks between parts.
     Marker,
-    /// What is said.
+    /// Text for the user.
     Content,
     /// A call, with its marks.
     Call,
-    /// What ends the reply.
+    /// End of the reply.
     End,
 }
 
@@ -119,7 +119,7 @@ impl<T> ChatWatch for ChatRelay<T> {
     }
 }
 
-/// Watches a generation.
+/// Observer of a generation.
 pub(super) struct Reading<W> {
     parser: Parser,
     vocab: Arc<Vocab>,
@@ -128,13 +128,13 @@ pub(super) struct Reading<W> {
     reasoning_tokens: usize,
     /// Tokens that may become the end marker of the reasoning.
     held_tokens: usize,
-    /// Whether the reply said its own end.
+    /// True if the reply reached its own end.
     over: bool,
     /// Each token, where that is wanted.
     steps: Option<Vec<ReplyStep>>,
 }
 
-/// What was told, and to whom.
+/// Reported events, and their observer.
 struct Told<W> {
     watch: W,
     shares: Option<Shares>,
@@ -190,7 +190,7 @@ impl Held {
         }
     }
 
-    /// What may be content is.
+    /// Settles possible content as content.
     fn settle(&mut self, vocab: &Vocab) -> (Vec<TokenId>, String) {
         let of_content = self.at.content_tokens().unwrap_or_default().min(self.open.len());
         let content = self.open.split_off(self.open.len() - of_content);
@@ -269,17 +269,17 @@ impl<W: ChatWatch> Reading<W> {
         steps.push(ReplyStep { token, part, forced, legal, logprob });
     }
 
-    /// Whether the reply said its own end, or a stop text came.
+    /// Returns whether the reply reached its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.found()
     }
 
-    /// Whether content that is held to something can only end here.
+    /// Returns whether constrained content can only end here.
     pub(super) fn content_is_over(&self) -> bool {
         self.content.as_ref().is_some_and(|held| held.constraint.is_over(&held.at))
     }
 
-    /// Whether a call is being written.
+    /// Returns whether a call is being written.
     pub(super) fn is_calling(&self) -> bool {
         self.parser.is_calling()
     }

@@ -1,4 +1,4 @@
-//! What the receipt of a reply is of, and whether one holds.
+//! Subject of a reply's receipt, and the check of one.
 
 use super::prompt::ChatPrompt;
 use super::reply::{ReadyChat, ReplyOptions};
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use trie_text::hexadecimal;
 
-/// What a reply is known by: as a [`Spec`], and beside it where the tools were told and what its content obeys. `None`
-/// where that is no data.
+/// Returns the fingerprint of a reply: as a [`Spec`], together with the place of the tools and the constraint on its
+/// content. `None` where that is not data.
 pub(super) fn fingerprint(
     template: &ChatTemplate,
     definitions: Option<&Value>,
@@ -43,14 +43,14 @@ pub(super) fn fingerprint(
 }
 
 impl ReadyChat {
-    /// What its receipt is of, where one is asked for.
+    /// Returns the subject of its receipt, if one is wanted.
     #[must_use]
     pub fn receipt_subject(&self) -> Option<Arc<ReceiptSubject>> {
         self.subject.clone()
     }
 
-    /// That a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its prompt
-    /// and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
+    /// Checks that a receipt belongs to a reply to this chat, which was prepared with [`ReplyOptions::receipt`]: to its
+    /// prompt and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
     ///
     /// # Errors
     /// What does not fit, and where.

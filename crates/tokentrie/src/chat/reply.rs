@@ -17,43 +17,43 @@ use std::time::Instant;
 use trie_core::{AnyConstraint, LogitBias, SamplerOptions, SpanRules, TokenId};
 use trie_text::Vocab;
 
-/// How a reply is made and read.
+/// Options for generating and reading a reply.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct ReplyOptions {
     /// The tools that may be called.
     pub tools: Tools,
-    /// Whether they may or must be.
+    /// Permission or requirement to call tools.
     pub choice: ToolChoice,
-    /// Whether more than one may be.
+    /// Allows more than one call.
     pub parallel: bool,
     /// The most tokens; `None` is what the context has room for.
     pub max_tokens: Option<u32>,
     /// Texts that end the content; reasoning and calls may have them.
     pub stop: Stops,
-    /// What the content obeys: no tool may be called then.
+    /// Constraint on the content: no tool may be called then.
     pub content: Option<AnyConstraint>,
-    /// What that is known by, where it is data.
+    /// Fingerprint of that constraint, if it is data.
     pub content_fingerprint: Option<String>,
-    /// How tokens are chosen.
+    /// Options of the sampler.
     pub sampling: SamplerOptions,
-    /// Whether it is told how probable calls were.
+    /// Reports the probabilities of calls.
     pub probabilities: bool,
-    /// How probable each token of the content was, and so many of the most probable beside it.
+    /// Number of alternatives to report beside the log probability of each token of the content.
     pub logprobs: Option<u32>,
-    /// Whether it is told what each token was chosen among.
+    /// Records the alternatives to each token for a receipt.
     pub receipt: bool,
-    /// What is added to the logits of tokens.
+    /// Biases on the logits of tokens.
     pub logit_bias: LogitBias,
-    /// Where no more tokens fit: whether a call that must come, and content that is held to something, end by few
-    /// tokens that the model did not choose, and so does a thought before them; else they are cut off.
+    /// Completes a required call and constrained content with a few tokens that the model did not choose, where no more
+    /// tokens fit, and ends a thought before them; else they are cut off.
     pub complete: bool,
-    /// Whether each token is told of, with so many of the most probable beside it.
+    /// Number of alternatives to report for each token, if events for tokens are wanted.
     pub explain: Option<u32>,
 }
 
 impl ReplyOptions {
-    /// What the reply may be after this prompt.
+    /// Returns the constraint on the reply after this prompt.
     #[must_use]
     pub fn constraint(&self, prompt: &ChatPrompt) -> ConstraintOptions {
         let mut options = ConstraintOptions::default();
@@ -64,7 +64,7 @@ impl ReplyOptions {
         options
     }
 
-    /// What reads it.
+    /// Returns the parser of the reply.
     ///
     /// # Errors
     /// As [`ModelFormat::parser`].
@@ -82,7 +82,7 @@ impl ReplyOptions {
 pub enum ChatFinish {
     /// The model ended it.
     Stop,
-    /// It calls something.
+    /// The reply has calls.
     ToolCalls,
     /// No more tokens fitted.
     Length,
@@ -103,52 +103,52 @@ impl ChatFinish {
     }
 }
 
-/// What a reply took.
+/// Cost of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct ChatStats {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Of these, those that were still in the context.
+    /// Number of these that were still in the KV cache.
     pub prompt_tokens_reused: usize,
     /// Tokens of the reply.
     pub tokens: usize,
-    /// Of these, those of the reasoning.
+    /// Number of these that are reasoning.
     pub reasoning_tokens: usize,
-    /// Those that had to come.
+    /// Number of forced tokens.
     pub forced_tokens: usize,
     /// Forward passes after the prompt.
     pub forward_passes: u64,
-    /// Those that forced tokens saved.
+    /// Number of passes that forced tokens saved.
     pub forward_passes_saved: usize,
-    /// All of it.
+    /// Total duration in seconds.
     pub seconds: f64,
     /// Until the prompt was decoded.
     pub prompt_seconds: f64,
-    /// Without the prompt.
+    /// Speed without the prompt.
     pub tokens_per_second: f64,
 }
 
-/// A reply.
+/// Reply to a chat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatReply {
-    /// What it says; part of it where it was cancelled.
+    /// Message of the reply; part of it after a cancellation.
     pub message: Message,
-    /// Of each call, where that was asked for.
+    /// Probabilities of each call, if requested.
     pub shares: Vec<CallShares>,
-    /// Of each token of the content, where that was asked for.
+    /// Log probabilities of each token of the content, if requested.
     pub logprobs: Vec<TokenLogprob>,
     /// Each token, where it was asked to explain them.
     pub steps: Vec<ReplyStep>,
-    /// What each token was chosen among, where that was asked for.
+    /// Alternatives to each token, if requested.
     pub trail: Vec<TrailStep>,
-    /// Whether content that is held to something is whole; true of other content.
+    /// True if constrained content is complete; true of other content.
     pub content_is_whole: bool,
     /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
     /// choose, because no more tokens fitted.
     pub completed: bool,
-    /// Why it ended.
+    /// Reason for its end.
     pub finish: ChatFinish,
-    /// What it took.
+    /// Cost of the reply.
     pub stats: ChatStats,
 }
 
@@ -158,27 +158,27 @@ pub struct ReadyChat {
     pub(super) prompt: ChatPrompt,
     pub(super) rules: Arc<SpanRules>,
     pub(super) parser: Parser,
-    /// Of content that is held to something.
+    /// Constraint on the content.
     pub(super) content: Option<HeldContent>,
     /// The tokens that end a thought; none where a thought has no end, or nothing must come after it.
     pub(super) thought_end: Vec<TokenId>,
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
-    /// Where a receipt is asked for.
+    /// Subject of the receipt, if one is wanted.
     pub(super) subject: Option<Arc<ReceiptSubject>>,
     /// When it was made ready.
     pub(super) started: Instant,
 }
 
 impl ReadyChat {
-    /// What of the tools' schemas is not held.
+    /// Returns the parts of the tools' schemas that are not enforced.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Generates the reply. Cancelling is no error: the reply is what had come.
+    /// Generates the reply. Cancelling is not an error: the reply is what had come.
     ///
     /// # Errors
     /// As [`Runtime::generate`].
@@ -260,7 +260,7 @@ impl ReadyChat {
     }
 }
 
-/// What reads a reply.
+/// Reader of a reply.
 #[derive(Clone)]
 struct Read {
     parser: Parser,
@@ -275,11 +275,11 @@ impl Read {
     }
 }
 
-/// What makes a reply of what was generated.
+/// Data for building a reply from a generation.
 struct End {
     prompt: ChatPrompt,
     rules: Arc<SpanRules>,
-    /// Whether its content is held to something.
+    /// True if its content is constrained.
     is_held: bool,
     options: ReplyOptions,
     vocab: Arc<Vocab>,

@@ -27,66 +27,66 @@ use trie_text::VocabError;
 /// Messages, tools and settings of a reply.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
-    /// The conversation.
+    /// Messages of the conversation.
     pub messages: Vec<Value>,
     /// Definitions of tools, as the template finds them.
     pub definitions: Option<Arc<Value>>,
-    /// Where the model is told of them.
+    /// Place of the tools in the prompt.
     pub tools_in: ToolsIn,
-    /// How the prompt is rendered.
+    /// Options of the prompt's rendering.
     pub prompt: PromptOptions,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
     /// Its time and its turn.
     pub call: CallOptions,
-    /// What the content obeys, where that was said as data: made a constraint by [`ChatRequest::over`].
+    /// Constraint on the content as data, if any: compiled by [`ChatRequest::over`].
     pub content: Option<Spec>,
     /// The schema of the content, where the model is shown it.
     pub shown: Option<ShownSchema>,
-    /// How the reply is made and read.
+    /// Options for generating and reading the reply.
     pub reply: ReplyOptions,
 }
 
-/// What of a chat is data in every host, beside messages, tools and what the content obeys.
+/// Options of a chat that are data in every host, beside messages, tools and the constraint on the content.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct ChatOptions {
-    /// Whether tools may or must be called.
+    /// Permission or requirement to call tools.
     pub tool_choice: ToolUse,
-    /// Where the model is told of them.
+    /// Place of the tools in the prompt.
     #[serde(with = "ToolsInWord")]
     pub tools_in: ToolsIn,
-    /// Whether more than one call may come.
+    /// Allows more than one call.
     pub parallel_tool_calls: bool,
-    /// Whether the template lets the model think.
+    /// Allows the model to think, if the template does.
     pub enable_thinking: bool,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
-    /// What of the last message is gone on with.
+    /// Part of the last message to continue.
     #[serde(with = "ContinuedWord")]
     pub continue_final_message: Continued,
-    /// What the template finds under names of its own.
+    /// Further variables of the template.
     pub template_variables: Map<String, Value>,
-    /// Whether the model is shown the schema of the content.
+    /// Shows the schema of the content to the model.
     pub show_schema: bool,
     /// The most tokens of the reply; `None` is what the context has room for.
     pub max_tokens: Option<u32>,
     /// Texts that end the content.
     pub stop: Stops,
-    /// How tokens are chosen.
+    /// Options of the sampler.
     #[serde(deserialize_with = "sampling")]
     pub sampling: SamplerOptions,
-    /// Whether it is told how probable calls were.
+    /// Reports the probabilities of calls.
     pub probabilities: bool,
-    /// How probable each token of the content was, and so many of the most probable beside it.
+    /// Number of alternatives to report beside the log probability of each token of the content.
     pub logprobs: Option<u32>,
-    /// Whether it is told what each token was chosen among.
+    /// Records the alternatives to each token for a receipt.
     pub receipt: bool,
-    /// What is added to the logits of tokens.
+    /// Biases on the logits of tokens.
     #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
-    /// Whether what must be whole ends by tokens that the model did not choose where no more fit.
+    /// Completes required parts with tokens that the model did not choose where no more fit.
     pub complete: bool,
 }
 
@@ -249,7 +249,7 @@ impl ChatRequest {
         ChatPrompt::new(format.format(), vocab, &messages, self.definitions.as_deref(), &self.prompt)
     }
 
-    /// Whether the model is told of its tools, and calls of them can be read.
+    /// Checks that the model sees its tools, and that calls of them can be parsed.
     fn told(&self, format: &ChatFormat) -> Result<(), ChatError> {
         let found = format.analysis();
         match self.tools_in {
@@ -386,13 +386,13 @@ pub enum ChatError {
     /// The reply cannot be constrained.
     #[error(transparent)]
     Constraint(#[from] ConstraintError),
-    /// The vocabulary.
+    /// Error of the vocabulary.
     #[error(transparent)]
     Vocab(#[from] VocabError),
     /// The vocabulary and the constraint.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// The model.
+    /// Error of the model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }

@@ -1,4 +1,4 @@
-//! How probable the names and the enum values of calls were.
+//! Probabilities of the names and the enum values of calls.
 
 use chat_format::{Event, Message, ToolCall, Tools};
 use llama_sampler::TokenLogprob;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::ops::Range;
 use trie_text::Vocab;
 
-/// How probable a call was.
+/// Probabilities of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallShares {
     /// Its name's tokens among what was legal; `None` where the name began inside a token of free text.
@@ -19,11 +19,11 @@ pub struct CallShares {
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     text: Vec<u8>,
-    /// Where each token ends, and how probable it was; `None` where everything could come.
+    /// End and probability of each token; `None` if everything was allowed.
     tokens: Vec<(usize, Option<f64>)>,
-    /// Of each call: the name's place in the text, and where its arguments begin.
+    /// For each call, the range of the name in the text, and the start of its arguments.
     calls: Vec<(Range<usize>, usize)>,
-    /// Where each call ends.
+    /// End of each call.
     ends: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Shares {
         self.tokens.get(first..=last)?.iter().map(|&(_, share)| share).product()
     }
 
-    /// What is known of the calls of a message.
+    /// Returns the probabilities of the calls of a message.
     pub(super) fn of_calls(&self, message: &Message, tools: &Tools) -> Vec<CallShares> {
         let of_call = |(number, call): (usize, &ToolCall)| {
             let Some((name, arguments)) = self.calls.get(number) else { return CallShares::default() };
@@ -72,7 +72,8 @@ impl Shares {
         message.tool_calls.iter().enumerate().map(of_call).collect()
     }
 
-    /// Of arguments with an enum or a boolean: each is looked for after its name, in their order.
+    /// Computes the probabilities of arguments with an enum or a boolean: each is searched after its name, in their
+    /// order.
     fn of_values(&self, call: &ToolCall, schema: &Value, mut rest: Range<usize>) -> Vec<(String, f64)> {
         let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(&call.arguments) else { return Vec::new() };
         let mut found = Vec::new();
@@ -95,7 +96,8 @@ impl Shares {
     }
 }
 
-/// Of the tokens that hold a byte of the content; all of them where the reply does not have it word for word.
+/// Returns the log probabilities of the tokens that contain a byte of the content; all of them if the reply does not
+/// contain it verbatim.
 pub(super) fn of_content(known: &[TokenLogprob], content: &str, vocab: &Vocab) -> Vec<TokenLogprob> {
     if known.is_empty() || content.is_empty() {
         return Vec::new();
@@ -115,7 +117,7 @@ pub(super) fn of_content(known: &[TokenLogprob], content: &str, vocab: &Vocab) -
 /// References that lead from one to the next.
 const MOST_REFERENCES: u32 = 16;
 
-/// Whether all that a schema allows is few values, by whatever keywords: `root` has what it refers to.
+/// Returns whether a schema allows few values only, by whatever keywords: `root` contains its references.
 fn is_choice(root: &Value, schema: &Value, deeper: u32) -> bool {
     let Some(deeper) = deeper.checked_sub(1) else { return false };
     let is_choice = |schema: &Value| self::is_choice(root, schema, deeper);
@@ -130,7 +132,7 @@ fn is_choice(root: &Value, schema: &Value, deeper: u32) -> bool {
         || schema["allOf"].as_array().is_some_and(|of| of.iter().any(is_choice))
 }
 
-/// How a value may stand in a call: as its text, as JSON, as Python has it.
+/// Returns the spellings of a value in a call: as its text, as JSON, as Python has it.
 fn spellings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone(), value.to_string()],

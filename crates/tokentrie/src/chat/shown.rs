@@ -57,7 +57,8 @@ const SKETCHED: [&str; 20] = [
 pub struct ShownSchema(Option<String>);
 
 impl ShownSchema {
-    /// The schema of a constraint; `None` for what is no JSON Schema, and for one that says no more than "an object".
+    /// The schema of a constraint; `None` for anything that is not JSON Schema, and for one that says no more than "an
+    /// object".
     pub fn of(spec: &Spec) -> Option<Self> {
         let Spec::JsonSchema(SchemaSpec { schema, .. }) = spec else { return None };
         let says_something = |schema: &Map<String, Value>| schema.keys().any(|key| key != "type");

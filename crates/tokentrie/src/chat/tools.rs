@@ -41,7 +41,7 @@ pub fn wrapped_tool(definition: Value) -> Value {
     if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
 }
 
-/// Where the model is told of tools, by its name.
+/// Returns the place of the tools in the prompt with this name.
 ///
 /// # Errors
 /// What it may be, as a sentence.

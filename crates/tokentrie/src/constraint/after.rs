@@ -1,4 +1,4 @@
-//! What is built of a spec where it stands after a prompt: tokens may cross from one into the other.
+//! Constraints after a prompt: tokens may cross from one into the other.
 
 use super::build::{Built, Spans, alone, form_constraint};
 use super::error::SpecProblem;
@@ -21,8 +21,8 @@ pub struct AfterPrompt {
 }
 
 impl Built {
-    /// Where it stands after a prompt. Token ids are taken as they are; the end of a text is tokenised together with
-    /// what follows it (token healing). Texts of a list must differ.
+    /// Builds the constraint after a prompt. Token ids are taken as they are; the end of a text is tokenised together
+    /// with what follows it (token healing). Texts of a list must differ.
     ///
     /// # Errors
     /// What the tokenizer cannot write; a set that does not begin as the prompt ends.

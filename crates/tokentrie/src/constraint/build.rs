@@ -17,17 +17,17 @@ pub const MOST_TEXTS: usize = 1 << 16;
 /// Constraints by path; at least one.
 pub type Spans = Arc<[(String, AnyConstraint)]>;
 
-/// What is known of the tokens.
+/// Vocabulary over which constraints are built.
 #[derive(Debug, Clone, Copy)]
 pub struct Over<'v> {
-    /// How many there are.
+    /// Number of token ids.
     pub n_vocab: usize,
     /// Their bytes and the rest, where more is known.
     pub vocab: Option<&'v Arc<Vocab>>,
 }
 
 impl<'v> Over<'v> {
-    /// A vocabulary.
+    /// Uses a vocabulary with texts.
     pub fn vocab(vocab: &'v Arc<Vocab>) -> Self {
         Self { n_vocab: vocab.len(), vocab: Some(vocab) }
     }
@@ -57,7 +57,7 @@ pub enum Built {
     Form(Arc<Form>),
 }
 
-/// Of a library without them, so that nothing of them is linked.
+/// Error of a library built without these kinds, so that nothing of them is linked.
 const NO_PARTS: SpecProblem = SpecProblem::NotBuilt { kind: "form, sequence and thinking", feature: "parts" };
 
 type Result<T> = std::result::Result<T, SpecError>;
@@ -242,7 +242,7 @@ pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::resul
     Ok(AnyConstraint::new(FormConstraint::new(form, vocab, FormOptions::default())?))
 }
 
-/// That a set is not known to be of another vocabulary.
+/// Checks that a set is not known to be of another vocabulary.
 fn checked(place: &Place<'_>, over: &Over<'_>, constraint: &AnyConstraint) -> Result<()> {
     let Some(vocab) = over.vocab else { return Ok(()) };
     constraint.sets().into_iter().try_for_each(|set| vocab.check_set(set)).map_err(|error| SpecError::new(place, error))

@@ -1,4 +1,4 @@
-//! What was built before, by content.
+//! Cache of built constraints, by content.
 
 use super::build::{Built, Over, Spans};
 use super::{Host, Spec, SpecError};
@@ -61,7 +61,7 @@ impl SpecCache {
         self.build(spec, over, host)?.spans(over, host)
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

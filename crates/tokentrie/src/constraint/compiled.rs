@@ -31,7 +31,7 @@ pub struct Compiled {
     /// Without names and files.
     spec: Spec,
     rule: OnceLock<Option<MadeRule>>,
-    /// Of a form that was made without a vocabulary.
+    /// Form that was compiled without a vocabulary.
     form: OnceLock<Arc<Form>>,
     /// By the address of the vocabulary, which its entry keeps, or by the size alone.
     built: Mutex<LruCache<(usize, usize), Entry>>,
@@ -48,11 +48,11 @@ struct Entry {
 /// A rule and what is known of it.
 #[derive(Debug, Clone)]
 pub struct MadeRule {
-    /// The rule.
+    /// Rule of the constraint.
     pub rule: Arc<dyn AnyRule>,
     /// The same as a finite automaton, where it is one.
     pub regular: Option<Regular>,
-    /// Facts about it.
+    /// Facts about the rule.
     pub facts: Arc<RuleFacts>,
 }
 
@@ -71,7 +71,7 @@ pub struct RuleFacts {
     pub unheld: Vec<(String, String)>,
 }
 
-/// Whether a text may end at each state of an automaton, and where bytes lead from it.
+/// Transition table of an automaton: for each state, whether a text may end there, and the targets of bytes.
 pub type ByteTable = Vec<(bool, Vec<ByteRanges>)>;
 
 /// Ranges of bytes, first and last included, and the number of the state that they lead to.
@@ -88,7 +88,7 @@ impl MadeRule {
     }
 
     /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
-    /// that is no single automaton. `O(256 · states)`.
+    /// that is not a single automaton. `O(256 · states)`.
     pub fn table(&self) -> Option<ByteTable> {
         let trie_rules::Machine::Automaton(automaton) = self.regular.as_ref()?.machine() else { return None };
         let start = automaton.start();
@@ -282,7 +282,7 @@ impl Compiled {
 /// The size of the largest vocabulary: what is made for it is bound to none.
 pub const MOST_TOKENS: usize = 1 << 31;
 
-/// What is wrong with the order of a sequence, as far as that can be told without a vocabulary.
+/// Checks the order of a sequence, as far as possible without a vocabulary.
 fn sequence_problem(parts: &[Spec]) -> Option<SequenceError> {
     fn plain(spec: &Spec) -> &Spec {
         match spec {

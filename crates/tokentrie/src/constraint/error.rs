@@ -1,4 +1,4 @@
-//! What is wrong with a spec, and where.
+//! Errors of specs, with their places.
 
 use crate::json::place::Place;
 use trie_core::work::{Over, spend};
@@ -25,12 +25,12 @@ impl SpecError {
         spend(1).map_err(|over| Self::new(place, over))
     }
 
-    /// Where, as `$.form[1].value`; `$` is the whole.
+    /// Returns the place, as `$.form[1].value`; `$` is the whole.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// What.
+    /// Returns the problem at it.
     pub fn problem(&self) -> &SpecProblem {
         &self.problem
     }
@@ -40,37 +40,37 @@ impl SpecError {
         self.problem.kind()
     }
 
-    /// Both.
+    /// Returns the place and the problem.
     pub fn into_parts(self) -> (String, SpecProblem) {
         (self.place, *self.problem)
     }
 }
 
-/// What can be wrong.
+/// Problem of a spec.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecProblem {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("no JSON: line {line}, column {column}: {reason}")]
     Json {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// More text than is read.
     #[error("the text has {bytes} bytes: a spec has at most {most}")]
     TooLong {
-        /// How many it has.
+        /// Size in bytes.
         bytes: usize,
-        /// How many it may have.
+        /// Limit on the bytes.
         most: usize,
     },
     /// Specs in specs in specs.
     #[error("specs are nested more than {most} deep here: names that refer to each other, perhaps")]
     TooDeep {
-        /// How deep they may be.
+        /// Limit on the depth.
         most: usize,
     },
     /// A field comes twice.
@@ -83,7 +83,7 @@ pub enum SpecProblem {
         quoted(.known)
     )]
     Unknown {
-        /// Those that there are.
+        /// Names that are registered.
         known: Vec<String>,
         /// The field that was meant, where one is near.
         meant: Option<String>,
@@ -91,10 +91,10 @@ pub enum SpecProblem {
     /// A field that must be there is not.
     #[error("the field {name:?} is missing")]
     Missing {
-        /// Its name.
+        /// Name of the field.
         name: &'static str,
     },
-    /// An object that is no spec.
+    /// An object that is not a spec.
     #[error(
         "unknown kind of spec: expected an object with one of {}, got one with {}{}",
         quoted(.known),
@@ -102,9 +102,9 @@ pub enum SpecProblem {
         .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default()
     )]
     NoKind {
-        /// What it has.
+        /// Fields that were given.
         given: Vec<String>,
-        /// The kinds.
+        /// Kinds that are supported.
         known: Vec<String>,
         /// The kind that was meant, where one is near.
         meant: Option<String>,
@@ -112,15 +112,15 @@ pub enum SpecProblem {
     /// An object that is several.
     #[error("a spec is of one kind, and this is of several: {}", quoted(.kinds))]
     Kinds {
-        /// Which.
+        /// Kinds that were given.
         kinds: Vec<String>,
     },
     /// A value of another type.
     #[error("it must be {expected}, not {given}")]
     Type {
-        /// What it must be.
+        /// Description of the expected value.
         expected: String,
-        /// What it is.
+        /// Value that was given.
         given: String,
     },
     /// A value that cannot be.
@@ -129,21 +129,21 @@ pub enum SpecProblem {
     /// A kind that cannot stand where it stands.
     #[error("a {kind} cannot stand {here}: {reason}")]
     NotHere {
-        /// The kind.
+        /// Name of the kind.
         kind: String,
-        /// Where it stands.
+        /// Description of the place.
         here: &'static str,
         /// Why, and what can.
         reason: &'static str,
     },
-    /// What needs more than the size of a vocabulary.
+    /// A kind that needs more than the size of a vocabulary.
     #[error("a {what} needs a vocabulary that knows {knows}, not only the size {n_vocab} of one")]
     NeedsVocab {
-        /// The kind.
+        /// Name of the kind.
         what: String,
-        /// What of tokens must be known.
+        /// Missing knowledge of the tokens.
         knows: &'static str,
-        /// The size.
+        /// Size of the vocabulary.
         n_vocab: usize,
     },
     /// A host without what is asked for.
@@ -153,15 +153,15 @@ pub enum SpecProblem {
     #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie{}",
         if cfg!(target_family = "wasm") { "; load() says which module has it" } else { "" })]
     NotBuilt {
-        /// The kind.
+        /// Name of the kind.
         kind: &'static str,
-        /// The feature.
+        /// Name of the feature.
         feature: &'static str,
     },
     /// An object of a host's where data is wanted.
     #[error("a {kind} is an object of this program and cannot be written as JSON")]
     NoData {
-        /// What it is.
+        /// Description of the constraint.
         kind: String,
     },
     /// A marker without tokens.
@@ -170,16 +170,16 @@ pub enum SpecProblem {
     /// Texts that make no set.
     #[error(transparent)]
     Texts(#[from] ValuesError),
-    /// A payload.
+    /// Error of a payload.
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// A path that a payload does not have.
     #[error(transparent)]
     Path(#[from] UnknownPath),
-    /// A regular expression.
+    /// Error of a regular expression.
     #[error(transparent)]
     Regex(#[from] RegexError),
-    /// What is put together of finite automata.
+    /// Error of a combination of finite automata.
     #[error(transparent)]
     Regular(#[from] RegularError),
     /// A grammar for yacc, or in GBNF.
@@ -192,11 +192,11 @@ pub enum SpecProblem {
     /// A grammar in Lark.
     #[error("Lark: {0}")]
     Lark(#[source] trie_rules::GrammarError),
-    /// A JSON Schema.
+    /// Error of a JSON Schema.
     #[cfg(feature = "schema")]
     #[error("{error}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Schema {
-        /// What is wrong.
+        /// Error of the schema.
         error: trie_schema::SchemaError,
         /// Why a keyword is not supported, and what to do.
         reason: Option<String>,
@@ -213,10 +213,10 @@ pub enum SpecProblem {
     /// Constraints one after the other.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    /// Thinking.
+    /// Error of a thinking gate.
     #[error(transparent)]
     Gate(#[from] GateError),
-    /// A form.
+    /// Error of a form.
     #[error(transparent)]
     Form(#[from] FormError),
     /// A set of another vocabulary.
@@ -237,7 +237,7 @@ pub enum SpecProblem {
     /// It was given up while it was read.
     #[error(transparent)]
     Over(#[from] Over),
-    /// What the host says.
+    /// Error of the host.
     #[error(transparent)]
     Host(#[from] Problem),
 }

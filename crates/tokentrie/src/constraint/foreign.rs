@@ -29,7 +29,7 @@ const KEYWORDS: [&str; 20] = [
 /// Types of JSON Schema.
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/// How other libraries, and other parts of this one, call a kind.
+/// Names of kinds in other libraries, and in other parts of this one.
 const ALIASES: [(&str, &str); 24] = [
     ("json", "json_schema"),
     ("schema", "json_schema"),
@@ -57,7 +57,7 @@ const ALIASES: [(&str, &str); 24] = [
     ("tools", "reply"),
 ];
 
-/// Whether an object without the name of a kind is a JSON Schema and can be nothing else.
+/// Returns whether an object without the name of a kind is a JSON Schema and cannot be anything else.
 pub(crate) fn is_schema(object: &Map<String, Value>) -> bool {
     let known_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
     let sound_type = object.get("type").is_none_or(|value| match value {
@@ -89,8 +89,8 @@ fn near<'k>(name: &str, known: &'k [String]) -> Option<(usize, &'k String)> {
     distances.filter(|(distance, known)| distance * 3 <= known.len()).min_by_key(|(distance, _)| *distance)
 }
 
-/// How many characters must be put in, left out, replaced or swapped with the next to make one of the other; names of
-/// any length cost no more than the longest kind.
+/// Computes the edit distance of two names, with transpositions; names of any length cost no more than the longest
+/// kind.
 fn distance(one: &str, other: &str) -> usize {
     const LONGEST: usize = 24;
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().take(LONGEST).collect(), other.chars().collect());

@@ -1,4 +1,4 @@
-//! What a host has that a spec may refer to.
+//! Services of a host that a spec may refer to.
 
 use super::{Spec, SpecProblem};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use trie_core::{Problem, Trie};
 use trie_formats::{Payload, PayloadReport};
 use trie_text::{TextValues, ValuesError, Vocab};
 
-/// What a spec may ask its host for. Nothing is given by default: no files, no names, no chat format.
+/// Services that a spec may request of its host. Nothing is given by default: no files, no names, no chat format.
 pub trait Host {
     /// The set that is saved under a name. A host that serves others must look only where it means to.
     ///
@@ -17,7 +17,7 @@ pub trait Host {
         Ok(None)
     }
 
-    /// What is registered under a name.
+    /// Returns the spec registered under a name.
     ///
     /// # Errors
     /// What it cannot be had for.

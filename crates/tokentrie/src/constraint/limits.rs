@@ -1,4 +1,4 @@
-//! What making a rule may cost, as data.
+//! Limits on the work of making a rule, as data.
 
 use super::error::{SpecError, SpecProblem};
 use crate::json::expected;
@@ -11,17 +11,17 @@ use trie_core::work::{Limits, Work};
 /// The largest number of bytes and of steps.
 const MOST: u64 = 1 << 62;
 
-/// What making a rule may cost; `None` is the usual limit.
+/// Limits on the work of making a rule; `None` is the usual limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSpec {
     /// Bytes of what is made, and of the memory in which it is made.
     #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Turns of loops.
+    /// Maximum number of steps.
     #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Wall-clock time.
+    /// Maximum wall-clock time.
     #[serde(with = "seconds", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Duration>,
 }
@@ -70,7 +70,7 @@ impl LimitsSpec {
         Ok(Self::deserialize(from)?.limits().into())
     }
 
-    /// All three.
+    /// Returns all three limits.
     pub fn limits(self) -> Limits {
         let usual = Limits::default();
         usual

@@ -80,7 +80,7 @@ pub fn is_of_rule(problem: &Problem) -> bool {
     false
 }
 
-/// What may be written, without a vocabulary.
+/// Constraint without a vocabulary, as data.
 ///
 /// Compares by content. [`Spec::from_json`] reads the form that all hosts share, [`Spec::to_json`] writes it,
 /// [`Spec::build`] makes a constraint of it.
@@ -113,7 +113,7 @@ pub enum Spec {
         #[serde(default, with = "maybe_text", skip_serializing_if = "Option::is_none")]
         path: Option<Arc<str>>,
     },
-    /// A regular expression.
+    /// Texts of a regular expression.
     Regex {
         /// In the syntax of the crate `regex`.
         #[serde(rename = "regex", with = "text")]
@@ -121,59 +121,59 @@ pub enum Spec {
         /// The most memory of its automaton; `None` is the usual limit.
         #[serde(default, deserialize_with = "unusual_bytes", skip_serializing_if = "Option::is_none")]
         max_bytes: Option<usize>,
-        /// What making it may cost.
+        /// Limits on making it.
         #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
         limits: LimitsSpec,
     },
     /// An LR(1) grammar as for yacc.
     Grammar {
-        /// The grammar.
+        /// Text of the grammar.
         #[serde(rename = "grammar", with = "text")]
         text: Arc<str>,
-        /// Whether conflicts are decided as yacc does.
+        /// True to resolve conflicts as yacc does.
         #[serde(default, skip_serializing_if = "is_usual")]
         lenient: bool,
-        /// What making it may cost.
+        /// Limits on making it.
         #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
         limits: LimitsSpec,
     },
     /// A grammar in Lark.
     Lark {
-        /// The grammar.
+        /// Text of the grammar.
         #[serde(rename = "lark", with = "text")]
         text: Arc<str>,
-        /// What making it may cost.
+        /// Limits on making it.
         #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
         limits: LimitsSpec,
     },
     /// A grammar in GBNF, the language of llama.cpp.
     Gbnf {
-        /// The grammar.
+        /// Text of the grammar.
         #[serde(rename = "gbnf", with = "text")]
         text: Arc<str>,
-        /// What making it may cost.
+        /// Limits on making it.
         #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
         limits: LimitsSpec,
     },
     /// A module of WebAssembly.
     Wasm {
-        /// Its bytes.
+        /// Bytes of the module.
         #[serde(rename = "wasm", with = "base64")]
         module: Arc<[u8]>,
-        /// What making and asking it may cost.
+        /// Limits on making and calling it.
         #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
         limits: LimitsSpec,
     },
-    /// A JSON document.
+    /// Documents of a JSON Schema.
     JsonSchema(SchemaSpec),
     /// An integer of a range.
     Integer(IntegerSpec),
     /// A number as JSON writes it.
     Number(NumberSpec),
-    /// A day.
+    /// Days of a range.
     #[serde(with = "moment::date")]
     Date(MomentSpec),
-    /// A time.
+    /// Times of a range.
     #[serde(with = "moment::time")]
     Time(MomentSpec),
     /// A day and a time.
@@ -192,7 +192,7 @@ pub enum Spec {
     /// One constraint after the other, each in tokens of its own.
     #[serde(deserialize_with = "filled")]
     Sequence(Vec<Self>),
-    /// Everything may come.
+    /// No constraint at all.
     Any,
     /// Text with parts to fill in.
     #[serde(deserialize_with = "form::read_parts")]
@@ -201,9 +201,9 @@ pub enum Spec {
     Think(Box<Think>),
     /// A reply of a chat.
     Reply(Box<Reply>),
-    /// What the host has registered under a name.
+    /// Constraint that the host has registered under a name.
     Name(#[serde(with = "text")] Arc<str>),
-    /// What a host holds as an object.
+    /// Object of a host.
     #[serde(skip_serializing, deserialize_with = "objects::numbered")]
     Object(Object),
 }
@@ -212,9 +212,9 @@ pub enum Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Piece {
-    /// This text.
+    /// Literal text of the piece.
     Text(#[serde(with = "text")] Arc<str>),
-    /// What is said by a spec.
+    /// Texts of a spec.
     Spec(Spec),
 }
 
@@ -228,13 +228,13 @@ pub struct SchemaSpec {
     /// Blanks between the parts of a document.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub whitespace: Blanks,
-    /// Whether any character in a string may be written as `\uXXXX`.
+    /// True if any character in a string may be written as `\uXXXX`.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub unicode_escapes: bool,
-    /// Whether keywords that are not supported are left out.
+    /// True to leave out keywords that are not supported.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub lenient: bool,
-    /// What making it may cost.
+    /// Limits on making it.
     #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
     pub limits: LimitsSpec,
 }
@@ -247,9 +247,9 @@ pub enum Blanks {
     Few,
     /// Any number of them.
     Any,
-    /// None.
+    /// No blanks at all.
     None,
-    /// What this regular expression matches.
+    /// Blanks that this regular expression matches.
     Pattern(Arc<str>),
 }
 
@@ -257,23 +257,23 @@ pub enum Blanks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StringSpec {
-    /// The fewest.
+    /// Minimum number of characters.
     #[serde(default, deserialize_with = "count::deserialize", skip_serializing_if = "is_usual")]
     pub min_chars: usize,
-    /// The most.
+    /// Maximum number of characters.
     #[serde(default, deserialize_with = "maybe_count::deserialize", skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<usize>,
-    /// Whether the quotes belong to the text.
+    /// True if the quotes belong to the text.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub quotes: bool,
 }
 
-/// The JSON form.
+/// Reading and writing of the JSON form.
 impl Spec {
     /// Reads the JSON form: docs/specs.md. An object that can be nothing but a JSON Schema stands for that.
     ///
     /// # Errors
-    /// [`SpecError`] with the place: text that is no JSON, fields that there are not or that come twice, no kind or
+    /// [`SpecError`] with the place: text that is not JSON, fields that there are not or that come twice, no kind or
     /// several, values of another type or out of range.
     pub fn from_json(text: &[u8]) -> Result<Self, SpecError> {
         const VERSION_FIELD: &str = "version";
@@ -385,7 +385,7 @@ fn unusual_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D:
     Ok(bytes.filter(|&bytes| bytes != AutomatonLimits::default().bytes))
 }
 
-/// How texts become tokens, in JSON.
+/// Tokenisation of texts, in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tokenization", rename_all = "snake_case")]
 pub(crate) enum TokenizationWord {
@@ -483,7 +483,7 @@ impl<'de> Deserialize<'de> for Blanks {
     }
 }
 
-/// Whether texts stand for themselves, as the tokenizer writes them.
+/// Returns whether texts are their own values, as the tokenizer writes them.
 fn values_are_plain(values: &TextValues) -> bool {
     values.prefix.is_empty() && values.suffix.is_empty() && values.tokenization == Tokenization::Canonical
 }
@@ -503,7 +503,7 @@ impl Spec {
     /// A payload, in the one text that its content has.
     ///
     /// # Errors
-    /// [`SpecError`]: text that is no JSON, or with a field that comes twice.
+    /// [`SpecError`]: text that is not JSON, or with a field that comes twice.
     pub fn payload(text: &[u8]) -> Result<Self, SpecError> {
         Ok(Self::Payload { text: parse(text)?.to_string().into_bytes().into(), path: None })
     }

@@ -1,4 +1,4 @@
-//! What a host holds as objects: sets that are made, rules of a user's. They are no data.
+//! Objects of a host: sets that are made, rules of a user's. They are no data.
 
 use super::build::{Over, Spans};
 use super::compiled::Compiled;
@@ -15,11 +15,11 @@ use trie_text::Vocab;
 pub enum Object {
     /// A set of token sequences.
     Set(Trie),
-    /// Constraints by path.
+    /// Constraints, selected by path.
     Spans(Spans),
-    /// A rule.
+    /// Rule of a host.
     Rule(Arc<dyn HostRule>),
-    /// What is made anew for each vocabulary.
+    /// Constraint that is built anew for each vocabulary.
     Constraint(Arc<dyn HostConstraint>),
     /// A spec that was made already.
     Compiled(Arc<Compiled>),
@@ -27,7 +27,7 @@ pub enum Object {
 
 /// A rule that a host holds, with what it keeps of it.
 pub trait HostRule: fmt::Debug + Send + Sync {
-    /// What it is called where something is wrong.
+    /// Returns its name in errors.
     fn name(&self) -> String;
 
     /// The rule.
@@ -45,7 +45,7 @@ pub trait HostRule: fmt::Debug + Send + Sync {
 
 /// A constraint that a host makes for each vocabulary.
 pub trait HostConstraint: fmt::Debug + Send + Sync {
-    /// What it is called where something is wrong.
+    /// Returns its name in errors.
     fn name(&self) -> String;
 
     /// The constraint.

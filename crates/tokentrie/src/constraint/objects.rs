@@ -1,4 +1,4 @@
-//! How constraints are read: as strangers write them, or beside objects of a host.
+//! Reading of constraints: from untrusted input, or beside objects of a host.
 
 use super::{Object, Spec, SpecProblem};
 use crate::json::{expected, refused};
@@ -12,13 +12,13 @@ use trie_rules::{Regular, RegularError};
 thread_local! {
     /// The objects that a host gives beside its text; `None` where strangers write.
     static GIVEN: RefCell<Option<Vec<Spec>>> = const { RefCell::new(None) };
-    /// How many specs are being read inside each other.
+    /// Nesting depth of the specs being read.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// The object that was read last, which may be data.
     static FOUND: Cell<Option<Spec>> = const { Cell::new(None) };
 }
 
-/// Reads beside objects.
+/// Reads with access to objects.
 pub(super) fn beside<T>(objects: &[Spec], read: impl FnOnce() -> T) -> T {
     struct Restored(Option<Vec<Spec>>);
 

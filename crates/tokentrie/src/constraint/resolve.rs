@@ -1,4 +1,4 @@
-//! What names and files stand for, put in their place.
+//! Resolution of names and files in specs.
 
 use super::error::{SpecError, SpecProblem};
 use super::{Host, Object, Part, Piece, Spec};

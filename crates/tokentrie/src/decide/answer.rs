@@ -1,4 +1,4 @@
-//! What came of a question.
+//! Answer to a question.
 
 use super::question::{Kind, Question};
 use super::shares::best;
@@ -9,7 +9,7 @@ use trie_core::TokenId;
 /// A prompt, and the texts that were read after it, in the order of the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedPrompt {
-    /// The tokens before.
+    /// Tokens of the prompt.
     pub tokens: Vec<TokenId>,
     /// One for each option.
     pub texts: Arc<[String]>,
@@ -19,22 +19,22 @@ pub struct AskedPrompt {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// Which.
+    /// Question of the answer.
     pub question: Question,
-    /// What was found, and `None` below the threshold: of a predicate a boolean, of a choice the option, of a score the
+    /// Result, and `None` below the threshold: of a predicate a boolean, of a choice the option, of a score the
     /// expected level, from 0.
     pub value: Option<Value>,
     /// The most probable option.
     pub index: usize,
-    /// Of a predicate that of yes; else that of the most probable option.
+    /// Probability of yes, for a predicate; else that of the most probable option.
     pub probability: f64,
-    /// Of every option; they add up to 1. NaN where it was not scored.
+    /// Probability of every option; they add up to 1. NaN where it was not scored.
     pub probabilities: Vec<f64>,
-    /// How sure the answer is, from 0 to 1: see docs/decisions.md.
+    /// Confidence of the answer, from 0 to 1: see docs/decisions.md.
     pub confidence: f64,
-    /// What the model gives to all options together: the mean over the orders.
+    /// Total probability that the model gives to the options: the mean over the orders.
     pub mass: f64,
-    /// Of the probabilities, in nats.
+    /// Entropy of the probabilities, in nats.
     pub entropy: f64,
     /// The share of the orders whose most probable option is another one.
     pub flips: f64,
@@ -44,20 +44,21 @@ pub struct Answer {
     pub prompts: Vec<AskedPrompt>,
 }
 
-/// What one order gave.
+/// Result of one order.
 pub(super) struct Order {
     pub(super) prompt: AskedPrompt,
     pub(super) probabilities: Vec<f64>,
     pub(super) mass: f64,
 }
 
-/// How sure a choice of so many options is.
+/// Computes the confidence of a choice between so many options.
 fn of_choice(probabilities: &[f64]) -> f64 {
     let (count, most) = (probabilities.len() as f64, probabilities[best(probabilities)]);
     if count < 2.0 { 1.0 } else { (count * most - 1.0) / (count - 1.0) }
 }
 
-/// How sure a level is: how far from the most probable one the others lie, beside levels that are all alike.
+/// Computes the confidence of a level: the spread of the others around the most probable one, relative to levels that
+/// are all alike.
 fn of_score(probabilities: &[f64]) -> f64 {
     let count = probabilities.len() as f64;
     if count < 2.0 {
@@ -152,7 +153,7 @@ pub struct Answers {
     pub end_tokens: Arc<[TokenId]>,
     /// Forward passes of the whole request, and tokens in them.
     pub passes: (u64, usize),
-    /// How long all of it took.
+    /// Total duration in seconds.
     pub seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How a prompt is laid out: text with places for what a question has.
+//! Layout of a prompt: text with places for the parts of a question.
 
 use super::question::as_text;
 use crate::constraint::SpecProblem;
@@ -6,7 +6,7 @@ use crate::json::refused;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What stands in a place.
+/// Part of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     State,
@@ -33,7 +33,7 @@ enum Piece {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout(Vec<Vec<Piece>>);
 
-/// What a question has for the places.
+/// Texts of a question for the places.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
     pub(super) instructions: String,
@@ -42,7 +42,7 @@ pub(super) struct Filling {
 }
 
 impl Layout {
-    /// The usual one.
+    /// Layout that is used by default.
     pub const USUAL: &str = "{state}\n\n{instructions}\n{options}\n{answer}";
 
     fn new(text: &str) -> Result<Self, String> {

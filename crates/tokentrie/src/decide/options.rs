@@ -1,4 +1,4 @@
-//! How to decide.
+//! Options of a decision.
 
 use super::layout::Layout;
 use crate::constraint::SpecProblem;
@@ -7,7 +7,7 @@ use crate::json::with::{from_one, share};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What of an option is read.
+/// Readout of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readout {
@@ -18,38 +18,38 @@ pub enum Readout {
     Label,
 }
 
-/// What is divided out of the probabilities.
+/// Prior to divide out of the probabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prior {
-    /// Nothing.
+    /// No prior at all.
     #[default]
     #[serde(rename = "none")]
     Nothing,
-    /// What the model says of a state without content.
+    /// Answer of the model to a state without content.
     ContentFree,
-    /// What it says on average of the states of the request.
+    /// Average of its answers to the states of the request.
     Batch,
 }
 
-/// How to decide.
+/// Options of a decision.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Decide {
-    /// What all questions are told, text or JSON.
+    /// Instructions for all questions, text or JSON.
     pub instructions: Option<Value>,
-    /// What stands in the system message; `None`: there is none.
+    /// Text of the system message; `None`: there is none.
     pub system: Option<String>,
-    /// What stands in the user's message.
+    /// Layout of the user's message.
     pub prompt: Layout,
-    /// What of an option is read.
+    /// Readout of an option.
     pub readout: Readout,
-    /// Whether the prompt lists the options.
+    /// Lists the options in the prompt.
     pub list_options: bool,
     /// In how many orders options are listed; the answer is the mean.
     pub permute: u32,
-    /// What is divided out.
+    /// Prior to divide out.
     pub prior: Prior,
     /// Below this probability there is no answer.
     #[serde(deserialize_with = "share")]
@@ -76,7 +76,7 @@ impl Default for Decide {
 }
 
 impl Decide {
-    /// The most orders.
+    /// Maximum number of orders.
     pub const MOST_ORDERS: u32 = 64;
 }
 

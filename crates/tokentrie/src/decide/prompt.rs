@@ -1,4 +1,4 @@
-//! What the model is asked.
+//! Prompts of a decision.
 
 use super::layout::Filling;
 use super::options::{Decide, Readout};
@@ -20,8 +20,8 @@ fn letters(mut place: usize) -> String {
     String::from_utf8(label).unwrap_or_default()
 }
 
-/// What stands for each option, in the order of the question, whose texts are given: `order[place]` is the option that
-/// is listed there.
+/// Returns the text read for each option, in the order of the question, whose texts are given: `order[place]` is the
+/// option that is listed there.
 pub(super) fn read_texts(question: &Question, texts: &[String], readout: Readout, order: &[usize]) -> Vec<String> {
     match (&question.kind, readout) {
         (Kind::Predicate { .. }, _) | (_, Readout::Text) => texts.to_vec(),
@@ -64,7 +64,7 @@ fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
     all
 }
 
-/// What is asked, what may be answered, and how; `read` is what stands for each option.
+/// Returns the question, its options and its instructions for the layout; `read` is the text read for each option.
 pub(super) fn filling(
     question: &Question,
     texts: &[String],

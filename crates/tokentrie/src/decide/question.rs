@@ -1,4 +1,4 @@
-//! What is asked, as data.
+//! Questions as data.
 
 use crate::constraint::SpecProblem;
 use crate::json::{expected, inner, refused, refused_at};
@@ -13,20 +13,20 @@ use trie_core::work::spend;
 pub struct Question {
     /// By which its answer is known.
     pub name: String,
-    /// What is asked, text or JSON; `None` asks the name, an empty text nothing.
+    /// Text of the question, text or JSON; `None` asks the name, an empty text nothing.
     pub instructions: Option<Value>,
-    /// What may be answered.
+    /// Kind of the answer.
     pub kind: Kind,
 }
 
-/// What may be answered.
+/// Kind of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Yes or no, with what each of them means, where that is said.
     Predicate {
-        /// Text or JSON.
+        /// Meaning of yes, text or JSON.
         yes: Option<Value>,
-        /// Text or JSON.
+        /// Meaning of no, text or JSON.
         no: Option<Value>,
     },
     /// One of some options: a text or a boolean, and what it means.
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What each of them means.
+    /// Returns the meaning of each option.
     pub(super) fn meanings(&self) -> Vec<Option<&Value>> {
         match self {
             Self::Predicate { yes, no } => vec![yes.as_ref(), no.as_ref()],

@@ -29,7 +29,7 @@ pub enum DecideError {
         state: usize,
         /// The number of the message, from 0.
         number: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// The template refuses the conversation.
@@ -47,9 +47,9 @@ pub enum DecideError {
     /// The options of a question do not go into the vocabulary.
     #[error("the question {question:?}: {error}")]
     Options {
-        /// Its name.
+        /// Name of the question.
         question: String,
-        /// What is wrong with them.
+        /// Error of its values.
         error: ValuesError,
     },
     /// A prior needs the probability of every option.
@@ -58,19 +58,19 @@ pub enum DecideError {
          are scored; say prior \"none\""
     )]
     Prior {
-        /// Its name.
+        /// Name of the question.
         question: String,
-        /// How many it has.
+        /// Number of its options.
         options: usize,
     },
     /// A prompt that does not fit, or another one that cannot be used.
     #[error("the question {question:?} about state {state}: {error}")]
     Asked {
-        /// Its name.
+        /// Name of the question.
         question: String,
         /// The number of the state, from 0.
         state: usize,
-        /// What is wrong with it.
+        /// Error of its prompt.
         error: Box<RuntimeError>,
     },
     /// It was given up before anything was asked.
@@ -79,7 +79,7 @@ pub enum DecideError {
     /// A calibration that was made for another model.
     #[error("calibration: {0}")]
     Calibration(String),
-    /// The model.
+    /// Error of the model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }
@@ -102,7 +102,7 @@ impl DecideError {
 }
 
 impl DecideError {
-    /// Of a state that stands behind so many others.
+    /// Renumbers the error by the number of states before it.
     #[must_use]
     pub fn after(mut self, states: usize) -> Self {
         if let Self::Message { state, .. } | Self::Asked { state, .. } = &mut self {
@@ -280,7 +280,7 @@ fn asked(number: usize, question: &Question, options: &Decide) -> Result<Vec<Ask
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
 }
 
-/// Whether a set has more than can be scored value by value.
+/// Returns whether a set is too large to score value by value.
 fn is_large(set: &ValueSet) -> bool {
     set.trie().nodes() > ChooseOptions::MAX_ROWS
 }
@@ -294,7 +294,7 @@ struct Scored<'d> {
 }
 
 impl Scored<'_> {
-    /// Which question about which state.
+    /// Returns the question and the state that are asked.
     fn asks(&self) -> (Option<usize>, usize) {
         (self.part.state, self.part.question)
     }

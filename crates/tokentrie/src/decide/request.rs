@@ -19,11 +19,11 @@ type Result<T, E = SpecError> = std::result::Result<T, E>;
 pub struct Request {
     /// At least one: text, JSON, or a conversation, an array of objects with roles.
     pub states: Vec<Value>,
-    /// At least one.
+    /// Questions, at least one.
     pub questions: Vec<Question>,
-    /// How.
+    /// Options of the decision.
     pub options: Decide,
-    /// What makes the probabilities honest.
+    /// Calibration of the probabilities, if any.
     pub calibration: Option<Calibration>,
     /// Its time and its turn.
     pub call: CallOptions,

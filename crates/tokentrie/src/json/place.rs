@@ -1,4 +1,4 @@
-//! Where in a spec something stands.
+//! Places in a spec.
 
 use std::fmt;
 

@@ -48,7 +48,7 @@ pub(crate) fn expected<E: Error>(expected: &str, value: &Value) -> E {
     refused(SpecProblem::Type { expected: expected.to_owned(), given: shown(value) })
 }
 
-/// What a value is, shortened.
+/// Returns a value for a message, shortened.
 pub(crate) fn shown(value: &Value) -> String {
     const SHOWN: usize = 60;
     let text = match value {
@@ -128,7 +128,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What serde calls a type, as JSON calls it.
+/// Translates serde's name of a type to JSON's.
 fn in_json(expected: &dyn Expected) -> String {
     let expected = expected.to_string();
     match expected.as_str() {
@@ -180,7 +180,7 @@ impl Error for ReadError {
     }
 }
 
-/// Reads a value.
+/// Reader of a value.
 #[derive(Clone, Copy)]
 struct Reader<'v>(&'v Value);
 
@@ -379,7 +379,7 @@ struct Fields<'v> {
     alone: Option<(&'v str, &'v Value)>,
     /// `true` where `null` is left out.
     only_given: bool,
-    /// Those that are read, where others are left to other types.
+    /// Keys that are read, if others are left to other types.
     of: Option<&'static [&'static str]>,
     current: Option<(&'v str, &'v Value)>,
 }

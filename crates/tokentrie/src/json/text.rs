@@ -10,7 +10,7 @@ use std::fmt;
 /// The longest text of a spec.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// How deep specs may be nested in each other. JSON inside, such as a schema, may be some 120 deep.
+/// Maximum nesting depth of specs. JSON inside, such as a schema, may be some 120 deep.
 pub const MOST_DEPTH: usize = 32;
 
 /// The tree of a text.
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, SpecError> {
 #[derive(Clone, Copy)]
 struct Tree<'p> {
     place: Place<'p>,
-    /// What JSON itself would allow.
+    /// Error of a value that JSON itself would allow.
     refused: &'p RefCell<Option<SpecError>>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn no_text() -> std::sync::Arc<str> {
     "".into()
 }
 
-/// Shared text.
+/// Reading of shared text.
 pub(crate) mod text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -100,12 +100,12 @@ pub(crate) mod maybe_count {
     }
 }
 
-/// Token ids.
+/// List of token ids.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Ids(#[serde(deserialize_with = "ids")] pub(crate) Vec<TokenId>);
 
-/// Reads token ids.
+/// Reads the token ids.
 pub(crate) fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<TokenId>, D::Error> {
     struct Id(TokenId);
 
@@ -125,7 +125,7 @@ pub(crate) fn maybe_ids<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec
     Ok(Option::<Ids>::deserialize(from)?.map(|Ids(ids)| ids))
 }
 
-/// Bytes in base64.
+/// Reading of bytes in base64.
 pub(crate) mod base64 {
     use super::{Deserialize, Deserializer, SpecProblem, refused};
     use base64::Engine as _;

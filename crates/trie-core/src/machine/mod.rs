@@ -1,5 +1,5 @@
-//! What may come next, what a token does, and what must come: constraints of every kind, and the span that walks one.
-//! Nothing here knows of logits.
+//! Constraints of every kind, and the span that walks one: allowed tokens, transitions, and forced tokens. Nothing here
+//! knows of logits.
 
 pub(crate) mod constraint;
 pub(crate) mod span;

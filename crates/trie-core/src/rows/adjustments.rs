@@ -1,18 +1,17 @@
-//! What changes logits before anything else of a choice: biases that are given, and llama.cpp's penalties on what was
-//! written.
+//! Logit adjustments before any other step of a choice: given biases, and llama.cpp's penalties on written tokens.
 
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 use std::sync::Arc;
 
-/// How often the tokens that count were written, ascending.
+/// Number of occurrences of each token that counts, ascending.
 pub(crate) struct Penalties<'s> {
     settings: &'s DrawSettings,
     counts: Vec<(TokenId, u32)>,
 }
 
 impl<'s> Penalties<'s> {
-    /// Of what was written, oldest first. `O(n log n)` in the tokens that count.
+    /// Counts the written tokens, oldest first. `O(n log n)` in the tokens that count.
     pub(crate) fn of(settings: &'s DrawSettings, written: &[TokenId]) -> Self {
         let last = usize::try_from(settings.penalty_last_n).unwrap_or(usize::MAX);
         let last = if settings.has_penalties() { last } else { 0 };
@@ -32,14 +31,14 @@ impl<'s> Penalties<'s> {
                 left = rest;
             }
             match left {
-                [(counted, count), ..] if *counted == token => (token, self.penalised(logit, *count)),
+                [(counted, count), ..] if *counted == token => (token, self.apply_penalties(logit, *count)),
                 _ => (token, logit),
             }
         })
     }
 
     /// As llama.cpp has it, to the bit.
-    fn penalised(&self, logit: f32, count: u32) -> f32 {
+    fn apply_penalties(&self, logit: f32, count: u32) -> f32 {
         let &DrawSettings { repeat_penalty, presence_penalty, frequency_penalty, .. } = self.settings;
         // Dividing would make negative logits more probable.
         let logit = if logit <= 0.0 { logit * repeat_penalty } else { logit / repeat_penalty };
@@ -53,13 +52,13 @@ impl<'s> Penalties<'s> {
 pub struct LogitBias(Option<Arc<[(TokenId, f32)]>>);
 
 impl LogitBias {
-    /// Of tokens with their numbers; those of one token are added up.
+    /// Builds biases from tokens and numbers; those of one token are added up.
     pub fn new(biases: impl IntoIterator<Item = (TokenId, f32)>) -> Self {
         let biases: Arc<[_]> = biases.into_iter().collect();
         Self(Some(biases).filter(|biases| !biases.is_empty()))
     }
 
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

@@ -7,7 +7,7 @@ use crate::rows::settings::{DrawError, DrawSettings};
 use crate::set::ids::TokenId;
 use std::hash::{BuildHasher, RandomState};
 
-/// How a token is chosen among the allowed ones.
+/// Choice of a token among the allowed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// The highest logit, ties to the lowest id.
@@ -17,12 +17,12 @@ pub enum Mode {
     Sampled,
 }
 
-/// How a [`RowChooser`] chooses.
+/// Options of a [`RowChooser`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SamplerOptions {
     /// Highest logit or seeded draw.
     pub mode: Mode,
-    /// What the draw does with the logits.
+    /// Settings that transform the logits before a draw.
     pub draw: DrawSettings,
     /// Seed of the draw; `None` takes one from the operating system.
     pub seed: Option<u32>,
@@ -36,7 +36,7 @@ pub struct RowChooser {
     draw: Option<Box<Draw>>,
     seed: u32,
     starved: u64,
-    /// What penalties count; empty where there are none.
+    /// Tokens that penalties count; empty without penalties.
     written: Vec<TokenId>,
 }
 
@@ -96,7 +96,7 @@ impl RowChooser {
         }
     }
 
-    /// How it chooses; the seed is the one in use.
+    /// Returns the options; the seed is the one in use.
     pub fn options(&self) -> SamplerOptions {
         SamplerOptions { mode: self.mode, draw: self.settings, seed: Some(self.seed) }
     }
@@ -106,7 +106,7 @@ impl RowChooser {
         self.seed
     }
 
-    /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
     pub fn starved(&self) -> u64 {
         self.starved
     }

@@ -232,7 +232,7 @@ impl Generator {
         Self { keeps: false, ..Self::new(seed) }
     }
 
-    /// Starts again.
+    /// Resets the state to empty.
     fn reset(&mut self) {
         (self.kept, self.drawn) = (None, 0);
     }

@@ -1,4 +1,4 @@
-//! What a row of logits may be made of: singles, and the two kinds of halves, which are read as singles.
+//! Element types of a row of logits: 32-bit floats, and the two 16-bit formats, which are widened when read.
 
 use crate::machine::span::Allowed;
 use half::slice::HalfFloatSliceExt;
@@ -6,15 +6,15 @@ use half::{bf16, f16};
 
 /// A logit in memory. Every half is a single exactly, so choosing among halves is choosing among singles.
 pub trait Logit: Copy + Send + Sync + 'static {
-    /// −inf.
+    /// Logit of a token that cannot be chosen.
     const NEG_INFINITY: Self;
-    /// 0.
+    /// Neutral logit, positive zero.
     const ZERO: Self;
 
-    /// The same number.
+    /// Converts to 32 bits, exactly.
     fn to_f32(self) -> f32;
 
-    /// The nearest number.
+    /// Rounds to the nearest representable number.
     fn from_f32(logit: f32) -> Self;
 
     /// All of a row as singles; `wide` is memory.

@@ -10,15 +10,15 @@ use crate::set::ids::TokenId;
 
 /// A token with the reason it was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pick {
-    /// The token.
+pub struct BestToken {
+    /// Id of the chosen token.
     pub token: TokenId,
     /// Its logit, or −inf where every candidate was −inf or NaN.
     pub logit: f32,
 }
 
-impl Pick {
-    /// Whether there was no finite logit to choose by: the lowest id was taken.
+impl BestToken {
+    /// Returns whether there was no finite logit to choose by: the lowest id was taken.
     pub fn starved(&self) -> bool {
         !is_usable(self.logit)
     }
@@ -43,12 +43,12 @@ const FEW: usize = 32;
 /// # Panics
 /// If an id is not inside the row.
 #[inline]
-pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<Pick> {
+pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<BestToken> {
     if ids.len() <= FEW {
-        let start = Pick { token: *ids.first()?, logit: f32::NEG_INFINITY };
+        let start = BestToken { token: *ids.first()?, logit: f32::NEG_INFINITY };
         return Some(ids.iter().fold(start, |best, &token| {
             let logit = row[token.index()];
-            if logit > best.logit { Pick { token, logit } } else { best }
+            if logit > best.logit { BestToken { token, logit } } else { best }
         }));
     }
     let mut best = f32::NEG_INFINITY;
@@ -62,7 +62,7 @@ pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<Pick> {
     }
     let dead = best == f32::NEG_INFINITY;
     let first = winner.iter().find(|id| dead || row[id.index()] == best)?;
-    Some(Pick { token: *first, logit: best })
+    Some(BestToken { token: *first, logit: best })
 }
 
 #[inline]
@@ -81,7 +81,7 @@ fn block_max(row: &[f32], block: &[TokenId]) -> f32 {
 }
 
 /// The best of a whole row, as [`argmax`]. `None` for an empty row. `O(V)`.
-pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
+pub(crate) fn argmax_row(row: &[f32]) -> Option<BestToken> {
     let mut high = [f32::NEG_INFINITY; 4 * LANES];
     let (chunks, rest) = row.as_chunks::<{ 4 * LANES }>();
     for chunk in chunks {
@@ -92,12 +92,12 @@ pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
     let best = rest.iter().copied().chain(high).fold(f32::NEG_INFINITY, greater);
     let dead = best == f32::NEG_INFINITY;
     let first = row.iter().position(|&logit| dead || logit == best)?;
-    TokenId::new(first as u32).map(|token| Pick { token, logit: best })
+    TokenId::new(first as u32).map(|token| BestToken { token, logit: best })
 }
 
 /// The best of a set, as [`argmax`].
 #[inline]
-pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
+pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<BestToken> {
     match tokens {
         Tokens::Ids(ids) => argmax(row, ids),
         // What has weights is chosen from by them (`row.rs`).
@@ -108,13 +108,13 @@ pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
 }
 
 /// As [`argmax`] over all but a few: whole stretches of the row between them.
-fn argmax_except(row: &[f32], except: Except<'_>) -> Option<Pick> {
+fn argmax_except(row: &[f32], except: Except<'_>) -> Option<BestToken> {
     let row = &row[..except.n_vocab().min(row.len())];
-    let mut best: Option<Pick> = None;
+    let mut best: Option<BestToken> = None;
     let mut from = 0;
     for to in except.denied().iter().map(|token| token.index()).chain([row.len()]) {
         let stretch = row.get(from..to).and_then(argmax_row);
-        let stretch = stretch.and_then(|pick| Some(Pick { token: pick.token.after(from)?, ..pick }));
+        let stretch = stretch.and_then(|pick| Some(BestToken { token: pick.token.after(from)?, ..pick }));
         // Stretches ascend: at a tie the first one stays.
         best = match (best, stretch) {
             (Some(best), Some(other)) if other.logit > best.logit => Some(other),
@@ -131,8 +131,8 @@ const WORDS: usize = 16;
 const FEW_BITS: u32 = 3;
 
 /// As [`argmax`] over the bits of a mask: in blocks of words, and only the winning block is searched for the label.
-fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
-    let mut best = Pick { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
+fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<BestToken> {
+    let mut best = BestToken { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
     let mut winner = 0;
     let blocks = || row.chunks(32 * WORDS).zip(mask.words().chunks(WORDS)).enumerate();
     for (block, (logits, words)) in blocks() {

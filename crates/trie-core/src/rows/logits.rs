@@ -1,4 +1,4 @@
-//! What a logit is worth: one policy for numbers that are none, infinities, and rows without anything usable.
+//! Weight of a logit: one policy for NaN, infinities, and rows without a usable logit.
 //!
 //! - NaN counts as −inf: it never wins and is never drawn.
 //! - +inf is certainty: where a legal token has it, only those that have it can be chosen.
@@ -15,14 +15,14 @@ pub fn clean(logit: f32) -> f32 {
     if logit.is_nan() { f32::NEG_INFINITY } else { logit }
 }
 
-/// Whether a token with this logit can be chosen.
+/// Returns whether a token with this logit can be chosen.
 #[inline]
 pub fn is_usable(logit: f32) -> bool {
     logit > f32::NEG_INFINITY
 }
 
-/// What a row is made of in which no token can be chosen, whatever is legal; `None` where one can. A usual row is told
-/// by its first entry.
+/// Returns the contents of a row without a usable logit; `None` if some token can be chosen. A usual row is told by its
+/// first entry.
 ///
 /// ```
 /// use trie_core::logits::nothing_in;
@@ -49,20 +49,20 @@ pub fn nothing_in<L: Logit>(row: &[L]) -> Option<&'static str> {
 
 /// A row in which no token can be chosen, although its prefix may come: an error of the model's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", after(.prefix))]
+#[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", describe_prefix(.prefix))]
 pub struct NoLogits {
     /// The tokens after which the row comes, those of the prompt first.
     pub prefix: Vec<TokenId>,
-    /// What it is made of: `NaN`, `-inf`, or both.
+    /// Contents of the row: `NaN`, `-inf`, or both.
     pub found: &'static str,
-    /// Its entries.
+    /// Number of entries of the row.
     pub n_vocab: usize,
 }
 
 crate::error_kind!(NoLogits, Model);
 
 /// Tokens, as a place; of many only the last.
-fn after(prefix: &[TokenId]) -> String {
+fn describe_prefix(prefix: &[TokenId]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<u32> = prefix.iter().skip(prefix.len().saturating_sub(SHOWN)).map(|token| token.get()).collect();
     match prefix.len() {
@@ -72,7 +72,7 @@ fn after(prefix: &[TokenId]) -> String {
     }
 }
 
-/// A logit with the weight of its token. A weight of 0 leaves its bits as they are; what is no number then is −inf.
+/// A logit with the weight of its token. A weight of 0 leaves its bits as they are; NaN becomes −inf.
 #[inline]
 pub fn with_weight(logit: f32, weight: f32) -> f32 {
     if weight == 0.0 { logit } else { clean(logit + weight) }
@@ -84,9 +84,8 @@ pub(crate) fn greater(high: f32, logit: f32) -> f32 {
     if logit > high { logit } else { high }
 }
 
-/// What a logit weighs beside the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1 for its like and 0
-/// for others;
-/// where nothing is usable, 0.
+/// Computes the weight of a logit relative to the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1
+/// for its like and 0 for others; where nothing is usable, 0.
 ///
 /// ```
 /// use trie_core::logits::weight;
@@ -115,7 +114,7 @@ pub fn shares(logits: &[f32]) -> Vec<f32> {
 }
 
 impl<'a> Allowed<'a> {
-    /// What a choice is made from: each token that may come, ascending and once, with its logit in this row and its
+    /// Returns the candidates of a choice: each allowed token, ascending and once, with its logit in this row and its
     /// weight together. `row` is as long as the vocabulary.
     pub fn logits<'r, L: Logit>(&self, row: &'r [L]) -> impl Iterator<Item = (TokenId, f32)> + use<'a, 'r, L> {
         let everything = matches!(self, Self::All | Self::Open { .. });

@@ -1,4 +1,4 @@
-//! What the machine says, applied to rows: masks, the choice over logits, seeded draws, and many rows together.
+//! Constraints applied to rows of logits: masks, the choice over logits, seeded draws, and batches of rows.
 
 pub(crate) mod adjustments;
 pub(crate) mod batch;

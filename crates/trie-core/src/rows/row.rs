@@ -1,5 +1,5 @@
-//! What may come next, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and
-//! [`Batch`](crate::Batch) do with their rows what stands here and nothing else.
+//! Allowed tokens, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and [`Batch`](crate::Batch) do
+//! with their rows what stands here and nothing else.
 //!
 //! Each answers `None`, and writes nothing, where nothing may come.
 
@@ -8,14 +8,14 @@ use crate::machine::span::Allowed;
 use crate::rows::adjustments::Penalties;
 use crate::rows::draw::Draw;
 use crate::rows::element::Logit;
-use crate::rows::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
+use crate::rows::kernel::{BestToken, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
 use crate::rows::logits::{clean, is_usable, with_weight};
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 
 /// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenToken {
     pub(crate) token: TokenId,
     pub(crate) starved: bool,
 }
@@ -29,11 +29,11 @@ pub(crate) fn choose(
     draw: Option<&mut Draw>,
     settings: &DrawSettings,
     written: &[TokenId],
-) -> Option<Chosen> {
+) -> Option<ChosenToken> {
     let chosen = match (allowed, draw) {
         (Allowed::Nothing, _) => return None,
         (allowed, draw) if allowed.weighted().is_some() || !written.is_empty() => {
-            changed(row, allowed, draw, settings, written)
+            choose_adjusted(row, allowed, draw, settings, written)
         }
         (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
         (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
@@ -43,14 +43,14 @@ pub(crate) fn choose(
         }
     };
     Some(match chosen {
-        Some(token) => Chosen { token, starved: false },
-        None => Chosen { token: allowed.first().unwrap_or_default(), starved: true },
+        Some(token) => ChosenToken { token, starved: false },
+        None => ChosenToken { token: allowed.first().unwrap_or_default(), starved: true },
     })
 }
 
 /// The best of the legal tokens, or one drawn, with their weights and after penalties.
 #[cold]
-fn changed(
+fn choose_adjusted(
     row: &[f32],
     allowed: Allowed<'_>,
     draw: Option<&mut Draw>,
@@ -61,7 +61,9 @@ fn changed(
     let logits = penalties.apply(allowed.logits(row));
     match draw {
         Some(draw) => draw.draw_from(logits, settings),
-        None => usable(logits.map(|(token, logit)| Pick { token, logit: clean(logit) }).reduce(Pick::or_better)),
+        None => {
+            usable(logits.map(|(token, logit)| BestToken { token, logit: clean(logit) }).reduce(BestToken::or_better))
+        }
     }
 }
 
@@ -162,6 +164,6 @@ fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId>
 
 /// The token, unless its logit is as bad as none.
 #[inline]
-fn usable(best: Option<Pick>) -> Option<TokenId> {
+fn usable(best: Option<BestToken>) -> Option<TokenId> {
     best.filter(|pick| !pick.starved()).map(|pick| pick.token)
 }

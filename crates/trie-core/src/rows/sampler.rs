@@ -13,11 +13,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has {got} entries: a vocabulary of {n_vocab} tokens needs at least {need}")]
 pub struct RowError {
-    /// What was too short.
+    /// Name of the buffer that is too short.
     pub what: &'static str,
-    /// Its length.
+    /// Length that was given.
     pub got: usize,
-    /// The least length.
+    /// Minimum length that is required.
     pub need: usize,
     /// Size of the vocabulary.
     pub n_vocab: usize,
@@ -65,7 +65,7 @@ impl Sampler {
         Ok(Self { span: Span::new(rules), chooser, saved: Vec::new(), scratch: Scratch::default() })
     }
 
-    /// The position.
+    /// Returns the walk of the sampler.
     pub fn span(&self) -> &Span {
         &self.span
     }
@@ -75,12 +75,12 @@ impl Sampler {
         &mut self.span
     }
 
-    /// Greedy or sampled.
+    /// Returns the mode: greedy or sampled.
     pub fn mode(&self) -> Mode {
         self.chooser.options().mode
     }
 
-    /// How it chooses; the seed is the one in use.
+    /// Returns the options; the seed is the one in use.
     pub fn options(&self) -> SamplerOptions {
         self.chooser.options()
     }
@@ -90,7 +90,7 @@ impl Sampler {
         self.chooser.seed()
     }
 
-    /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
     pub fn starved(&self) -> u64 {
         self.chooser.starved()
     }
@@ -117,7 +117,7 @@ impl Sampler {
     pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        self.chooser.choose(row, allowed).ok_or_else(|| self.span.stuck().into())
+        self.chooser.choose(row, allowed).ok_or_else(|| self.span.dead_end_error().into())
     }
 
     /// Takes a token, and says what it was.
@@ -186,7 +186,9 @@ impl Sampler {
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
         self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.span.stuck().into()) };
+        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else {
+            return Err(self.span.dead_end_error().into());
+        };
         self.chooser.count_starved(starved);
         Ok(())
     }
@@ -206,10 +208,10 @@ impl Sampler {
             return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
         }
         let allowed = self.span.allowed(&mut self.scratch);
-        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.span.stuck().into())
+        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.span.dead_end_error().into())
     }
 
-    /// What may come next, read without a row: see [`Span::allowed`].
+    /// Returns the allowed tokens, without a row: see [`Span::allowed`].
     pub fn allowed(&mut self) -> Allowed<'_> {
         self.span.allowed(&mut self.scratch)
     }

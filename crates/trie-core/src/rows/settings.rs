@@ -1,6 +1,7 @@
-//! How a token is chosen: each setting with its default and range, in the one table that hosts read.
+//! Sampling settings: each with its default and range, in the one table that hosts read.
 
-/// How to draw. The default changes nothing: temperature 1 and no truncation. What each means: [`DrawSettings::ALL`].
+/// Settings of a draw. The default changes nothing: temperature 1 and no truncation. What each means:
+/// [`DrawSettings::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "each is described once, in the table that hosts read")]
 pub struct DrawSettings {
@@ -20,15 +21,15 @@ pub struct DrawSettings {
 pub struct DrawSetting {
     /// As in every host.
     pub name: &'static str,
-    /// What it does, for help texts.
+    /// Description for help texts.
     pub about: &'static str,
     /// Without effect: what it is where it is not given.
     pub default: f32,
-    /// What it may be, in words.
+    /// Valid range, in words.
     pub range: &'static str,
-    /// Whether it is counted, and no fraction.
+    /// True if the value is a whole number.
     pub is_count: bool,
-    /// Whether it changes which token is the best, so that a greedy choice heeds it too.
+    /// True if it changes which token is the best, so that a greedy choice heeds it too.
     pub is_for_greedy: bool,
     /// Another value that has no effect on a greedy choice.
     greedy: f32,
@@ -46,20 +47,20 @@ enum Field {
 
 /// A setting out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("{name} is {}: it must be {range}", shown(*.value))]
+#[error("{name} is {}: it must be {range}", format_value(*.value))]
 pub struct DrawError {
-    /// The setting.
+    /// Name of the setting.
     pub name: &'static str,
-    /// What it was.
+    /// The value that is invalid.
     pub value: f64,
-    /// What it may be.
+    /// Valid range of the setting.
     pub range: &'static str,
 }
 
 crate::error_kind!(DrawError, Argument);
 
 /// As it was given: whole numbers to the last digit, others as the single that they became.
-fn shown(value: f64) -> String {
+fn format_value(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { (value as f32).to_string() }
 }
 
@@ -99,7 +100,7 @@ impl DrawSetting {
         }
     }
 
-    /// Its value.
+    /// Returns the value of the setting.
     pub fn get(&self, mut settings: DrawSettings) -> f64 {
         match self.field {
             Field::Number(field) => f64::from(*field(&mut settings)),
@@ -112,24 +113,24 @@ impl DrawSetting {
     /// A value out of its range; a count is a whole number.
     pub fn set(&self, settings: &mut DrawSettings, value: f64) -> Result<(), DrawError> {
         match self.field {
-            Field::Number(field) => *field(settings) = self.checked(f64::from(value as f32))? as f32,
-            Field::Count(field) => *field(settings) = self.checked(value)? as u32,
-            Field::Last(field) => *field(settings) = self.checked(value)? as i32,
+            Field::Number(field) => *field(settings) = self.check_range(f64::from(value as f32))? as f32,
+            Field::Count(field) => *field(settings) = self.check_range(value)? as u32,
+            Field::Last(field) => *field(settings) = self.check_range(value)? as i32,
         }
         Ok(())
     }
 
-    /// Whether it may be less than 0.
+    /// Returns whether it may be negative.
     pub fn is_signed(&self) -> bool {
         self.least < 0.0
     }
 
-    /// Whether it asks for something that a greedy choice does not do.
+    /// Returns whether this value has no effect on a greedy choice.
     pub fn is_lost_in_greedy(&self, value: f64) -> bool {
         !self.is_for_greedy && ![self.default, self.greedy].map(f64::from).contains(&value)
     }
 
-    fn checked(&self, value: f64) -> Result<f64, DrawError> {
+    fn check_range(&self, value: f64) -> Result<f64, DrawError> {
         let is_whole = !self.is_count || value.fract() == 0.0;
         if (self.least..=self.most).contains(&value) && is_whole {
             return Ok(value);
@@ -241,10 +242,10 @@ impl DrawSettings {
     /// # Errors
     /// One out of its range.
     pub fn check(&self) -> Result<(), DrawError> {
-        Self::ALL.iter().try_for_each(|setting| setting.checked(setting.get(*self)).map(drop))
+        Self::ALL.iter().try_for_each(|setting| setting.check_range(setting.get(*self)).map(drop))
     }
 
-    /// Whether what was written changes a logit.
+    /// Returns whether written tokens change a logit.
     pub fn has_penalties(&self) -> bool {
         let Self { repeat_penalty, presence_penalty, frequency_penalty, penalty_last_n, .. } = *self;
         penalty_last_n != 0 && (repeat_penalty != 1.0 || presence_penalty != 0.0 || frequency_penalty != 0.0)

@@ -1,9 +1,9 @@
-//! What is asked of a choice, and what it gives.
+//! Options of a choice, and its result.
 
 use crate::rows::softmax::log_add;
 use crate::set::ids::{LeafId, TokenId};
 
-/// How to choose.
+/// Options of a choice.
 ///
 /// ```
 /// use trie_core::ChooseOptions;
@@ -36,7 +36,7 @@ impl<'a> ChooseOptions<'a> {
     /// Rows of logits up to which every value is scored.
     pub const MAX_ROWS: usize = 4096;
 
-    /// Everything as usual.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,7 +70,7 @@ impl<'a> ChooseOptions<'a> {
     }
 }
 
-/// What a choice gave. Values are leaves of the set, by number.
+/// Result of a choice. Values are leaves of the set, by number.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
@@ -81,13 +81,13 @@ pub struct Choice {
     pub logprobs_high: Option<Vec<f64>>,
     /// The most probable values, best first, ties by number: all of them, or `top`.
     pub ranking: Vec<LeafId>,
-    /// Whether no value can be more probable than the first of them.
+    /// True if no value can be more probable than the first of them.
     pub is_certain: bool,
     /// Lower bound of the probability that the output is any of the values.
     pub mass_low: f64,
     /// Upper bound; the same where every value was scored.
     pub mass_high: f64,
-    /// What it took.
+    /// Cost of the choice.
     pub stats: ChooseStats,
 }
 
@@ -107,19 +107,19 @@ impl Choice {
     }
 }
 
-/// What a choice took. Several prompts that were decoded together share it.
+/// Cost of a choice. Several prompts that were decoded together share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct ChooseStats {
     /// Forward passes of the host, the prompt's included.
     pub forward_passes: u64,
-    /// Tokens in them.
+    /// Number of tokens in those passes.
     pub tokens_decoded: usize,
     /// Rows of logits that were read.
     pub rows: usize,
     /// Bytes at the end of the prompt that the values have again, so that it was decoded without them.
     pub healed_bytes: usize,
-    /// Seconds in all.
+    /// Total duration in seconds.
     pub seconds: f64,
     /// Threads that the host decodes with; 0 where it does not say.
     pub n_threads: u32,

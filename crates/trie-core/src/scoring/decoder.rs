@@ -1,4 +1,4 @@
-//! Who computes rows of logits.
+//! Decoders: sources of rows of logits.
 
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
@@ -17,7 +17,7 @@ use crate::set::ids::TokenId;
 /// It may decode a tree in pieces, several times, or in any order that gives parents first, and may keep what it knows
 /// of a prompt: the trees of one choice come after one prompt.
 pub trait TreeDecoder {
-    /// What can go wrong, being told to stop included.
+    /// Error type of the host, which includes being cancelled.
     type Error;
 
     /// Numbers in a row.
@@ -50,7 +50,7 @@ pub trait TreeDecoder {
     ) -> Result<Decoded, Self::Error>;
 }
 
-/// What a host has room for, as [`TreeDecoder`] says it.
+/// Limits of a host, as [`TreeDecoder`] reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
     /// Numbers in a row.
@@ -62,16 +62,16 @@ pub struct Host {
 }
 
 impl Host {
-    /// What a decoder says.
+    /// Reads the limits of a decoder.
     pub fn of<D: TreeDecoder + ?Sized>(decoder: &D) -> Self {
         Self { n_vocab: decoder.n_vocab(), room: decoder.room(), rows_at_once: decoder.rows_at_once() }
     }
 }
 
-/// What it took to decode.
+/// Cost of a call of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decoded {
-    /// Forward passes.
+    /// Number of forward passes.
     pub forward_passes: u64,
     /// Tokens in them, those of the prompt included unless they were known.
     pub tokens: usize,

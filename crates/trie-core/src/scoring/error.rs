@@ -10,7 +10,7 @@ use crate::work::ErrorKind;
 /// A choice that cannot be made. `E` is the host's own error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError<E> {
-    /// What the host says; also where it was asked to stop.
+    /// Error of the host, including cancellation.
     #[error(transparent)]
     Host(E),
     /// The constraint has no list of its values, or one that is too long.
@@ -33,7 +33,7 @@ pub enum ChooseError<E> {
     /// The vocabulary does not have all tokens of the set.
     #[error("the set has the token id {max_token}, which is outside the vocabulary of {n_vocab} tokens")]
     SetOutsideVocabulary {
-        /// The largest id.
+        /// Largest valid token id.
         max_token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -43,7 +43,7 @@ pub enum ChooseError<E> {
     EndTokenOutsideVocabulary {
         /// Its position in their list.
         position: usize,
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -54,7 +54,7 @@ pub enum ChooseError<E> {
     /// A limit that leaves nothing to be done.
     #[error("{what} is 0: it must be at least 1")]
     Zero {
-        /// Which one.
+        /// Name of the prompt.
         what: &'static str,
     },
     /// One of the prompts.
@@ -62,7 +62,7 @@ pub enum ChooseError<E> {
     Prompt {
         /// Its number, from 0.
         number: usize,
-        /// What is wrong with it.
+        /// Defect of the prompt.
         problem: PromptProblem,
     },
     /// A row that says nothing.
@@ -130,9 +130,9 @@ pub enum PromptProblem {
     /// An id that the vocabulary does not have.
     #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// Where it stands.
+        /// Position in the prompt.
         position: usize,
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -148,12 +148,12 @@ pub enum PromptProblem {
     /// No room for the longest value.
     #[error(
         "no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}",
-        named(.value.as_ref())
+        describe_value(.value.as_ref())
     )]
     ValueTooLong {
         /// Its name, where it has one.
         value: Option<String>,
-        /// Its tokens.
+        /// Number of tokens in the prompt.
         tokens: usize,
         /// Tokens of the prompt.
         prompt: usize,
@@ -179,7 +179,7 @@ pub enum RowProblem {
     /// A row must have one number for each token of the vocabulary.
     #[error("a row of {found} logits: the vocabulary has {n_vocab} tokens")]
     Length {
-        /// Its numbers.
+        /// Number of entries given.
         found: usize,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -190,22 +190,22 @@ pub enum RowProblem {
         /// The node, or `None` for the row after the prompt.
         node: Option<usize>,
     },
-    /// Parents come first.
+    /// A node precedes its parent.
     #[error("the row of node {node} of the tree came before that of its parent")]
     BeforeParent {
-        /// The node.
+        /// Number of the node.
         node: usize,
     },
     /// The host says that it is done, and it is not.
     #[error("{missing} rows were wanted and not given")]
     Missing {
-        /// How many.
+        /// Number of missing rows.
         missing: usize,
     },
 }
 
 crate::error_kind!(RowProblem, Row);
 
-fn named(value: Option<&String>) -> String {
+fn describe_value(value: Option<&String>) -> String {
     value.map_or_else(String::new, |name| format!(" ({name:?})"))
 }

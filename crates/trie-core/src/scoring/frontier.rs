@@ -1,8 +1,8 @@
 //! Positions whose rows are still to be read, and the paths there.
 
-use super::scores::Left;
+use super::scores::UnreadPosition;
 use super::tree::TokenTree;
-use super::values::At;
+use super::values::TrieSpanState;
 use crate::set::ids::TokenId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ impl PartialOrd for Open {
     }
 }
 
-/// What is still to be read.
+/// Positions still to be read.
 #[derive(Debug)]
 pub(super) struct Frontier {
     pub(super) open: BinaryHeap<Open>,
@@ -42,30 +42,30 @@ struct Step {
     /// The one before it.
     before: u32,
     token: TokenId,
-    /// Where it leads.
-    at: At,
+    /// Position that the step leads to.
+    at: TrieSpanState,
 }
 
 impl Frontier {
     /// Before the first token.
     pub(super) const START: Open = Open { logprob: 0.0, step: 0 };
 
-    pub(super) fn new(start: At) -> Self {
+    pub(super) fn new(start: TrieSpanState) -> Self {
         let none = Step { before: 0, token: TokenId::default(), at: start };
         Self { open: BinaryHeap::new(), steps: vec![none] }
     }
 
-    /// Where a step leads.
-    pub(super) fn at(&self, step: u32) -> At {
+    /// Returns the position that a step leads to.
+    pub(super) fn at(&self, step: u32) -> TrieSpanState {
         self.steps[step as usize].at
     }
 
-    pub(super) fn step(&mut self, before: u32, token: TokenId, at: At) -> u32 {
+    pub(super) fn step(&mut self, before: u32, token: TokenId, at: TrieSpanState) -> u32 {
         self.steps.push(Step { before, token, at });
         self.steps.len() as u32 - 1
     }
 
-    pub(super) fn push(&mut self, before: u32, token: TokenId, at: At, logprob: f64) {
+    pub(super) fn push(&mut self, before: u32, token: TokenId, at: TrieSpanState, logprob: f64) {
         let step = self.step(before, token, at);
         self.open.push(Open { logprob, step });
     }
@@ -101,9 +101,9 @@ impl Frontier {
         (tree, open_of)
     }
 
-    /// What was not read, and `others` that cannot be.
-    pub(super) fn left(&self, others: &[Open]) -> Vec<Left> {
-        let left = |open: &Open| Left { at: self.at(open.step).position().cursor(), logprob: open.logprob };
+    /// Returns the positions that were not read, and `others` that cannot be.
+    pub(super) fn unread_positions(&self, others: &[Open]) -> Vec<UnreadPosition> {
+        let left = |open: &Open| UnreadPosition { at: self.at(open.step).position().cursor(), logprob: open.logprob };
         self.open.iter().chain(others).map(left).collect()
     }
 }

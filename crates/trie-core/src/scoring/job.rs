@@ -5,7 +5,7 @@ use super::error::{ChooseError, RowProblem, ScoringError};
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
 
-/// What work wants decoded next.
+/// Batch of rows that a job needs decoded next.
 #[derive(Debug, Clone, Copy)]
 pub struct Want<'j> {
     /// The tokens before the tree.
@@ -35,7 +35,7 @@ impl<'j> Want<'j> {
 ///
 /// After an error nothing more is asked of it.
 pub trait Job {
-    /// What can go wrong in it.
+    /// Error type of the job.
     type Error;
 
     /// Goes on as far as it can without a row. Returns whether it wants something; else it is over.
@@ -44,7 +44,7 @@ pub trait Job {
     /// Its own.
     fn advance(&mut self) -> Result<bool, Self::Error>;
 
-    /// What it wants now.
+    /// Returns the batch that the job needs next.
     fn want(&self) -> Want<'_>;
 
     /// Takes the row after a node of the tree that it wants, or with `None` that after the prompt.
@@ -60,9 +60,9 @@ pub trait Job {
 /// Why work could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError<J, H> {
-    /// The work itself.
+    /// Error of the job itself.
     Job(J),
-    /// The host's own.
+    /// Error of the host.
     Host(H),
     /// Not the rows that were asked for.
     Rows(RowProblem),
@@ -108,11 +108,11 @@ pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
     Ok(())
 }
 
-/// Which rows were given.
+/// Record of the rows that were fed.
 pub(super) struct Checks<'t> {
     tree: &'t TokenTree,
     n_vocab: usize,
-    /// Whether the row of each node is still to come, and whether that after the prompt is.
+    /// For each node, true while its row is missing; and the same for the row after the prompt.
     waits: Vec<bool>,
     root_waits: bool,
 }

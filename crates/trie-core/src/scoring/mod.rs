@@ -98,10 +98,10 @@ pub fn choose_many<D: TreeDecoder + ?Sized>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::storage::packed::Packed;
+    use crate::set::storage::packed::PackedInts;
     use crate::set::trie::{LeafTable, Store, Trie};
 
-    /// What only happens where a file changes after it was verified.
+    /// Unreachable unless a file changes after it was verified.
     #[test]
     fn a_position_without_a_way_on_is_an_error() {
         let id = |id| TokenId::new(id).unwrap();
@@ -119,7 +119,7 @@ mod tests {
                 inner_terminals: store.inner_terminals.to_vec().into(),
                 leaves: LeafTable::Tail(3, 1),
                 names: None,
-                input_rows: Packed::default(),
+                input_rows: PackedInts::default(),
                 max_token: store.max_token,
                 max_depth: store.max_depth,
                 verified: false,

@@ -20,7 +20,7 @@ pub struct PrefixRows<F> {
 /// A function of prefixes that gave no rows, or not as many as prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixRowsError<E> {
-    /// Its own error.
+    /// Error of the function itself.
     #[error(transparent)]
     Function(E),
     /// Not a row for each prefix.

@@ -1,8 +1,8 @@
-//! What is known of a set's values while it is scored.
+//! Bounds on the probabilities of a set's values while it is scored.
 
 use super::choice::{Choice, ChooseStats};
 use super::error::{DeadEnd, ScoringError};
-use super::values::{At, Values, needs_row};
+use super::values::{TrieSpanState, Values, needs_row};
 use crate::machine::constraint::{Scratch, Step};
 use crate::machine::span::Allowed;
 use crate::rows::logits::{NoLogits, nothing_in};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A position that was not read: what is left of the probability there may go to any value below.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left {
+pub(super) struct UnreadPosition {
     pub(super) at: Cursor,
     pub(super) logprob: f64,
 }
@@ -47,10 +47,10 @@ impl Scores {
     /// they lead, and the log-probability there. What the row comes after is not known here: see [`NoLogits`].
     pub(super) fn expand(
         &mut self,
-        at: At,
+        at: TrieSpanState,
         logprob: f64,
         row: &[f32],
-        mut open: impl FnMut(TokenId, At, f64),
+        mut open: impl FnMut(TokenId, TrieSpanState, f64),
     ) -> Result<(), ScoringError> {
         self.rows += 1;
         let values = Arc::clone(&self.values);
@@ -101,7 +101,7 @@ impl Scores {
         Ok(())
     }
 
-    fn leaf(&mut self, at: At, logprob: f64) -> Result<(), DeadEnd> {
+    fn leaf(&mut self, at: TrieSpanState, logprob: f64) -> Result<(), DeadEnd> {
         // The machine says that one ends here: only its number is looked up.
         let leaf = self.values.trie().store().leaves.leaf(at.position().cursor().node());
         let leaf = leaf.ok_or(DeadEnd { depth: at.depth() })?;
@@ -127,7 +127,7 @@ impl Scores {
     ///
     /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up:
     /// a small part would be lost in the difference of large sums.
-    fn highest(&self, left: &[Left]) -> Vec<f64> {
+    fn highest(&self, left: &[UnreadPosition]) -> Vec<f64> {
         let mut open: Vec<(u32, Reverse<u32>, f64)> = left
             .iter()
             .map(|left| (self.values.trie().leaves_below(left.at), left.logprob))
@@ -151,8 +151,9 @@ impl Scores {
         (0..).zip(&self.logprobs).map(bound).collect()
     }
 
-    /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
-    pub(super) fn is_settled(&self, open: &[Left]) -> bool {
+    /// Returns whether the best `top` values, or all, are known as well as they can be while these positions were not
+    /// read.
+    pub(super) fn is_settled(&self, open: &[UnreadPosition]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
         let left = open.iter().map(|open| open.logprob).fold(f64::NEG_INFINITY, log_add);
@@ -160,7 +161,7 @@ impl Scores {
         left <= found + NOTHING.ln() || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
     }
 
-    /// Whether no other value can be more probable than the first `top`.
+    /// Returns whether no other value can be more probable than the first `top`.
     fn ranks(&self, top: usize, highest: &[f64]) -> bool {
         let ranking = self.ranking();
         let Some(lowest) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
@@ -179,8 +180,15 @@ impl Scores {
         ranking.into_iter().map(LeafId::new).collect()
     }
 
-    /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
-    pub(super) fn into_choice(mut self, most: usize, open: &[Left], bounds: bool, stats: ChooseStats) -> Choice {
+    /// Builds the result while these positions were not read; with bounds of the values that were not scored, on
+    /// request.
+    pub(super) fn into_choice(
+        mut self,
+        most: usize,
+        open: &[UnreadPosition],
+        bounds: bool,
+        stats: ChooseStats,
+    ) -> Choice {
         let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
         if bounds {
             // Nothing is known of them but an upper bound.

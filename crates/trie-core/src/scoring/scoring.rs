@@ -6,7 +6,7 @@ use super::error::{ChooseError, PromptProblem, ScoringError};
 use super::job::{Job, Want};
 use super::search::Search;
 use super::values::Values;
-use super::whole::Whole;
+use super::whole::WholeScoring;
 use crate::machine::constraint::AnyConstraint;
 use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// A prompt, and what may come after it.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The tokens before.
+    /// Tokens before the values.
     pub prompt: &'a [TokenId],
-    /// What has the values.
+    /// Constraint that lists the values.
     pub constraint: &'a AnyConstraint,
 }
 
@@ -29,7 +29,7 @@ pub struct Asked<'a> {
 #[derive(Debug)]
 pub struct Scoring {
     /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts.
-    whole: Option<(Box<Whole>, Vec<usize>)>,
+    whole: Option<(Box<WholeScoring>, Vec<usize>)>,
     /// The best values after the other ones; the next one from the end.
     searches: Vec<(usize, Search)>,
     started: Instant,
@@ -90,7 +90,7 @@ impl Scoring {
         // What the host holds stays where there are none: it may be the beginning of the next ones.
         let whole = (!small.is_empty()).then(|| {
             let (numbers, small): (Vec<_>, Vec<_>) = small.into_iter().unzip();
-            (Box::new(Whole::new(&small)), numbers)
+            (Box::new(WholeScoring::new(&small)), numbers)
         });
         let (started, stats) = (Instant::now(), ChooseStats::default());
         Ok(Self { whole, searches, started, stats, is_read: false, found: Vec::new() })
@@ -112,8 +112,8 @@ impl Scoring {
         found.into_iter().map(with_threads).collect()
     }
 
-    /// What was spent since the last choice.
-    fn spent(&mut self) -> ChooseStats {
+    /// Returns the cost since the last choice.
+    fn take_stats(&mut self) -> ChooseStats {
         let seconds = std::mem::replace(&mut self.started, Instant::now()).elapsed().as_secs_f64();
         ChooseStats { seconds, ..std::mem::take(&mut self.stats) }
     }
@@ -127,7 +127,7 @@ impl Job for Scoring {
             return Ok(true);
         }
         if let Some((whole, numbers)) = self.whole.take() {
-            let stats = self.spent();
+            let stats = self.take_stats();
             self.found.extend(numbers.into_iter().zip(whole.into_choices(stats)));
         }
         while let Some((_, search)) = self.searches.last_mut() {
@@ -135,7 +135,7 @@ impl Job for Scoring {
                 return Ok(true);
             }
             if let Some((number, search)) = self.searches.pop() {
-                let stats = self.spent();
+                let stats = self.take_stats();
                 self.found.push((number, search.into_choice(stats)));
             }
         }
@@ -173,7 +173,7 @@ impl Job for Scoring {
     }
 }
 
-/// Whether the best values are searched for, instead of scoring all.
+/// Returns whether to search for the best values instead of scoring all of them.
 fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
     let trie = values.trie();
     let most = options.max_rows.unwrap_or(ChooseOptions::MAX_ROWS).min(ChooseOptions::MAX_ROWS);

@@ -33,7 +33,7 @@ pub(super) struct Search {
     /// Positions that are read together: now, and at most.
     width: usize,
     most: usize,
-    /// How many positions of a depth are gone on from; `None` reads on until nothing can be better.
+    /// Maximum number of positions expanded per depth; `None` reads on until no better value is possible.
     beam: Option<usize>,
     room: usize,
     scores: Scores,
@@ -42,10 +42,10 @@ pub(super) struct Search {
     passed_over: Vec<Open>,
     /// Until its rows were read.
     canonical: Option<Canonical>,
-    /// What is read now: the positions, and which of them each node is.
+    /// Positions being read, and the node of each.
     tree: TokenTree,
     open_of: Vec<Option<Open>>,
-    /// Whether nothing was read yet.
+    /// True until the first row was read.
     is_new: bool,
 }
 
@@ -89,7 +89,9 @@ impl Search {
         let is_tree = self.values.trie().is_tree();
         let rows = self.scores.rows();
         let adds_up = !is_tree && self.beam.is_none();
-        if rows >= self.budget || (adds_up && self.scores.is_settled(&self.frontier.left(&self.passed_over))) {
+        if rows >= self.budget
+            || (adds_up && self.scores.is_settled(&self.frontier.unread_positions(&self.passed_over)))
+        {
             return false;
         }
         let threshold = self.scores.threshold();
@@ -124,7 +126,7 @@ impl Search {
     }
 
     pub(super) fn into_choice(self, stats: ChooseStats) -> Choice {
-        let left = self.frontier.left(&self.passed_over);
+        let left = self.frontier.unread_positions(&self.passed_over);
         // A search that ends by itself ranks what it was for; with bounds something is known of every value.
         let bounds = !self.values.trie().is_tree() || self.has_budget;
         let ranked = self.top.unwrap_or(if bounds { usize::MAX } else { 1 });

@@ -28,15 +28,15 @@ pub struct TokenTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeNode {
-    /// The token.
+    /// Token of the node.
     pub token: TokenId,
     /// The node before it, whose index is lower; `None` right after the prompt.
     pub parent: Option<usize>,
     /// Tokens after the prompt, this one included.
     pub depth: usize,
-    /// Whether the row after it is wanted.
+    /// True if the row after the token is wanted.
     pub wanted: bool,
-    /// Whether another token comes after it.
+    /// True if another token comes after it.
     pub has_children: bool,
 }
 
@@ -73,7 +73,7 @@ impl TokenTree {
         self.wants_root = true;
     }
 
-    /// Whether the row after the prompt itself is wanted.
+    /// Returns whether the row after the prompt itself is wanted.
     pub fn wants_root(&self) -> bool {
         self.wants_root
     }

@@ -12,7 +12,7 @@ use crate::set::trie::Trie;
 const MOST_VALUES: usize = 1 << 20;
 
 /// A position of the machine.
-pub(super) type At = SpanState<TrieState>;
+pub(super) type TrieSpanState = SpanState<TrieState>;
 
 /// The values to score.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Values {
     }
 
     /// The positions after the first that need a row, depth first, each with the token that leads to it.
-    pub(super) fn positions(&self) -> impl Iterator<Item = (TokenId, At)> + '_ {
+    pub(super) fn positions(&self) -> impl Iterator<Item = (TokenId, TrieSpanState)> + '_ {
         // The positions on the way, each with the index of its next token.
         let mut path = vec![(self.rules.start(), 0)];
         std::iter::from_fn(move || {
@@ -82,7 +82,7 @@ impl Values {
     }
 
     /// The token with this index among those that go on.
-    fn nth(&self, at: &At, index: usize) -> Option<TokenId> {
+    fn nth(&self, at: &TrieSpanState, index: usize) -> Option<TokenId> {
         match self.rules.allowed(at, &mut Scratch::default()) {
             Allowed::Only { tokens, .. } | Allowed::Open { tokens } => tokens.iter().nth(index),
             Allowed::All | Allowed::Nothing => None,
@@ -90,8 +90,8 @@ impl Values {
     }
 }
 
-/// Whether a value's probability depends on what follows this position.
-pub(super) fn needs_row(at: &At) -> bool {
+/// Returns whether a value's probability depends on the tokens after this position.
+pub(super) fn needs_row(at: &TrieSpanState) -> bool {
     at.status() == Status::Active
 }
 

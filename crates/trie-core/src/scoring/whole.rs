@@ -5,17 +5,17 @@ use super::error::ScoringError;
 use super::job::Want;
 use super::scores::Scores;
 use super::tree::TokenTree;
-use super::values::{At, Values};
+use super::values::{TrieSpanState, Values};
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A node whose row is wanted.
 #[derive(Debug)]
-struct Wanted {
+struct WantedRow {
     /// The number of its prompt.
     prompt: usize,
-    at: At,
+    at: TrieSpanState,
     /// Known once its parent's row was read. The same position may be reached on several paths, so it belongs to the
     /// node.
     logprob: f64,
@@ -23,18 +23,18 @@ struct Wanted {
 
 /// The scoring of every value after each of some prompts. None may be empty.
 #[derive(Debug)]
-pub(super) struct Whole {
-    /// What all prompts begin with.
+pub(super) struct WholeScoring {
+    /// Common prefix of all prompts.
     held: Vec<TokenId>,
     tree: TokenTree,
-    nodes: Vec<Option<Wanted>>,
+    nodes: Vec<Option<WantedRow>>,
     /// The node behind a node and a token.
     below: HashMap<(usize, TokenId), usize>,
-    /// Of each prompt.
+    /// Scores of each prompt.
     scores: Vec<Scores>,
 }
 
-impl Whole {
+impl WholeScoring {
     pub(super) fn new(asked: &[(&[TokenId], Arc<Values>)]) -> Self {
         let prompts: Vec<&[TokenId]> = asked.iter().map(|&(prompt, _)| prompt).collect();
         let common = common_prefix(&prompts);
@@ -47,17 +47,17 @@ impl Whole {
         whole
     }
 
-    /// What is left of a prompt, and the values after it.
+    /// Adds the tail of a prompt, and the values after it.
     fn add(&mut self, prompt: usize, tail: &[TokenId], values: &Arc<Values>) {
         for (depth, &token) in tail.iter().enumerate() {
             let last = depth + 1 == tail.len();
             self.tree.push(depth, token, last);
-            self.nodes.push(last.then(|| Wanted { prompt, at: values.rules.start(), logprob: 0.0 }));
+            self.nodes.push(last.then(|| WantedRow { prompt, at: values.rules.start(), logprob: 0.0 }));
         }
         for (token, at) in values.positions() {
             let node = self.tree.push(tail.len() + at.depth() - 1, token, true);
             self.below.extend(self.tree.nodes()[node].parent.map(|parent| ((parent, token), node)));
-            self.nodes.push(Some(Wanted { prompt, at, logprob: f64::NEG_INFINITY }));
+            self.nodes.push(Some(WantedRow { prompt, at, logprob: f64::NEG_INFINITY }));
         }
         self.scores.push(Scores::new(Arc::clone(values), 0));
     }
@@ -68,7 +68,8 @@ impl Whole {
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
         let Self { nodes, below, scores, .. } = self;
-        let Some((node, &Wanted { prompt, at, logprob })) = node.and_then(|node| Some((node, nodes[node].as_ref()?)))
+        let Some((node, &WantedRow { prompt, at, logprob })) =
+            node.and_then(|node| Some((node, nodes[node].as_ref()?)))
         else {
             return Ok(());
         };
@@ -84,7 +85,7 @@ impl Whole {
     }
 }
 
-/// How many tokens all prompts begin with; the last token of each stays out, because its row is wanted.
+/// Returns the length of the common prefix of all prompts; the last token of each stays out, because its row is wanted.
 fn common_prefix(prompts: &[&[TokenId]]) -> usize {
     let Some((first, others)) = prompts.split_first() else { return 0 };
     let mut common = first.len();

@@ -31,13 +31,13 @@ pub struct ByteTrie {
 
 /// A node and where its tokens end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At {
+pub(crate) struct ByteNode {
     node: usize,
     end: usize,
 }
 
 impl Default for ByteTrie {
-    /// Without tokens.
+    /// Returns a trie without tokens.
     fn default() -> Self {
         Self { bytes: vec![0], first_child: vec![1, 1], first_token: vec![0], tokens: Vec::new() }
     }
@@ -115,12 +115,12 @@ impl ByteTrie {
         Self { bytes, first_child, first_token, tokens }
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
+    /// Returns whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -130,7 +130,7 @@ impl ByteTrie {
         self.bytes.len()
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn nbytes(&self) -> usize {
         self.bytes.len() + size_of::<u32>() * (self.first_child.len() + self.first_token.len() + self.tokens.len())
     }
@@ -161,29 +161,29 @@ impl ByteTrie {
         .filter(|(_, tokens)| !tokens.is_empty())
     }
 
-    pub(crate) fn root(&self) -> At {
-        At { node: 0, end: self.tokens.len() }
+    pub(crate) fn root(&self) -> ByteNode {
+        ByteNode { node: 0, end: self.tokens.len() }
     }
 
     /// The child behind this byte.
-    pub(crate) fn child(&self, at: At, byte: u8) -> Option<At> {
+    pub(crate) fn child(&self, at: ByteNode, byte: u8) -> Option<ByteNode> {
         let (first, last) = (self.first_child[at.node] as usize, self.first_child[at.node + 1] as usize);
         let node = first + self.bytes[first..last].binary_search(&byte).ok()?;
         let end = if node + 1 < last { self.first_token[node + 1] as usize } else { at.end };
-        Some(At { node, end })
+        Some(ByteNode { node, end })
     }
 
     /// The tokens that end at a node: they come before those below it.
-    pub(crate) fn own(&self, at: At) -> &[TokenId] {
+    pub(crate) fn own(&self, at: ByteNode) -> &[TokenId] {
         &self.tokens[self.first_token[at.node] as usize..self.own_end(at)]
     }
 
     /// The tokens below a node, without its own, by their bytes.
-    pub(crate) fn below(&self, at: At) -> &[TokenId] {
+    pub(crate) fn below(&self, at: ByteNode) -> &[TokenId] {
         &self.tokens[self.own_end(at)..at.end]
     }
 
-    fn own_end(&self, at: At) -> usize {
+    fn own_end(&self, at: ByteNode) -> usize {
         let (first, last) = (self.first_child[at.node] as usize, self.first_child[at.node + 1] as usize);
         if first < last { self.first_token[first] as usize } else { at.end }
     }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct Damage {
     /// The part, and the place in it.
     pub part: String,
-    /// What is wrong there.
+    /// Description of the defect.
     pub reason: String,
 }
 
@@ -35,12 +35,12 @@ pub trait Verify: fmt::Debug + Send + Sync {
 
 /// Contents that were not looked at when they were opened, and the result once they were.
 #[derive(Debug)]
-pub struct Unverified {
+pub struct PendingCheck {
     contents: Box<dyn Verify>,
     result: OnceLock<Result<(), Damage>>,
 }
 
-impl Unverified {
+impl PendingCheck {
     /// Contents that nobody looked at yet.
     pub fn new(contents: impl Verify + 'static) -> Self {
         Self { contents: Box::new(contents), result: OnceLock::new() }

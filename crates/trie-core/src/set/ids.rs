@@ -57,7 +57,7 @@ impl TokenId {
     }
 }
 
-/// An integer that is no token id.
+/// An integer that is not a token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("token id {value} must be from 0 to 2147483647")]
 pub struct TokenIdError {
@@ -123,7 +123,7 @@ impl NodeId {
     /// The root of every trie.
     pub const ROOT: Self = Self(0);
 
-    /// The node with this number; one that a trie does not have has no children there and is no terminal.
+    /// The node with this number; one that a trie does not have has no children there and is not a terminal.
     #[inline]
     pub const fn new(index: u32) -> Self {
         Self(index)
@@ -143,7 +143,7 @@ impl LeafId {
         Self(index)
     }
 
-    /// The number.
+    /// Returns the raw number.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0

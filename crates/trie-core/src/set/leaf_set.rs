@@ -3,7 +3,7 @@
 use crate::set::ids::LeafId;
 use std::ops::{Not, Range};
 
-/// Which of the leaves of a trie: immutable, and as small as what it names.
+/// Subset of the leaves of a trie: immutable, and as small as its contents.
 ///
 /// A few leaves, or all but a few, take four bytes each; otherwise there is a bit for every leaf.
 ///
@@ -44,7 +44,7 @@ pub enum LeafSetError {
     NoSuchLeaf {
         /// Its place among those given.
         entry: usize,
-        /// Its number.
+        /// The leaf outside the set.
         leaf: u32,
         /// Leaves that there are.
         len: usize,
@@ -52,7 +52,7 @@ pub enum LeafSetError {
     /// Sets for tries of different sizes.
     #[error("leaves of a trie of {one} leaves with leaves of one of {other}: both must be of one trie")]
     Sizes {
-        /// Leaves of one.
+        /// Number of leaves in the first set.
         one: usize,
         /// Leaves of the other.
         other: usize,
@@ -92,29 +92,29 @@ impl LeafSet {
         // Most callers have them in order already: that costs one look.
         few.sort_unstable();
         few.dedup();
-        Ok(Self { len: len as u32, form: Form::Few(few.into()) }.settled())
+        Ok(Self { len: len as u32, form: Form::Few(few.into()) }.compact())
     }
 
-    /// Those whose flag is set.
+    /// Collects the leaves with a set flag.
     pub fn from_flags(flags: &[bool]) -> Self {
         let word = |flags: &[bool]| flags.iter().rev().fold(0u64, |word, &flag| word << 1 | u64::from(flag));
         let words = flags.chunks(64).map(word).collect();
-        Self { len: flags.len() as u32, form: Form::Bits(Bits::new(words)) }.settled()
+        Self { len: flags.len() as u32, form: Form::Bits(Bits::new(words)) }.compact()
     }
 
     /// In the smallest of the three forms.
-    fn settled(self) -> Self {
+    fn compact(self) -> Self {
         let (len, count) = (self.size(), self.count());
         let form = match self.form {
             Form::Bits(bits) if count.min(len - count) * SPARSE < len => {
                 if count * 2 <= len {
                     Form::Few(bits.iter().collect())
                 } else {
-                    Form::AllBut(bits.inverted(len).iter().collect())
+                    Form::AllBut(bits.invert(len).iter().collect())
                 }
             }
             Form::Few(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few)),
-            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few).inverted(len)),
+            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few).invert(len)),
             form => form,
         };
         Self { form, ..self }
@@ -125,17 +125,17 @@ impl LeafSet {
         self.len as usize
     }
 
-    /// How many are in it.
+    /// Returns the number of leaves.
     pub fn count(&self) -> usize {
         self.count_in(0..self.len)
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// Whether this leaf is one of them. `O(log n)` in the number of leaves that are written down.
+    /// Returns whether this leaf is a member. `O(log n)` in the number of leaves that are written down.
     pub fn contains(&self, leaf: LeafId) -> bool {
         match &self.form {
             _ if leaf.get() >= self.len => false,
@@ -147,7 +147,7 @@ impl LeafSet {
         }
     }
 
-    /// How many of a range are in it. `O(log n)`; of bits `O(1)`.
+    /// Counts the members in a range. `O(log n)`; of bits `O(1)`.
     pub fn count_in(&self, range: Range<u32>) -> usize {
         let range = range.start.min(self.len)..range.end.min(self.len);
         if range.start >= range.end {
@@ -213,7 +213,7 @@ impl LeafSet {
                 Form::Bits(Bits::new(one.words.iter().zip(&other.words).map(|(one, other)| one & other).collect()))
             }
         };
-        Ok(Self { len: self.len, form }.settled())
+        Ok(Self { len: self.len, form }.compact())
     }
 
     /// Leaves of either.
@@ -227,13 +227,13 @@ impl LeafSet {
     fn bits(&self) -> Bits {
         match &self.form {
             Form::Few(few) => Bits::of(self.size(), few),
-            Form::AllBut(few) => Bits::of(self.size(), few).inverted(self.size()),
+            Form::AllBut(few) => Bits::of(self.size(), few).invert(self.size()),
             Form::Bits(bits) => bits.clone(),
         }
     }
 }
 
-/// Those of ascending numbers that lie in a range.
+/// Returns the part of an ascending slice that lies in a range.
 pub(crate) fn within(ascending: &[u32], range: Range<u32>) -> &[u32] {
     let begin = ascending.partition_point(|&number| number < range.start);
     let rest = &ascending[begin..];
@@ -259,7 +259,7 @@ impl Bits {
         Self::new(words.into())
     }
 
-    fn inverted(&self, len: usize) -> Self {
+    fn invert(&self, len: usize) -> Self {
         let mut words: Box<[u64]> = self.words.iter().map(|word| !word).collect();
         if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(64)) {
             *last &= (1 << (len % 64)) - 1;
@@ -302,7 +302,7 @@ impl Not for LeafSet {
         let form = match self.form {
             Form::Few(few) => Form::AllBut(few),
             Form::AllBut(few) => Form::Few(few),
-            Form::Bits(bits) => Form::Bits(bits.inverted(self.len as usize)),
+            Form::Bits(bits) => Form::Bits(bits.invert(self.len as usize)),
         };
         Self { len: self.len, form }
     }

@@ -4,20 +4,20 @@ use crate::set::ids::NodeId;
 use crate::set::operations::SetError;
 use crate::set::trie::{Cursor, Trie};
 
-/// What one depth of a trie looks like. A step leads to a node; it counts once for each leaf at or below that.
+/// Statistics of one depth of a trie. A step leads to a node; it counts once for each leaf at or below that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Level {
     /// Nodes at this depth.
     pub nodes: usize,
-    /// Those that end a leaf.
+    /// Number of steps that end a leaf.
     pub leaves: usize,
-    /// Those after which there is a choice: between children, or to end or to go on.
+    /// Number of steps followed by a choice: between children, or to end or to continue.
     pub choices: usize,
     /// The most children of one node.
     pub most_children: usize,
     /// Steps to this depth.
     pub steps: usize,
-    /// Those without a choice before them.
+    /// Number of steps without a choice before them.
     pub forced_steps: usize,
 }
 

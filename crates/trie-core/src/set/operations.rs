@@ -11,12 +11,12 @@ use crate::work::ErrorKind;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// How two tries become one.
+/// Set operation on two tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SetOperation {
-    /// Leaves of either.
+    /// Leaves of at least one trie.
     Union,
-    /// Leaves of both.
+    /// Leaves of both tries.
     Intersection,
     /// Leaves of the first that the second does not have.
     Difference,
@@ -30,13 +30,13 @@ pub enum SetError {
     /// A trie without leaves would allow nothing.
     #[error("{what} is empty: a trie has at least one leaf")]
     Empty {
-        /// What is.
+        /// Name of the empty result.
         what: &'static str,
     },
     /// The result would have leaves with and leaves without a name.
     #[error("{what} of a trie with names and one without: give both names, or none")]
     HalfNamed {
-        /// What it would have been.
+        /// Name of the operation.
         what: &'static str,
     },
     /// Several sequences stand for one leaf: which of them stay can only be told from the texts.
@@ -45,27 +45,27 @@ pub enum SetError {
          from the texts that it shall have"
     )]
     NotATree {
-        /// What it would have been.
+        /// Name of the operation.
         what: &'static str,
     },
     /// Leaves that begin at different positions of a prompt.
     #[error("{what} of a trie whose leaves spell {one} bytes of the prompt again and one whose leaves spell {other}")]
     Healed {
-        /// What it would have been.
+        /// Name of the operation.
         what: &'static str,
         /// [`Trie::heal_bytes`] of the first.
         one: usize,
-        /// That of the second.
+        /// [`Trie::heal_bytes`] of the second.
         other: usize,
     },
     /// Values that end with different tokens.
     #[error("{what} of a trie whose values end with {one:?} and one whose values end with {other:?}")]
     EndTokens {
-        /// What it would have been.
+        /// Name of the operation.
         what: &'static str,
         /// [`Trie::end_tokens`] of the first.
         one: Vec<TokenId>,
-        /// Those of the second.
+        /// [`Trie::end_tokens`] of the second.
         other: Vec<TokenId>,
     },
     /// The same ids mean other tokens.
@@ -73,11 +73,11 @@ pub enum SetError {
         "{what} of sets that were made for two vocabularies, of {one} and of {other} tokens: their ids mean other texts"
     )]
     OtherVocabulary {
-        /// What it would have been.
+        /// Name of the operation.
         what: &'static str,
         /// Tokens of the vocabulary of the first.
         one: usize,
-        /// Of that of the second.
+        /// Tokens of the vocabulary of the second.
         other: usize,
     },
     /// A set from a file that nobody verified, which is damaged.
@@ -105,7 +105,7 @@ impl SetError {
 }
 
 impl SetOperation {
-    const fn what(self) -> &'static str {
+    const fn label(self) -> &'static str {
         match self {
             Self::Union => "the union",
             Self::Intersection => "the intersection",
@@ -114,7 +114,7 @@ impl SetOperation {
         }
     }
 
-    /// Whether a leaf stays that only the first (`Less`), only the second (`Greater`) or both have.
+    /// Returns whether the result keeps a leaf that only the first (`Less`), only the second (`Greater`) or both have.
     fn keeps(self, whose: Ordering) -> bool {
         match self {
             Self::Union => true,
@@ -124,7 +124,7 @@ impl SetOperation {
         }
     }
 
-    /// Whether leaves of only the second trie can stay, which then need names as those of the first do.
+    /// Returns whether leaves of only the second trie can stay, which then need names as those of the first do.
     fn mixes(self) -> bool {
         self.keeps(Ordering::Greater)
     }
@@ -152,15 +152,15 @@ impl Trie {
     ///
     /// # Errors
     /// An empty result; a union or symmetric difference of a side with names and one without; a side that
-    /// is no tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
+    /// is not a tree ([`Trie::is_tree`]) or from a damaged file; leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
-            return Err(SetError::NotATree { what: operation.what() });
+            return Err(SetError::NotATree { what: operation.label() });
         }
         if operation.mixes() && self.has_names() != other.has_names() {
-            return Err(SetError::HalfNamed { what: operation.what() });
+            return Err(SetError::HalfNamed { what: operation.label() });
         }
-        self.check_alike(operation.what(), other)?;
+        self.check_alike(operation.label(), other)?;
         [self, other].into_iter().try_for_each(Self::verified)?;
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
@@ -176,11 +176,11 @@ impl Trie {
             }
         }
         let vocabulary = self.vocabulary().or(other.vocabulary());
-        let made = self.like(builder, operation.what())?.weighed_as(&[self, other]);
+        let made = self.like(builder, operation.label())?.weighed_as(&[self, other]);
         Ok(made.with_vocabulary(vocabulary))
     }
 
-    /// That leaves of both can stand in one set, which `what` names.
+    /// Checks that leaves of both can be in one set, which `what` names.
     ///
     /// # Errors
     /// They were saved for two vocabularies, begin at different positions of a prompt, or end with different tokens.
@@ -201,7 +201,7 @@ impl Trie {
         Ok(())
     }
 
-    /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
+    /// Returns whether the other trie has all leaves of this one. Stops at the first that it does not have.
     pub fn is_subset(&self, other: &Self) -> bool {
         if !self.is_tree() || !other.is_tree() {
             return self.leaves().all(|leaf| other.find(&leaf.tokens).is_some());
@@ -209,7 +209,7 @@ impl Trie {
         self.len() <= other.len() && Merge::new(self, other).all(|whose| whose != Ordering::Less)
     }
 
-    /// Whether no leaf is in both. Stops at the first that is.
+    /// Returns whether no leaf is in both. Stops at the first that is.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         if !self.is_tree() || !other.is_tree() {
             let either = |one: &Self, other: &Self| one.leaves().any(|leaf| other.find(&leaf.tokens).is_some());
@@ -221,7 +221,7 @@ impl Trie {
     /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
     ///
     /// # Errors
-    /// None is wanted, or this is no tree, or from a damaged file.
+    /// None is wanted, or this is not a tree, or from a damaged file.
     pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
         if !self.is_tree() {
             return Err(SetError::NotATree { what: "a selection" });
@@ -252,7 +252,7 @@ impl Trie {
         LeafWalk { trie: self, tokens: Vec::new(), open, next: range.start, end: range.end, fresh: true, left }
     }
 
-    /// Whether leaves have names: all do, or none.
+    /// Returns whether leaves have names: all do, or none.
     pub fn has_names(&self) -> bool {
         self.store().names.is_some()
     }
@@ -283,7 +283,7 @@ pub struct LeafWalk<'t> {
     /// The number of the next leaf, and that after the last one.
     next: u32,
     end: u32,
-    /// Whether the start was not looked at yet.
+    /// True until the root was visited.
     fresh: bool,
     /// Nodes that may still be entered: in a damaged file several may share their children.
     left: usize,

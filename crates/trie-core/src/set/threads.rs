@@ -7,7 +7,7 @@ use std::sync::RwLock;
 use std::thread::available_parallelism;
 
 /// A process and its threads.
-type Made = Option<(u32, &'static ThreadPool)>;
+type ProcessPool = Option<(u32, &'static ThreadPool)>;
 
 /// One thread for each core, made when they are first asked for.
 ///
@@ -18,7 +18,7 @@ pub struct SharedThreads {
     name: &'static str,
     /// Bytes of each thread's stack; `None` is the usual size.
     stack: Option<usize>,
-    made: RwLock<Made>,
+    made: RwLock<ProcessPool>,
 }
 
 impl SharedThreads {
@@ -36,7 +36,7 @@ impl SharedThreads {
     /// The threads. `None` where there are none to be had at once: then the caller works alone.
     pub fn pool(&self) -> Option<&'static ThreadPool> {
         let process = std::process::id();
-        let ours = |made: &Made| made.filter(|(of, _)| *of == process).map(|(_, pool)| pool);
+        let ours = |made: &ProcessPool| made.filter(|(of, _)| *of == process).map(|(_, pool)| pool);
         if let Some(pool) = self.made.try_read().ok().and_then(|made| ours(&made)) {
             return Some(pool);
         }

@@ -38,7 +38,7 @@ pub struct Trie {
     info: SetInfo,
 }
 
-/// What belongs to a set beside its arrays.
+/// Properties of a set beside its arrays.
 #[derive(Debug, Clone, Default)]
 pub struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
@@ -47,10 +47,10 @@ pub struct SetInfo {
     /// ascending. `None` if
     /// the set has none.
     end_tokens: Option<Arc<[u32]>>,
-    /// What is added to logits.
+    /// Biases added to logits.
     weights: Option<Arc<Weights>>,
-    /// What the vocabulary is known by that the ids are of, and how many tokens it has, where that is known. It says
-    /// with what the set may be used, and not what is in it: sets of the same ids are equal.
+    /// Fingerprint and size of the vocabulary of the ids, if known. It says with what the set may be used, and not what
+    /// is in it: sets of the same ids are equal.
     vocabulary: Option<Arc<(String, u32)>>,
 }
 
@@ -64,7 +64,7 @@ impl PartialEq for SetInfo {
 impl Eq for SetInfo {}
 
 impl SetInfo {
-    /// What a set has beside its arrays: bytes to heal, and tokens that end its values.
+    /// Builds the properties of a set beside its arrays: bytes to heal, and tokens that end its values.
     pub fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
         end_tokens.sort_unstable();
         end_tokens.dedup();
@@ -84,7 +84,7 @@ impl SetInfo {
         Self { vocabulary: vocabulary.map(Arc::new), ..self }
     }
 
-    /// What is added to logits.
+    /// Returns the biases added to logits.
     #[inline]
     pub fn weights(&self) -> Option<&Weights> {
         self.weights.as_deref()
@@ -152,13 +152,13 @@ pub struct Leaf {
 
 /// A token that does not continue the walk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("token {token} at position {position} is not allowed there: {}", few(.allowed, *.count))]
+#[error("token {token} at position {position} is not allowed there: {}", shorten_list(.allowed, *.count))]
 pub struct NotAllowed {
     /// The token that was given.
     pub token: TokenId,
     /// Its position, counted from the root of the trie.
     pub position: usize,
-    /// How many tokens were allowed.
+    /// Number of allowed tokens.
     pub count: usize,
     /// The first few of them, ascending.
     pub allowed: Vec<TokenId>,
@@ -175,7 +175,7 @@ impl NotAllowed {
     }
 }
 
-fn few(allowed: &[TokenId], count: usize) -> String {
+fn shorten_list(allowed: &[TokenId], count: usize) -> String {
     match count {
         0 => "nothing may follow".to_owned(),
         n if n > allowed.len() => format!("{n} tokens may follow, the first are {allowed:?}"),
@@ -224,7 +224,7 @@ impl Trie {
         self
     }
 
-    /// What belongs to the set beside its arrays.
+    /// Returns the properties of the set beside its arrays.
     #[inline]
     #[doc(hidden)]
     pub fn info(&self) -> &SetInfo {
@@ -255,7 +255,7 @@ impl Trie {
         Some(VocabularyId { size: *size as usize, fingerprint: Some(fingerprint) })
     }
 
-    /// What [`Trie::vocabulary`] is known by.
+    /// Returns the fingerprint of [`Trie::vocabulary`].
     pub fn fingerprint(&self) -> Option<&str> {
         self.vocabulary().and_then(|known| known.fingerprint)
     }
@@ -270,7 +270,7 @@ impl Trie {
         &self.store
     }
 
-    /// What tells one set of arrays from another, in constant time.
+    /// Returns the identity of the arrays, in constant time.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.store) as usize
     }
@@ -305,13 +305,13 @@ impl Trie {
         self.store.max_depth as usize
     }
 
-    /// The root.
+    /// Returns the root node.
     #[inline]
     pub fn root(&self) -> Cursor {
         Cursor::ROOT
     }
 
-    /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
+    /// Tokens that continue from here, ascending; empty at the end of a leaf that is not a prefix of another.
     #[inline]
     pub fn children(&self, at: Cursor) -> &[TokenId] {
         self.family(at).1
@@ -330,7 +330,7 @@ impl Trie {
         self.store.children(at.node).is_empty()
     }
 
-    /// The position after `token`, or `None` where it is no child. `O(log k)`.
+    /// The position after `token`, or `None` where it is not a child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
         let (first, tokens) = self.family(at);
@@ -344,15 +344,15 @@ impl Trie {
         Cursor { node: self.store.target(at.node, self.family(at).0 + nth as u32), depth: at.depth + 1 }
     }
 
-    /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
+    /// Returns whether exactly one sequence leads to each position. Not in a set in which several stand for one leaf
     /// ([`Trie::all_tokenizations`], [`Trie::with_partial_tokens`]).
     #[inline]
     pub fn is_tree(&self) -> bool {
         self.store.graph.is_none()
     }
 
-    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is no tree: then a
-    /// position does not say how it was reached. `O(up log n)`.
+    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is not a tree: then
+    /// a position does not say how it was reached. `O(up log n)`.
     pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
@@ -379,7 +379,7 @@ impl Trie {
         Ok(at)
     }
 
-    /// Whether a leaf ends here. It may go on: one leaf can be a prefix of another.
+    /// Returns whether a leaf ends here. It may go on: one leaf can be a prefix of another.
     #[inline]
     pub fn is_terminal(&self, at: Cursor) -> bool {
         self.ends_leaf(at, self.is_childless(at))
@@ -398,7 +398,7 @@ impl Trie {
             && (self.store.verified || self.is_sound_leaf(at))
     }
 
-    /// Whether the table of leaves knows of one at this position, and its tokens are as many as were walked.
+    /// Returns whether the table of leaves contains this position, with as many tokens as were walked.
     #[cold]
     fn is_sound_leaf(&self, at: Cursor) -> bool {
         let Some(leaf) = self.store.leaves.leaf(at.node) else { return false };
@@ -408,7 +408,7 @@ impl Trie {
         }
     }
 
-    /// Whether a leaf ends here that is a prefix of another one.
+    /// Returns whether a leaf ends here that is a prefix of another one.
     #[inline]
     pub(crate) fn is_inner_terminal(&self, at: Cursor) -> bool {
         let inner = &self.store.inner_terminals;
@@ -448,7 +448,7 @@ impl Trie {
         Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens, field: None })
     }
 
-    /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
+    /// The name of a leaf; `None` without names, and for one that is not text in a file that nobody verified.
     ///
     /// It is lent, but copied out of a mapped file, which others may change.
     pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {
@@ -491,8 +491,8 @@ impl Trie {
     ///
     /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical
     /// tokens.
-    pub fn forced(&self, at: Cursor) -> Forced<'_> {
-        Forced { trie: self, at }
+    pub fn forced(&self, at: Cursor) -> ForcedTokens<'_> {
+        ForcedTokens { trie: self, at }
     }
 
     /// The child that must come next.
@@ -598,19 +598,19 @@ impl fmt::Debug for Trie {
 
 /// The forced run from a position: see [`Trie::forced`].
 #[derive(Debug, Clone)]
-pub struct Forced<'t> {
+pub struct ForcedTokens<'t> {
     trie: &'t Trie,
     at: Cursor,
 }
 
-impl Forced<'_> {
+impl ForcedTokens<'_> {
     /// The position after the tokens yielded so far.
     pub fn position(&self) -> Cursor {
         self.at
     }
 }
 
-impl Iterator for Forced<'_> {
+impl Iterator for ForcedTokens<'_> {
     type Item = TokenId;
 
     fn next(&mut self) -> Option<TokenId> {

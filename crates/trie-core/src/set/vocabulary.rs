@@ -1,11 +1,11 @@
-//! What the ids of a set belong to.
+//! Vocabularies that the ids of a set belong to.
 
 /// The vocabulary that the ids of a trie belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VocabularyId<'a> {
-    /// Number of tokens.
+    /// Number of tokens in the vocabulary.
     pub size: usize,
-    /// What tells it from others of that size, such as a digest; 1 to 256 bytes.
+    /// Fingerprint that distinguishes it from others of that size, such as a digest; 1 to 256 bytes.
     pub fingerprint: Option<&'a str>,
 }
 

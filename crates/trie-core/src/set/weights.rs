@@ -19,21 +19,21 @@ pub enum WeightsError {
     /// Not one for each.
     #[error("{got} weights for {need} {what}")]
     Count {
-        /// What has weights.
+        /// Name of the weighted items.
         what: &'static str,
-        /// How many there were.
+        /// Number of weights given.
         got: usize,
-        /// How many are needed.
+        /// Number of weights required.
         need: usize,
     },
-    /// NaN or infinite.
+    /// A weight is NaN or infinite.
     #[error("the weight of {what} {at} is {weight}: it must be a finite number")]
     NotFinite {
-        /// What has it.
+        /// Name of the weighted item.
         what: &'static str,
-        /// Its number.
+        /// Number of the item.
         at: usize,
-        /// The weight.
+        /// The weight that is invalid.
         weight: f32,
     },
     /// Several sequences stand for one leaf: an edge has no place of its own.
@@ -55,7 +55,7 @@ impl PartialEq for Weights {
 impl Eq for Weights {}
 
 impl Weights {
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         size_of_val(&*self.edges) + self.ends.as_deref().map_or(0, size_of_val)
     }
@@ -78,7 +78,7 @@ impl Trie {
     /// ```
     ///
     /// # Errors
-    /// Another number of them, one that is not finite, or a set that is no tree ([`Trie::is_tree`]).
+    /// Another number of them, one that is not finite, or a set that is not a tree ([`Trie::is_tree`]).
     pub fn with_weights(self, edges: Vec<f32>, ends: Vec<f32>) -> Result<Self, WeightsError> {
         if !self.is_tree() {
             return Err(WeightsError::NotATree);
@@ -99,7 +99,7 @@ impl Trie {
         self.weighed(None)
     }
 
-    /// Whether it has weights.
+    /// Returns whether it has weights.
     pub fn is_weighted(&self) -> bool {
         self.info().weights().is_some()
     }
@@ -146,7 +146,7 @@ impl Trie {
                 open.push((child, below));
             }
         }
-        // A damaged file may hold what is no number.
+        // A damaged file may hold NaN.
         let sound = |weights: Vec<f32>| weights.into_iter().map(|w| if w.is_finite() { w } else { 0.0 }).collect();
         let plain = self.clone();
         self.with_weights(sound(edges), sound(ends)).unwrap_or(plain)

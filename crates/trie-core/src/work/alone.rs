@@ -1,4 +1,4 @@
-//! What `threads.rs` does, where there are no threads: everything is done on this one, within its limits.
+//! Single-threaded replacement of `threads.rs`: everything is done on this thread, within its limits.
 
 use super::{Over, look};
 

@@ -1,5 +1,5 @@
-//! What time it is, for figures, and how long threads have computed, for limits. A WebAssembly module has no clock but
-//! the one that its host lends it, and where it lends none time stands still there: work is bounded by steps and bytes
+//! Wall-clock time, for figures, and processor time of threads, for limits. A WebAssembly module has no clock but the
+//! one that its host lends it, and where it lends none time stands still there: work is bounded by steps and bytes
 //! alone. That clock stands for the time of its one thread, too.
 
 #[cfg(not(target_family = "wasm"))]
@@ -24,7 +24,7 @@ pub struct Instant(Duration);
 
 #[cfg(target_family = "wasm")]
 impl Instant {
-    /// This moment.
+    /// Returns the current time.
     pub fn now() -> Self {
         Self(CLOCK.get().map_or(Duration::ZERO, |clock| clock()))
     }
@@ -59,7 +59,7 @@ pub(super) fn thread_time() -> Duration {
 #[cfg(not(target_family = "wasm"))]
 #[derive(Debug, Clone)]
 pub(super) struct ThreadClock {
-    /// What the system tells of the thread, where it does.
+    /// File with the processor time of the thread, on systems that have one.
     told: Option<PathBuf>,
     began: Instant,
     computed: Duration,
@@ -67,7 +67,7 @@ pub(super) struct ThreadClock {
 
 #[cfg(not(target_family = "wasm"))]
 impl ThreadClock {
-    /// That of this thread, from now on.
+    /// Starts a clock for this thread.
     pub(super) fn begin() -> Self {
         thread_local! {
             static TOLD: Option<PathBuf> = std::fs::read_link("/proc/thread-self")

@@ -1,6 +1,6 @@
 //! Kinds of errors: what a host tells apart.
 
-/// What an error is about, whichever type says it. A host maps kinds to classes or statuses of its own, once.
+/// Category of an error, whichever type reports it. A host maps kinds to classes or statuses of its own, once.
 ///
 /// Every error type of the workspace has a `kind`:
 ///
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Payload,
     /// Sequences or texts that make no set.
     Set,
-    /// A file that cannot be read or written, or is no file of its kind.
+    /// A file that cannot be read or written, or is not a file of its kind.
     File,
     /// A set or a constraint in which nothing may come where something must.
     Damaged,
@@ -41,7 +41,7 @@ pub enum ErrorKind {
     Busy,
     /// More calls wait than may.
     QueueFull,
-    /// Ended on request.
+    /// The work was cancelled on request.
     Cancelled,
     /// A model that cannot be loaded, or a forward pass that failed.
     Model,

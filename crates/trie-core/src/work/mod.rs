@@ -1,4 +1,4 @@
-//! What a piece of work may cost, and who may end it: asked by every loop whose length a stranger's input decides.
+//! Budgets of work and its cancellation: checked by every loop whose length depends on untrusted input.
 //!
 //! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
 //! between needs to know. Work inside other work keeps to the limits of both.
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What one piece of work may cost.
+/// Limits of one piece of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -45,22 +45,22 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// None at all.
+    /// No limits at all.
     pub const NONE: Self = Self { bytes: usize::MAX, steps: u64::MAX, seconds: f64::INFINITY };
 
-    /// So many bytes.
+    /// Sets the limit on bytes.
     #[must_use]
     pub const fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// So many steps.
+    /// Sets the limit on steps.
     #[must_use]
     pub const fn steps(self, steps: u64) -> Self {
         Self { steps, ..self }
     }
 
-    /// So many seconds; what is no number, or less than none, is none.
+    /// Sets the time limit. NaN and negative values mean zero seconds.
     #[must_use]
     pub const fn seconds(self, seconds: f64) -> Self {
         Self { seconds, ..self }
@@ -95,23 +95,23 @@ impl Over {
     }
 }
 
-/// What is left of some [`Limits`]. A clone shares it, also with other threads.
+/// Remaining budget under some [`Limits`]. A clone shares it, also with other threads.
 #[derive(Clone)]
-pub struct Work(Arc<Shared>);
+pub struct Work(Arc<WorkState>);
 
-struct Shared {
+struct WorkState {
     limits: Limits,
     /// The processor time that it may take, and what it has taken, in nanoseconds.
     time: Option<Duration>,
     taken: AtomicU64,
-    /// Whether this work, or that which it was begun in, has a limit of time.
+    /// True if this work, or the work that contains it, has a time limit.
     is_timed: bool,
-    /// Whether the thread that waits for it takes its time, so that it takes none of those that it was begun in.
+    /// True if the waiting thread measures the time, so that it is not charged to the enclosing work again.
     is_watched: bool,
     steps: AtomicU64,
     bytes: AtomicUsize,
     stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// Whether the host may be asked, too.
+    /// True if the host may be asked, too.
     asks: bool,
     /// The one that it was begun in.
     outer: Option<Work>,
@@ -140,7 +140,7 @@ thread_local! {
     static QUIET: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What the host asks on every thread.
+/// Cancellation check of the host, called on every thread.
 static HOST: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// Lets a host end work that [asks](Work::asking), such as by Ctrl-C: `asked` says whether it wants that, and goes on
@@ -172,10 +172,10 @@ impl Work {
         let is_timed = time.is_some() || outer.as_ref().is_some_and(|outer| outer.0.is_timed);
         let (steps, bytes, taken) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicU64::new(0));
         let (is_watched, over) = (false, OnceLock::new());
-        Self(Arc::new(Shared { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
+        Self(Arc::new(WorkState { limits, time, taken, is_timed, is_watched, steps, bytes, stop, asks, outer, over }))
     }
 
-    /// That of this thread.
+    /// Returns the budget active on this thread.
     pub fn current() -> Option<Self> {
         CURRENT.with_borrow(Clone::clone)
     }
@@ -198,7 +198,7 @@ impl Work {
         work()
     }
 
-    /// What is left of that of this thread, for threads that work for it: they end where it says so, and ask no host.
+    /// Returns a budget for helper threads of this thread's work: they stop with it, and ask no host.
     #[cfg(not(target_family = "wasm"))]
     fn of_helpers() -> (Self, Arc<AtomicBool>) {
         let left = Arc::new(AtomicBool::new(false));
@@ -211,7 +211,7 @@ impl Work {
     #[cfg(not(target_family = "wasm"))]
     fn of_watched() -> (Self, Arc<AtomicBool>) {
         let (made, left) = Self::of_helpers();
-        let shared = Arc::into_inner(made.0).map(|shared| Shared { is_watched: true, ..shared });
+        let shared = Arc::into_inner(made.0).map(|shared| WorkState { is_watched: true, ..shared });
         // Nobody else has it yet.
         (shared.map_or_else(|| Self::new(Limits::NONE), |shared| Self(Arc::new(shared))), left)
     }
@@ -226,13 +226,13 @@ impl Work {
         }
     }
 
-    /// How much one may hold with it.
+    /// Returns the limits on work that still fit in it.
     pub fn limits(&self) -> Limits {
         self.0.limits
     }
 
-    fn spent(&self, steps: u64, bytes: usize) -> Option<Over> {
-        let Shared { limits, time, taken, stop, outer, over, .. } = &*self.0;
+    fn check_budget(&self, steps: u64, bytes: usize) -> Option<Over> {
+        let WorkState { limits, time, taken, stop, outer, over, .. } = &*self.0;
         if let Some(&over) = over.get() {
             return Some(over);
         }
@@ -248,7 +248,7 @@ impl Work {
             let taken = Duration::from_nanos(taken.load(Ordering::Relaxed));
             time.filter(|&time| taken >= time).map(Over::Time)
         };
-        found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.spent(0, 0))
+        found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.check_budget(0, 0))
     }
 }
 
@@ -309,7 +309,7 @@ pub fn hold(bytes: usize) -> Result<(), Over> {
     look(1, bytes)
 }
 
-/// Whether the budget of this thread is spent: for loops that cannot say so themselves.
+/// Returns the limit that this thread's budget exceeds, if any: for loops that cannot report it themselves.
 #[inline]
 pub fn over() -> Option<Over> {
     if LEFT.get() > 0 { None } else { look(0, 0).err() }
@@ -328,7 +328,7 @@ pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
     {
         settle(current.as_ref());
     }
-    let spent = current.as_ref().and_then(|work| work.spent(taken, bytes)).or_else(|| {
+    let spent = current.as_ref().and_then(|work| work.check_budget(taken, bytes)).or_else(|| {
         let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
         (asks && HOST.get().is_some_and(|asked| asked())).then_some(Over::Stopped)
     });

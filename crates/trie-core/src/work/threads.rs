@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
 use std::time::Duration;
 
-/// How often whoever waits for other threads looks around.
+/// Polling interval of a thread that waits for others.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a thread waits for more work, and how many may.
+/// Time that a thread stays idle before it ends, and number of idle threads.
 const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 const MOST_IDLE: usize = 4;
 /// Memory is used only as far as it is needed; its addresses count where a process may have few of them.
@@ -38,7 +38,7 @@ pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
 pub fn leave(thread: JoinHandle<()>) {
     static LEFT: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
     let process = std::process::id();
-    let Some(mut left) = locked(&LEFT) else { return forget(thread) };
+    let Some(mut left) = lock_briefly(&LEFT) else { return forget(thread) };
     left.push((process, thread));
     let ended: Vec<_> = left.extract_if(.., |(of, thread)| *of != process || thread.is_finished()).collect();
     drop(left);
@@ -48,8 +48,8 @@ pub fn leave(thread: JoinHandle<()>) {
     }
 }
 
-/// What is locked for microseconds, or for ever where a process was forked meanwhile: then there is nothing.
-fn locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+/// Locks a mutex that is held for microseconds, or for ever if a process was forked meanwhile: then returns `None`.
+fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     const TRIES: usize = 10_000;
     let lock = || match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -74,9 +74,9 @@ struct Idle {
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
 /// Has this done on another thread; gives it back where the system has none.
-fn elsewhere(mut job: Job) -> Result<(), Job> {
+fn run_elsewhere(mut job: Job) -> Result<(), Job> {
     let process = std::process::id();
-    while let Some(idle) = locked(&IDLE).and_then(|mut idle| idle.pop()) {
+    while let Some(idle) = lock_briefly(&IDLE).and_then(|mut idle| idle.pop()) {
         if idle.process != process {
             // It was not forked with this process.
             forget(idle);
@@ -98,27 +98,27 @@ fn elsewhere(mut job: Job) -> Result<(), Job> {
     }
 }
 
-/// What such a thread does: what it is given first, and then what comes soon.
+/// Loop of a worker thread: runs its first job, and then those that follow soon.
 fn work_on(give: &Sender<Job>, jobs: &Receiver<Job>) {
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
         job();
-        next = rested(give, jobs);
+        next = wait_for_job(give, jobs);
     }
 }
 
 /// The work that came while this thread waited for it, where others may send it some.
-fn rested(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
+fn wait_for_job(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
     let thread = current().id();
     let idle = Idle { process: std::process::id(), thread, give: give.clone() };
-    match locked(&IDLE) {
+    match lock_briefly(&IDLE) {
         Some(mut others) if others.len() < MOST_IDLE => others.push(idle),
         _ => return None,
     }
     if let Ok(job) = jobs.recv_timeout(REST) {
         return Some(job);
     }
-    let mut others = locked(&IDLE)?;
+    let mut others = lock_briefly(&IDLE)?;
     let before = others.len();
     others.retain(|idle| idle.thread != thread);
     let is_taken = others.len() == before;
@@ -146,7 +146,7 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     };
     // Where there is no thread it is done here, to its end.
     let mut is_here = false;
-    if let Err(job) = elsewhere(Box::new(job)) {
+    if let Err(job) = run_elsewhere(Box::new(job)) {
         is_here = true;
         job();
     }

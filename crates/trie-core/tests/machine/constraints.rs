@@ -5,7 +5,7 @@ use crate::common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{
-    After, Allowed, AnyConstraint, Constraint, DrawSettings, Ending, Mode, NotListed, Observed, Role, Sampler,
+    After, Allowed, AnyConstraint, Constraint, DrawSettings, Ending, Mode, NotListed, Observation, Role, Sampler,
     SamplerOptions, Scratch, Sequence, SequenceError, Span, SpanRules, Special, Status, TokenId, Trie, Unconstrained,
 };
 
@@ -194,7 +194,7 @@ fn no_constraint_at_all() {
 
     let ends = rules.with_end_tokens(ids(&[7])).unwrap();
     let mut span = Span::new(Arc::new(ends));
-    assert_eq!(span.observe(id(7)), Observed::Accepted(Role::End));
+    assert_eq!(span.observe(id(7)), Observation::Accepted(Role::End));
     assert_eq!(span.status(), Status::Complete);
 }
 

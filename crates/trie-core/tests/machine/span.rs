@@ -3,7 +3,7 @@
 use crate::common::{id, ids};
 use std::sync::Arc;
 use trie_core::{
-    After, Allowed, AnyConstraint, DrawSettings, Mode, Observed, Role, RulesError, Sampler, SamplerOptions, Scratch,
+    After, Allowed, AnyConstraint, DrawSettings, Mode, Observation, Role, RulesError, Sampler, SamplerOptions, Scratch,
     Span, SpanError, SpanRules, Status, Tokens, Trie,
 };
 
@@ -103,7 +103,7 @@ fn after_stop_allows_only_the_end() {
     s.accept(id(9)).unwrap();
     assert_eq!(s.allowed(&mut Scratch::default()), Allowed::Only { tokens: Tokens::Ids(&[]), ends: &ids(&[60, 61]) });
     assert!(s.accept(id(5)).is_err());
-    assert_eq!(s.observe(id(5)), Observed::TurnedOff);
+    assert_eq!(s.observe(id(5)), Observation::TurnedOff);
     assert_eq!(s.status(), Status::Off);
     s.rollback(1).unwrap();
     assert_eq!((s.status(), name(&s).as_deref()), (Status::Complete, Some("STOP")));
@@ -130,12 +130,12 @@ fn illegal_tokens_are_refused_and_change_nothing() {
 #[test]
 fn a_host_that_cannot_be_told() {
     let mut s = span(rules().with_patience(3));
-    assert_eq!(s.observe(id(5)), Observed::Ignored);
+    assert_eq!(s.observe(id(5)), Observation::Ignored);
     assert_eq!((s.status(), s.accepted()), (Status::Active, 1));
-    assert_eq!(s.observe(id(1)), Observed::Accepted(Role::Value));
-    assert_eq!(s.observe(id(77)), Observed::TurnedOff);
+    assert_eq!(s.observe(id(1)), Observation::Accepted(Role::Value));
+    assert_eq!(s.observe(id(77)), Observation::TurnedOff);
     assert_eq!((s.status(), s.allowed(&mut Scratch::default()), s.leaf()), (Status::Off, Allowed::All, None));
-    assert_eq!(s.observe(id(5)), Observed::Accepted(Role::Free));
+    assert_eq!(s.observe(id(5)), Observation::Accepted(Role::Free));
     s.rollback(1).unwrap();
     assert_eq!(s.status(), Status::Off);
     s.rollback(1).unwrap();
@@ -143,7 +143,7 @@ fn a_host_that_cannot_be_told() {
     s.rollback(2).unwrap();
     assert_eq!((s.status(), s.accepted()), (Status::Active, 0));
 
-    for expected in [Observed::Ignored, Observed::Ignored, Observed::TurnedOff] {
+    for expected in [Observation::Ignored, Observation::Ignored, Observation::TurnedOff] {
         assert_eq!(s.observe(id(5)), expected, "patience is over after three");
     }
     assert_eq!(s.status(), Status::Off);
@@ -275,7 +275,7 @@ fn steps_allocate_nothing() {
             std::hint::black_box((trie.leaves_below(at), trie.leaf_at(at), sampler.span().forced().count()));
             sampler.span_mut().rollback(tokens.len()).unwrap();
             row.fill(0.5);
-            assert_eq!(host.observe(id(5)), Observed::Ignored);
+            assert_eq!(host.observe(id(5)), Observation::Ignored);
             host.reset();
         }
     });

@@ -17,7 +17,7 @@ use trie_core::ErrorKind;
 use trie_core::TokenId;
 use trie_core::Trie;
 use trie_core::VocabularyId;
-use trie_core::storage::Packed;
+use trie_core::storage::PackedInts;
 use trie_core::storage::fits;
 use trie_core::{BuildError, TrieBuilder};
 
@@ -47,10 +47,10 @@ pub struct ExternalBuilder {
     runs: Vec<Vec<Run>>,
 }
 
-/// What keeps leaves from becoming a trie.
+/// Error returned when leaves cannot become a trie.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
-    /// The leaves.
+    /// Error of the leaves.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A temporary file, or the one to write: a full disk, say.
@@ -87,17 +87,17 @@ impl ExternalBuilder {
         self
     }
 
-    /// Leaves so far.
+    /// Returns the number of leaves so far.
     pub fn len(&self) -> usize {
         self.rows + self.chunk.len()
     }
 
-    /// Whether there is no leaf yet.
+    /// Returns whether there is no leaf yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether leaves had to be written to temporary files.
+    /// Returns whether leaves were written to temporary files.
     pub fn has_spilled(&self) -> bool {
         self.rows > 0
     }
@@ -124,13 +124,13 @@ impl ExternalBuilder {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?);
         }
-        let run = self.merged()?;
+        let run = self.merge_chunks()?;
         let shape = run.shape()?;
         let mut input = Vec::with_capacity(shape.leaf_count() as usize);
         let failed = |source| FileError::io(&self.folder, "write a temporary file there")(source);
         let mut file = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         sections::write(run, &shape, None, &mut file, |row| input.push(row)).map_err(failed)?;
-        Ok(of_written(&mut file, Packed::new(std::iter::once(&input[..])))?)
+        Ok(of_written(&mut file, PackedInts::new(std::iter::once(&input[..])))?)
     }
 
     /// Writes the set as [`TrieFile::save`] would, without ever holding all of it.
@@ -146,7 +146,7 @@ impl ExternalBuilder {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?.save(path, vocabulary)?);
         }
-        let run = self.merged()?;
+        let run = self.merge_chunks()?;
         let shape = run.shape()?;
         if let Some(vocabulary) = vocabulary {
             check_vocabulary(vocabulary, shape.max_token()).map_err(|problem| problem.at(path))?;
@@ -188,7 +188,7 @@ impl ExternalBuilder {
     }
 
     /// All leaves as one run; the memory of the chunk is given back.
-    fn merged(&mut self) -> Result<Run, ExternalError> {
+    fn merge_chunks(&mut self) -> Result<Run, ExternalError> {
         if !self.chunk.is_empty() {
             self.spill()?;
         }

@@ -70,7 +70,7 @@ impl RunWriter {
 }
 
 impl Run {
-    /// Leaves.
+    /// Returns the number of leaves.
     pub(super) fn len(&self) -> u64 {
         self.shape.leaves()
     }
@@ -79,7 +79,7 @@ impl Run {
         self.named
     }
 
-    /// Where the nodes of these leaves lie.
+    /// Computes the levels of the nodes of these leaves.
     pub(super) fn shape(&self) -> Result<Shape, BuildError> {
         self.shape.check()?;
         Ok(self.shape.clone())

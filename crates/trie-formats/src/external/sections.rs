@@ -175,7 +175,7 @@ pub(super) fn write(
     file.write_all(&header.to_bytes())
 }
 
-/// Where every section will lie.
+/// Computes the position of every section.
 fn layout(shape: &Shape, table: bool, named: bool, vocabulary: Option<VocabularyId<'_>>) -> Header {
     let (leaves, nodes) = (shape.leaf_count() as usize, shape.node_count() as usize);
     let (levels, last) = (shape.levels(), shape.max_depth() as usize);

@@ -1,4 +1,4 @@
-//! How many nodes each level of a set has, counted while its leaves go by in order.
+//! Number of nodes in each level of a set, counted while its leaves go by in order.
 
 use trie_core::BuildError;
 use trie_core::TokenId;
@@ -9,9 +9,9 @@ use trie_core::storage::fits;
 #[derive(Debug, Clone, Default)]
 pub(super) struct LevelCount {
     pub(super) nodes: u64,
-    /// Those that end a leaf.
+    /// Number of nodes that end a leaf.
     pub(super) leaves: u64,
-    /// Those of them that have children.
+    /// Number of those that have children.
     pub(super) inner: u64,
     /// Nodes up to the last one that has children.
     pub(super) parents: u64,
@@ -21,7 +21,7 @@ pub(super) struct LevelCount {
 
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
-    /// The root's first.
+    /// Counts of each level, the root's first.
     levels: Vec<LevelCount>,
     leaves: u64,
     name_bytes: u64,
@@ -65,7 +65,7 @@ impl Shape {
         self.name_bytes += name as u64;
     }
 
-    /// That 32 bits are enough.
+    /// Checks that 32 bits suffice.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let nodes = self.levels.iter().map(|level| level.nodes).sum();
         for (what, count) in [("nodes of the trie", nodes), ("bytes of all names", self.name_bytes)] {
@@ -103,7 +103,7 @@ impl Shape {
         self.name_bytes as usize
     }
 
-    /// Where the nodes and ends of each level begin.
+    /// Returns the start of the nodes and ends of each level.
     pub(super) fn cursors(&self) -> Cursors {
         let (mut nodes, mut ends) = (vec![0], vec![0]);
         for level in &self.levels {
@@ -113,7 +113,7 @@ impl Shape {
         Cursors { nodes, ends, leaf: 0, length_before: 0 }
     }
 
-    /// Whether the leaves are the last nodes, in leaf order.
+    /// Returns whether the leaves are the last nodes, in leaf order.
     pub(super) fn leaves_are_last(&self) -> bool {
         let Some(first) = self.levels.iter().position(|level| level.leaves > 0) else { return false };
         let level = &self.levels[first];

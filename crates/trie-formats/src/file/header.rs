@@ -1,5 +1,4 @@
-//! Where everything lies: a header of 64 bytes, then one entry a section. All of it is checked whenever a file is
-//! opened.
+//! Header of a file: 64 bytes, then one entry per section. All of it is checked whenever a file is opened.
 
 use super::problem::FileProblem;
 use std::ops::{Range, RangeInclusive};
@@ -16,7 +15,7 @@ pub(super) const ALIGNMENT: usize = 64;
 /// Bytes of a vocabulary's fingerprint.
 pub(super) const FINGERPRINT: RangeInclusive<usize> = 1..=256;
 
-/// What a section holds.
+/// Content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum Kind {
@@ -64,7 +63,7 @@ impl Kind {
         Self::EndWeights,
     ];
 
-    /// Those of a set in which several sequences stand for one leaf: all or none.
+    /// Returns the sections of a set in which several sequences stand for one leaf: all or none.
     fn of_graph() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|kind| (Self::Targets..=Self::CanonicalEnds).contains(kind))
     }
@@ -100,7 +99,7 @@ impl Kind {
 }
 
 /// The first damage of the contents, if there is any.
-pub(super) type Verified = Result<(), Damage>;
+pub(super) type CheckResult = Result<(), Damage>;
 
 /// Damage of an item of a section.
 pub(super) fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> Damage {
@@ -154,7 +153,7 @@ impl Header {
         Self { counts, sections: lengths.map(section).collect() }
     }
 
-    /// Where a section is, and its checksum once that is known.
+    /// Returns the position of a section, and its checksum once that is known.
     pub(crate) fn slot(&mut self, kind: Kind) -> Option<(usize, &mut u32)> {
         let section = self.sections.iter_mut().find(|section| section.kind == kind)?;
         Some((section.bytes.start, &mut section.checksum))
@@ -273,7 +272,7 @@ impl Header {
         Ok(())
     }
 
-    /// Whether several sequences may stand for one leaf.
+    /// Returns whether several sequences may stand for one leaf.
     pub(super) fn is_graph(&self) -> bool {
         Kind::of_graph().any(|kind| self.section(kind).is_some())
     }
@@ -289,7 +288,7 @@ impl Header {
         if let Some((kind, _)) =
             always.into_iter().chain(pairs).chain(graph).chain(weights).find(|&(kind, needed)| needed && !has(kind))
         {
-            return Err(FileProblem::damaged("section table", format!("there is no section {}", kind.name())));
+            return Err(FileProblem::damaged("section table", format!("missing section {}", kind.name())));
         }
         let words = |kind| self.section(kind).map_or(0, |section| section.bytes.len() / 4);
         for section in &self.sections {
@@ -343,7 +342,7 @@ fn read_table(table: &[u8], begin: usize, length: u64) -> Result<Vec<Section>, F
             end.ok_or_else(|| wrong(format!("{bytes} bytes at {start} do not lie in {free}..{length}")))? as usize;
         let start = start as usize;
         if !start.is_multiple_of(ALIGNMENT) {
-            return Err(wrong(format!("offset {start} is no multiple of {ALIGNMENT}")));
+            return Err(wrong(format!("offset {start} is not a multiple of {ALIGNMENT}")));
         }
         sections.push(Section { kind, bytes: start..end, checksum: u32_at(entry, 4) });
     }

@@ -4,7 +4,7 @@ use super::header::FINGERPRINT;
 use super::problem::FileProblem;
 use trie_core::{TokenId, VocabularyId};
 
-/// How to open a file: see [`TrieFile::open`](super::TrieFile::open).
+/// Options for opening a file: see [`TrieFile::open`](super::TrieFile::open).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FileOptions<'a> {
@@ -15,7 +15,7 @@ pub struct FileOptions<'a> {
 }
 
 impl<'a> FileOptions<'a> {
-    /// Whether to read all of it: see [`FileOptions::verify`].
+    /// Sets whether to read all of it: see [`FileOptions::verify`].
     #[must_use]
     pub const fn with_verify(mut self, verify: bool) -> Self {
         self.verify = verify;

@@ -8,22 +8,22 @@ use trie_core::{Damage, TokenId};
 /// A file that could not be opened or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// What the operating system says.
+    /// Error of the operating system.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
         /// The file, or the folder that it is in.
         path: PathBuf,
-        /// What was tried.
+        /// Description of the attempt.
         action: &'static str,
-        /// Why it failed.
+        /// Error of the system.
         source: io::Error,
     },
-    /// What is wrong with its contents.
+    /// Invalid contents of the file.
     #[error("{}: {problem}", path.display())]
     Content {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What, and where.
+        /// Problem, and its position.
         problem: FileProblem,
     },
 }
@@ -44,15 +44,15 @@ pub enum FileProblem {
     /// It does not begin as a `.ttrie` file does.
     #[error("not a .ttrie file: it begins with {found:02x?}")]
     NotATrie {
-        /// Its first bytes.
+        /// First bytes of the file.
         found: Vec<u8>,
     },
     /// It ends too early.
     #[error("cut off: it has {bytes} bytes and needs at least {need}")]
     Truncated {
-        /// Its length.
+        /// Length of the file.
         bytes: usize,
-        /// The least length.
+        /// Minimum length of a file.
         need: u64,
     },
     /// Its numbers are not in this machine's byte order.
@@ -61,7 +61,7 @@ pub enum FileProblem {
     /// Another version of the format, probably a newer one.
     #[error("version {found} of the format: this program reads version {known}")]
     Version {
-        /// Its version.
+        /// Version of the file.
         found: u32,
         /// The version that can be read.
         known: u32,
@@ -72,7 +72,7 @@ pub enum FileProblem {
     /// The vocabulary does not have all of its tokens.
     #[error("token id {max_token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// The largest id.
+        /// Largest valid token id.
         max_token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -80,15 +80,15 @@ pub enum FileProblem {
     /// Saved for another vocabulary.
     #[error("saved for another vocabulary: its fingerprint is {found}, the one given {expected}")]
     OtherVocabulary {
-        /// In the file.
+        /// Fingerprint in the file.
         found: String,
-        /// Asked for.
+        /// Fingerprint that was expected.
         expected: String,
     },
     /// A fingerprint that is empty or too long.
     #[error("a fingerprint of {bytes} bytes: it must have 1 to 256")]
     Fingerprint {
-        /// Its length.
+        /// Length of the file.
         bytes: usize,
     },
 }

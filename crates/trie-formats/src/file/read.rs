@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::Arc;
 use trie_core::Trie;
 use trie_core::storage::Graph;
-use trie_core::storage::Packed;
+use trie_core::storage::PackedInts;
 use trie_core::storage::Weights;
 use trie_core::storage::{Array, Memory};
 use trie_core::storage::{LeafTable, Names, SetInfo, Store};
-use trie_core::storage::{Unverified, Verify as _};
+use trie_core::storage::{PendingCheck, Verify as _};
 use trie_core::{NodeId, TokenId};
 
 /// Opens a file and returns the memory that it lies in beside the trie.
@@ -54,7 +54,7 @@ fn map(path: &Path) -> io::Result<Option<Memory>> {
 }
 
 /// A trie from a file that this program has just written.
-pub(crate) fn of_written(file: &mut File, input_rows: Packed) -> Result<Trie, FileError> {
+pub(crate) fn of_written(file: &mut File, input_rows: PackedInts) -> Result<Trie, FileError> {
     let path = Path::new("");
     let map = map::of_contents(file).map_err(FileError::io(path, "read what was written"))?;
     let (store, _) = store(&Arc::new(map), FileOptions::default()).map_err(|problem| problem.at(path))?;
@@ -103,7 +103,7 @@ fn store(map: &Arc<Memory>, options: FileOptions<'_>) -> Result<(Store, SetInfo)
             Some(_) => Some(Names::new(array(map, &header, Kind::NameText)?, array(map, &header, Kind::NameEnds)?)),
             None => None,
         },
-        input_rows: Packed::default(),
+        input_rows: PackedInts::default(),
         max_token,
         max_depth: counts.max_depth,
         verified: false,
@@ -143,7 +143,7 @@ fn store(map: &Arc<Memory>, options: FileOptions<'_>) -> Result<(Store, SetInfo)
         let verified = store.tokens.is_ours();
         return Ok((Store { verified, ..store }, info));
     }
-    Ok((Store { unread: Some(Box::new(Unverified::new(contents))), ..store }, info))
+    Ok((Store { unread: Some(Box::new(PendingCheck::new(contents))), ..store }, info))
 }
 
 /// Copied, so that what is compared here is what the trie says later.
@@ -170,8 +170,8 @@ fn array<T: Pod>(map: &Arc<Memory>, header: &Header, kind: Kind) -> Result<Array
     section.ok_or_else(|| FileProblem::damaged(format!("section {}", kind.name()), "not in the file"))
 }
 
-/// What identifies the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length
-/// and the checksum of every section.
+/// Identity of the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length and
+/// the checksum of every section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp(pub [u8; 32]);
 

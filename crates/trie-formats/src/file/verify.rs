@@ -1,6 +1,6 @@
 //! Reading all of a file: what a walk relies on, and that nothing else changed either.
 
-use super::header::{Verified, wrong};
+use super::header::{CheckResult, wrong};
 use super::{Header, Kind, verify_graph};
 use std::sync::Arc;
 use trie_core::storage::Memory;
@@ -21,7 +21,7 @@ impl Contents {
 }
 
 impl Verify for Contents {
-    fn verify(&self, store: &Store) -> Verified {
+    fn verify(&self, store: &Store) -> CheckResult {
         let (file, header) = (self.memory.bytes(), &self.header);
         checksums(file, header)?;
         contents(store, header)?;
@@ -31,7 +31,7 @@ impl Verify for Contents {
     }
 }
 
-fn checksums(file: &[u8], header: &Header) -> Verified {
+fn checksums(file: &[u8], header: &Header) -> CheckResult {
     for section in header.sections() {
         let found = crc32fast::hash(file.get(section.bytes.clone()).unwrap_or_default());
         if found != section.checksum {
@@ -42,7 +42,7 @@ fn checksums(file: &[u8], header: &Header) -> Verified {
     Ok(())
 }
 
-fn heal_bytes(file: &[u8], header: &Header) -> Verified {
+fn heal_bytes(file: &[u8], header: &Header) -> CheckResult {
     match header.section(Kind::HealBytes).and_then(|section| file.get(section.bytes.clone())) {
         Some([0, 0, 0, 0]) => Err(Damage::new("section heal_bytes", "0, which is what no such section means")),
         _ => Ok(()),
@@ -50,7 +50,7 @@ fn heal_bytes(file: &[u8], header: &Header) -> Verified {
 }
 
 /// As many ids as it says, ascending, each once.
-fn end_tokens(file: &[u8], header: &Header) -> Verified {
+fn end_tokens(file: &[u8], header: &Header) -> CheckResult {
     let Some(section) = header.section(Kind::EndTokens) else { return Ok(()) };
     let word = |bytes: &[u8]| bytes.try_into().map_or(u32::MAX, u32::from_le_bytes);
     let words: Vec<u32> = file.get(section.bytes.clone()).unwrap_or_default().chunks(4).map(word).collect();
@@ -60,23 +60,25 @@ fn end_tokens(file: &[u8], header: &Header) -> Verified {
     }
     let bad = |at: &usize| TokenId::new(ids[*at]).is_none() || (*at > 0 && ids[at - 1] >= ids[*at]);
     match (0..count).find(bad) {
-        Some(at) => Err(wrong(Kind::EndTokens, at + 1, format!("{} is no token id above the one before it", ids[at]))),
+        Some(at) => {
+            Err(wrong(Kind::EndTokens, at + 1, format!("{} is not a token id above the one before it", ids[at])))
+        }
         None => Ok(()),
     }
 }
 
 /// Weights are numbers that can be added.
-fn finite(file: &[u8], header: &Header, kind: Kind) -> Verified {
+fn finite(file: &[u8], header: &Header, kind: Kind) -> CheckResult {
     let bytes = header.section(kind).and_then(|section| file.get(section.bytes.clone())).unwrap_or_default();
     let weights = bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word));
     match weights.clone().position(|weight| !weight.is_finite()) {
-        Some(at) => Err(wrong(kind, at, "a weight that is no finite number")),
+        Some(at) => Err(wrong(kind, at, "a weight that is not finite")),
         None => Ok(()),
     }
 }
 
-/// That a builder could have made these arrays.
-fn contents(store: &Store, header: &Header) -> Verified {
+/// Checks that a builder could have made these arrays.
+fn contents(store: &Store, header: &Header) -> CheckResult {
     if let (Some(graph), LeafTable::Ends { nodes, leaves, count }) = (&store.graph, &store.leaves) {
         tokens(store, graph.canonical.iter().copied().max())?;
         verify_graph::contents(store, graph, (nodes, leaves), *count)?;
@@ -90,7 +92,7 @@ fn contents(store: &Store, header: &Header) -> Verified {
 }
 
 /// Every node but the root is the child of exactly one node before it.
-fn offsets(store: &Store) -> Verified {
+fn offsets(store: &Store) -> CheckResult {
     let nodes = store.tokens.len();
     let mut before = 1;
     for (node, &first) in store.first_child.iter().enumerate() {
@@ -109,7 +111,7 @@ fn offsets(store: &Store) -> Verified {
 }
 
 /// Children ascend, and the largest token of all is the one in the header.
-fn tokens(store: &Store, other: Option<TokenId>) -> Verified {
+fn tokens(store: &Store, other: Option<TokenId>) -> CheckResult {
     let mut highest = other.map_or(0, TokenId::get);
     for (node, family) in store.first_child.windows(2).enumerate() {
         let (begin, end) = (family[0] as usize, family[1] as usize);
@@ -136,7 +138,7 @@ fn level_starts(store: &Store) -> Vec<usize> {
     starts
 }
 
-fn levels(store: &Store) -> Verified {
+fn levels(store: &Store) -> CheckResult {
     let depth = level_starts(store).len() - 2;
     if depth == store.max_depth as usize {
         return Ok(());
@@ -145,11 +147,11 @@ fn levels(store: &Store) -> Verified {
 }
 
 /// Inner terminals are inner nodes, and leaves are numbered by the order of their sequences.
-fn leaves(store: &Store, count: usize) -> Verified {
+fn leaves(store: &Store, count: usize) -> CheckResult {
     let mut before = 0;
     for (at, &node) in store.inner_terminals.iter().enumerate() {
         if node <= before || store.children(NodeId::new(node)).is_empty() {
-            return Err(wrong(Kind::InnerTerminals, at, format!("{node} is no inner node after {before}")));
+            return Err(wrong(Kind::InnerTerminals, at, format!("{node} is not an inner node after {before}")));
         }
         before = node;
     }
@@ -209,7 +211,7 @@ fn terminals(store: &Store) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-fn names(names: &Names) -> Verified {
+fn names(names: &Names) -> CheckResult {
     let text: &[u8] = &names.text;
     if let Err(error) = std::str::from_utf8(text) {
         return Err(wrong(Kind::NameText, error.valid_up_to(), "not UTF-8"));

@@ -1,17 +1,17 @@
 //! Reading all of a set in which several sequences stand for one leaf.
 
 use super::Kind;
-use super::header::{Verified, wrong};
+use super::header::{CheckResult, wrong};
 use trie_core::storage::Graph;
 use trie_core::storage::Store;
 use trie_core::{Damage, LeafId, NodeId};
 
-/// That a builder could have made these arrays: every walk goes up and ends, and what is said of the leaves below a
-/// node and of their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
-pub(super) fn contents(store: &Store, graph: &Graph, ends: (&[u32], &[u32]), leaves: u32) -> Verified {
+/// Checks that a builder could have made these arrays: every walk goes up and ends, and the data about the leaves below
+/// a node and about their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
+pub(super) fn contents(store: &Store, graph: &Graph, ends: (&[u32], &[u32]), leaves: u32) -> CheckResult {
     edges(store, graph)?;
     self::ends(store, ends, leaves)?;
-    forced(store, graph)?;
+    check_forced(store, graph)?;
     leaves_below(store, graph, ends, leaves)?;
     depth(store, graph)?;
     canonical(store, graph, leaves)
@@ -21,7 +21,7 @@ fn family(store: &Store, node: usize) -> std::ops::Range<usize> {
     store.first_child[node] as usize..store.first_child[node + 1] as usize
 }
 
-fn edges(store: &Store, graph: &Graph) -> Verified {
+fn edges(store: &Store, graph: &Graph) -> CheckResult {
     let (nodes, edges) = (graph.nodes(), store.tokens.len());
     let mut before = 1;
     for (node, &first) in store.first_child.iter().enumerate() {
@@ -50,7 +50,7 @@ fn edges(store: &Store, graph: &Graph) -> Verified {
 }
 
 /// Ends ascend, every leaf has one, and so does every node without children.
-fn ends(store: &Store, (nodes, leaves): (&[u32], &[u32]), count: u32) -> Verified {
+fn ends(store: &Store, (nodes, leaves): (&[u32], &[u32]), count: u32) -> CheckResult {
     let mut before = (0, None);
     for (at, (&node, &leaf)) in nodes.iter().zip(leaves).enumerate() {
         let next = before.1.map_or(0, |leaf| leaf + 1);
@@ -75,7 +75,7 @@ fn ends(store: &Store, (nodes, leaves): (&[u32], &[u32]), count: u32) -> Verifie
     Err(wrong(Kind::InnerTerminals, 0, "not the ends that have children"))
 }
 
-fn forced(store: &Store, graph: &Graph) -> Verified {
+fn check_forced(store: &Store, graph: &Graph) -> CheckResult {
     for (node, &edge) in graph.forced.iter().enumerate() {
         if edge != 0 && !family(store, node).contains(&(edge as usize)) {
             return Err(wrong(Kind::Forced, node, format!("edge {edge} is not one of that node")));
@@ -84,8 +84,8 @@ fn forced(store: &Store, graph: &Graph) -> Verified {
     Ok(())
 }
 
-/// What is below a node is below those that lead to it.
-fn leaves_below(store: &Store, graph: &Graph, (nodes, leaves): (&[u32], &[u32]), count: u32) -> Verified {
+/// Checks that everything below a node is below those that lead to it.
+fn leaves_below(store: &Store, graph: &Graph, (nodes, leaves): (&[u32], &[u32]), count: u32) -> CheckResult {
     for (node, &end) in graph.leaves_end.iter().enumerate() {
         let below = family(store, node).map(|edge| graph.leaves_end[graph.targets[edge] as usize]).max();
         let own = nodes.binary_search(&(node as u32)).ok().map(|at| leaves[at] + 1);
@@ -96,7 +96,7 @@ fn leaves_below(store: &Store, graph: &Graph, (nodes, leaves): (&[u32], &[u32]),
     Ok(())
 }
 
-fn depth(store: &Store, graph: &Graph) -> Verified {
+fn depth(store: &Store, graph: &Graph) -> CheckResult {
     let mut longest = vec![0; graph.nodes()];
     for node in (0..graph.nodes()).rev() {
         longest[node] = family(store, node).map(|edge| longest[graph.targets[edge] as usize] + 1).max().unwrap_or(0);
@@ -107,7 +107,7 @@ fn depth(store: &Store, graph: &Graph) -> Verified {
     Err(Damage::new("header", format!("{} tokens at most, but the longest path has {}", store.max_depth, longest[0])))
 }
 
-fn canonical(store: &Store, graph: &Graph, leaves: u32) -> Verified {
+fn canonical(store: &Store, graph: &Graph, leaves: u32) -> CheckResult {
     let mut before = 0;
     for leaf in 0..leaves {
         let end = graph.canonical_ends[leaf as usize];

@@ -9,16 +9,16 @@ use trie_core::Trie;
 use trie_core::VocabularyId;
 use trie_core::storage::LeafTable;
 
-/// What each section holds, in the order of their kinds.
+/// Content of each section, in the order of their kinds.
 type Parts<'a> = Vec<(Kind, &'a [u8])>;
 
-/// See [`TrieFile::save`](super::TrieFile::save).
+/// Implements [`TrieFile::save`](super::TrieFile::save).
 pub(super) fn save(trie: &Trie, path: &Path, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
     let (header, parts) = image(trie, vocabulary).map_err(|problem| problem.at(path))?;
     replace_whole(path, |file| write(file, &header, &parts))
 }
 
-/// See [`TrieFile::write_to`](super::TrieFile::write_to).
+/// Implements [`TrieFile::write_to`](super::TrieFile::write_to).
 pub(super) fn write_to(trie: &Trie, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
     let (header, parts) =
         image(trie, vocabulary).map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;

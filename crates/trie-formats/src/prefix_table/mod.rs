@@ -16,9 +16,9 @@ mod read;
 mod rows;
 mod walk;
 
-pub use problem::{PrefixTableError, PrefixTableReport, Skipped, SkippedWhy};
+pub use problem::{PrefixTableError, PrefixTableReport, SkippedEntry, SkippedWhy};
 
-use problem::shortened;
+use problem::shorten;
 use read::Raw;
 use std::convert::Infallible;
 use std::io::Read;
@@ -28,13 +28,13 @@ use trie_core::TrieBuilder;
 use trie_core::storage::fits;
 use walk::Walk;
 
-/// Whether a table with mistakes is refused.
+/// Treatment of a table with mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strictness {
     /// Anything that could not mean what its writer meant is an error, which names key and value.
     #[default]
     Strict,
-    /// What cannot be used is skipped and counted; a missing root is made from the keys of depth one.
+    /// Skips and counts invalid entries; a missing root is made from the keys of depth one.
     Repair,
 }
 
@@ -44,7 +44,7 @@ pub struct PrefixTable {
     /// Its leaves are the paths; its [`Trie::end_tokens`] the end token. It has [weights](Trie::weights) where the
     /// table has them.
     pub trie: Trie,
-    /// What was found and left out.
+    /// Parts that were skipped.
     pub report: PrefixTableReport,
 }
 
@@ -66,7 +66,7 @@ impl PrefixTable {
     /// # Errors
     /// [`PrefixTableError`] says what is wrong, and where.
     pub fn from_json(text: &[u8], strictness: Strictness) -> Result<Self, PrefixTableError> {
-        Self::made(read::table(serde_json::Deserializer::from_slice(text))?, strictness)
+        Self::build(read::table(serde_json::Deserializer::from_slice(text))?, strictness)
     }
 
     /// Reads a table as it comes, from a file for example: neither its text nor a tree of its JSON is held, only the
@@ -84,10 +84,10 @@ impl PrefixTable {
     pub fn read(from: impl Read, strictness: Strictness) -> Result<Self, PrefixTableError> {
         const BUFFER: usize = 1 << 18;
         let from = std::io::BufReader::with_capacity(BUFFER, from);
-        Self::made(read::table(serde_json::Deserializer::from_reader(from))?, strictness)
+        Self::build(read::table(serde_json::Deserializer::from_reader(from))?, strictness)
     }
 
-    fn made(raw: Raw, strictness: Strictness) -> Result<Self, PrefixTableError> {
+    fn build(raw: Raw, strictness: Strictness) -> Result<Self, PrefixTableError> {
         let Raw { start, end, sep, rows, weighted, ignored_keys } = raw;
         check_separator(&sep)?;
         fits("keys of the table", rows.len())?;
@@ -106,7 +106,7 @@ impl PrefixTable {
         let Ok(root_is_missing) = root_is_missing;
         if strict {
             if root_is_missing {
-                let first = order.first().map(|&row| shortened(&rows.key(row, &sep)));
+                let first = order.first().map(|&row| shorten(&rows.key(row, &sep)));
                 return Err(PrefixTableError::NoRoot { key: start.to_string(), keys: order.len(), first });
             }
             if let Some(first) = report.skipped.first() {

@@ -1,4 +1,4 @@
-//! What is wrong with a table, and what was left out of it.
+//! Problems of a table, and the entries left out of it.
 
 use std::fmt;
 use std::io;
@@ -26,16 +26,16 @@ pub enum SkippedWhy {
 
 /// An entry that is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedEntry {
     /// Its key, shortened where it is very long.
     pub key: String,
-    /// What of it, where it is not all.
+    /// Part of it that was skipped, if not all.
     pub value: Option<String>,
-    /// Why.
+    /// Reason for the skip.
     pub why: SkippedWhy,
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, value, .. } = self;
         let value = value.as_deref().unwrap_or_default();
@@ -56,35 +56,35 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What was found in a table and left out of its set.
+/// Contents of a table that were left out of its set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrefixTableReport {
     /// Keys of the dictionary that was used.
     pub keys: usize,
-    /// Whether the set has weights, so that `prefix_weight_dict` was used.
+    /// True if the set has weights, so that `prefix_weight_dict` was used.
     pub weighted: bool,
     /// Keys of `prefix_dict` that do not count because there are weights.
     pub ignored_keys: usize,
-    /// Whether the start had no key, so that its tokens were taken from the keys of depth one.
+    /// True if the start had no key, so that its tokens were taken from the keys of depth one.
     pub derived_root: bool,
-    /// [`SkippedWhy::BadKey`].
+    /// Count of [`SkippedWhy::BadKey`].
     pub bad_keys: usize,
-    /// [`SkippedWhy::BadId`].
+    /// Count of [`SkippedWhy::BadId`].
     pub bad_ids: usize,
-    /// [`SkippedWhy::Duplicate`].
+    /// Count of [`SkippedWhy::Duplicate`].
     pub duplicate_keys: usize,
-    /// [`SkippedWhy::TwoWeights`].
+    /// Count of [`SkippedWhy::TwoWeights`].
     pub two_weights: usize,
-    /// [`SkippedWhy::Unreachable`].
+    /// Count of [`SkippedWhy::Unreachable`].
     pub unreachable: usize,
-    /// [`SkippedWhy::EmptyValue`].
+    /// Count of [`SkippedWhy::EmptyValue`].
     pub empty_values: usize,
     /// Keys of whose tokens none can be used. They are no values, and nothing leads there.
     pub dead_ends: usize,
     /// Keys of what comes after the end. They say what always holds: only the end may follow.
     pub after_end: usize,
     /// The first few of those that were skipped, and the first of each kind.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedEntry>,
 }
 
 impl PrefixTableReport {
@@ -103,11 +103,11 @@ impl PrefixTableReport {
         // At least one of each.
         if self.skipped.len() < Self::SHOWN || !self.skipped.iter().any(|skipped| skipped.why == why) {
             let (key, value) = entry();
-            self.skipped.push(Skipped { key: shortened(&key), value, why });
+            self.skipped.push(SkippedEntry { key: shorten(&key), value, why });
         }
     }
 
-    /// How many entries were skipped.
+    /// Returns the number of skipped entries.
     pub fn skipped_count(&self) -> usize {
         let keys = self.bad_keys + self.duplicate_keys + self.unreachable;
         keys + self.bad_ids + self.two_weights + self.empty_values
@@ -115,7 +115,7 @@ impl PrefixTableReport {
 }
 
 /// The beginning of a text that may be very long.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 120;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -132,17 +132,17 @@ pub enum PrefixTableError {
     /// Not JSON, or not of this form.
     #[error("prefix table, line {line}, column {column}: {reason}")]
     Malformed {
-        /// Line, from 1.
+        /// Line, counted from 1.
         line: usize,
         /// Column, from 1; 0 at the very start of a line.
         column: usize,
-        /// What is wrong there, with key and value.
+        /// Description of the defect, with key and value.
         reason: String,
     },
     /// A separator with which keys could be read in several ways.
     #[error("prefix table: the separator is {sep:?}: it must not be empty and must not hold a digit")]
     Separator {
-        /// The separator.
+        /// Separator that was given.
         sep: String,
     },
     /// The start token has no key.
@@ -161,9 +161,9 @@ pub enum PrefixTableError {
     /// An entry that could not mean what its writer meant.
     #[error("prefix table: {first}{}", and_more(*.more))]
     Refused {
-        /// The entry.
-        first: Skipped,
-        /// Further ones.
+        /// First entry with it.
+        first: SkippedEntry,
+        /// Number of further ones.
         more: usize,
     },
     /// There is nothing to choose from.
@@ -173,7 +173,7 @@ pub enum PrefixTableError {
         .report.keys, .report.unreachable, .report.bad_keys, .report.dead_ends
     )]
     NoValues {
-        /// What became of the keys.
+        /// Report on the keys.
         report: Box<PrefixTableReport>,
     },
     /// The paths make no trie.

@@ -1,6 +1,6 @@
 //! The JSON of a table, read as it comes. Nothing of it is kept but ids; fields may come in any order.
 
-use super::problem::{PrefixTableError, SkippedWhy, shortened};
+use super::problem::{PrefixTableError, SkippedWhy, shorten};
 use super::rows::{Rows, id_of};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ pub(super) struct Raw {
     pub(super) start: TokenId,
     pub(super) end: TokenId,
     pub(super) sep: Box<str>,
-    /// Of the dictionary that counts.
+    /// Rows of the dictionary that counts.
     pub(super) rows: Rows,
     pub(super) weighted: bool,
     /// Keys of the one that does not.
@@ -116,7 +116,7 @@ impl<'de> de::Deserialize<'de> for Text<'de> {
     }
 }
 
-/// `prefix_dict` or `prefix_weight_dict`.
+/// One of `prefix_dict` and `prefix_weight_dict`.
 struct Dictionary {
     rows: Rows,
     weighted: bool,
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Dictionary {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Rows, A::Error> {
         let (mut text, mut items) = (String::new(), Vec::new());
-        while map.next_key_seed(Copied(&mut text))?.is_some() {
+        while map.next_key_seed(KeyBuffer(&mut text))?.is_some() {
             let key = self.rows.begin(&text);
             items.clear();
             let list = List { key: &text, items: &mut items, rows: &mut self.rows, weighted: self.weighted };
@@ -157,9 +157,9 @@ impl<'de> Visitor<'de> for Dictionary {
 }
 
 /// A key, copied into a text that is used again.
-struct Copied<'t>(&'t mut String);
+struct KeyBuffer<'t>(&'t mut String);
 
-impl<'de> DeserializeSeed<'de> for Copied<'_> {
+impl<'de> DeserializeSeed<'de> for KeyBuffer<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -167,7 +167,7 @@ impl<'de> DeserializeSeed<'de> for Copied<'_> {
     }
 }
 
-impl Visitor<'_> for Copied<'_> {
+impl Visitor<'_> for KeyBuffer<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,14 +202,14 @@ impl<'de> Visitor<'de> for List<'_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.weighted { "texts \"token:weight\"" } else { "token ids" };
-        write!(f, "a list of {what} for the key {:?}", shortened(self.key))
+        write!(f, "a list of {what} for the key {:?}", shorten(self.key))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<usize, A::Error> {
         let mut read = 0;
         loop {
             let item = if self.weighted {
-                list.next_element_seed(Weighted(self.key))?
+                list.next_element_seed(WeightedEntry(self.key))?
             } else {
                 list.next_element_seed(Plain(self.key))?
             };
@@ -223,14 +223,14 @@ impl<'de> Visitor<'de> for List<'_> {
     }
 }
 
-/// A token, with its weight or 0; or an integer that is no token id, as it was written.
+/// A token, with its weight or 0; or an integer that is not a token id, as it was written.
 type Item = Result<(TokenId, f32), String>;
 
 /// An entry of `prefix_dict`.
 struct Plain<'l>(&'l str);
 
 /// An entry of `prefix_weight_dict`.
-struct Weighted<'l>(&'l str);
+struct WeightedEntry<'l>(&'l str);
 
 impl<'de> DeserializeSeed<'de> for Plain<'_> {
     type Value = Item;
@@ -244,7 +244,7 @@ impl Visitor<'_> for Plain<'_> {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an integer in the list of the key {:?}", shortened(self.0))
+        write!(f, "an integer in the list of the key {:?}", shorten(self.0))
     }
 
     fn visit_u64<E>(self, id: u64) -> Result<Item, E> {
@@ -263,11 +263,11 @@ impl Visitor<'_> for Plain<'_> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
-        Err(E::invalid_type(Unexpected::Str(&shortened(text)), &self))
+        Err(E::invalid_type(Unexpected::Str(&shorten(text)), &self))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Weighted<'_> {
+impl<'de> DeserializeSeed<'de> for WeightedEntry<'_> {
     type Value = Item;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Item, D::Error> {
@@ -275,15 +275,15 @@ impl<'de> DeserializeSeed<'de> for Weighted<'_> {
     }
 }
 
-impl Visitor<'_> for Weighted<'_> {
+impl Visitor<'_> for WeightedEntry<'_> {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a text \"token:weight\" with a finite number in the list of the key {:?}", shortened(self.0))
+        write!(f, "a text \"token:weight\" with a finite number in the list of the key {:?}", shorten(self.0))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
-        let wrong = || E::invalid_value(Unexpected::Str(&shortened(text)), &self);
+        let wrong = || E::invalid_value(Unexpected::Str(&shorten(text)), &self);
         let (token, weight) = text.split_once(':').ok_or_else(wrong)?;
         let weight: f32 = weight.trim_ascii().parse().map_err(|_| wrong())?;
         let token = token.trim_ascii();
@@ -292,6 +292,6 @@ impl Visitor<'_> for Weighted<'_> {
             return Err(wrong());
         }
         // One zero: there is no difference in what is added.
-        Ok(id_of(token).map(|token| (token, weight + 0.0)).ok_or_else(|| shortened(token)))
+        Ok(id_of(token).map(|token| (token, weight + 0.0)).ok_or_else(|| shorten(token)))
     }
 }

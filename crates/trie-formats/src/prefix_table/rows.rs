@@ -1,4 +1,4 @@
-//! What was read of a table: the ids of each key and of its list, one after the other in one array.
+//! Rows of a table: the ids of each key and of its list, one after the other in one array.
 
 use super::problem::{PrefixTableReport, SkippedWhy};
 use trie_core::TokenId;
@@ -6,11 +6,11 @@ use trie_core::TokenId;
 /// The rows of one dictionary. Where a row ends the next begins.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// Of each row the ids of its key, those of its list, ascending, and as many weights as bits of an f32 where there
+    /// For each row, the ids of its key, those of its list, ascending, and as many weights as bits of an f32 if there
     /// are any.
     words: Vec<u32>,
     list: Vec<Row>,
-    /// What stands between the ids of the first key that has several; and of the rows where it is something else.
+    /// Separator between the ids of the first key that has several; and the rows with another one.
     separator: Option<Box<str>>,
     others: Vec<(u32, Box<str>)>,
     /// Rows of whose list nothing could be used, ascending.
@@ -55,12 +55,12 @@ impl Rows {
         Self { weighted, ..Self::default() }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether lists have weights.
+    /// Returns whether lists have weights.
     pub(super) fn weighted(&self) -> bool {
         self.weighted
     }
@@ -174,7 +174,7 @@ impl Rows {
                 let id = |nth: usize| path.get(nth).map_or(0, |&id| u64::from(id) + 1);
                 keyed.push((id(1) << 32 | id(2), row));
             } else {
-                report.skip(SkippedWhy::BadKey, || (self.written(row), None));
+                report.skip(SkippedWhy::BadKey, || (self.key_text(row), None));
             }
         }
         // Keys with another start lie among the others, in their own order.
@@ -196,7 +196,7 @@ impl Rows {
     }
 
     /// The key of a row as it was written.
-    fn written(&self, row: u32) -> String {
+    fn key_text(&self, row: u32) -> String {
         let other = self.others.binary_search_by_key(&row, |&(row, _)| row);
         let separator = other.map_or(self.separator.as_deref(), |at| Some(&*self.others[at].1));
         key_text(self.path(row), separator.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Which paths of a table are values: one pass over its keys in order, with the keys above the current one at hand.
+//! Paths of a table that are values: one pass over its keys in order, with the keys above the current one at hand.
 
 use super::problem::{PrefixTableReport, SkippedWhy};
 use super::rows::{Entry, Rows, key_text};
@@ -23,7 +23,7 @@ struct Open<'w> {
     depth: usize,
     tokens: &'w [u32],
     weights: &'w [u32],
-    /// Whether the end may follow.
+    /// True if the end may follow.
     ends: bool,
     /// The first of them that may still be a key.
     next: usize,
@@ -86,7 +86,7 @@ impl<'r> Walk<'r> {
                     let why = || match listed {
                         _ if state.may_end(above) => format!("after the end token {last} only the end may follow"),
                         Some(_) => format!("{} does not list {last}", self.key(above)),
-                        None => format!("there is no way to {}", self.key(above)),
+                        None => format!("no path leads to {}", self.key(above)),
                     };
                     report.skip(SkippedWhy::Unreachable, || (key_text(entry.path, self.sep), Some(why())));
                 }
@@ -117,7 +117,7 @@ struct State<'w> {
     end: u32,
     weighted: bool,
     path: Vec<TokenId>,
-    /// Of the edges of the path, where the table has any.
+    /// Weights of the edges of the path, if the table has any.
     weights: Vec<f32>,
     open: Vec<Open<'w>>,
 }
@@ -129,7 +129,7 @@ impl<'w> State<'w> {
         self.close(common + 1, values)
     }
 
-    /// Whether a value may end at this path: to that the last key belongs, or it is what the last key lists.
+    /// Returns whether a value may end at this path: the last key belongs to it, or lists it.
     fn may_end(&self, path: &[u32]) -> bool {
         let Some(open) = self.open.last() else { return false };
         match path.len().checked_sub(open.depth) {
@@ -151,7 +151,7 @@ impl<'w> State<'w> {
         Ok(())
     }
 
-    /// What the last key lists before this place, and what has no key: values.
+    /// Reports the values that the last key lists before this place and that have no key.
     fn values_before<E>(&mut self, at: usize, values: &mut impl Values<E>) -> Result<(), E> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let (tokens, weights) = (open.tokens, open.weights);

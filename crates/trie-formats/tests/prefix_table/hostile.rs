@@ -37,7 +37,7 @@ fn positions_keys_and_values_are_named() {
     refused(r#"{"prefix_dict": {"225": [2147483648]}}"#, &["\"225\"", "2147483648"]);
     refused(r#"{"prefix_dict": {"225": [99999999999999999999999]}}"#, &["\"225\"", "1e23"]);
     refused(r#"{"prefix_dict": {"225": [7], "225_8": [9]}}"#, &["\"225_8\"", "\"225\" does not list 8"]);
-    refused(r#"{"prefix_dict": {"225": [7], "225_7_1_3": [9]}}"#, &["\"225_7_1_3\"", "no way to \"225_7_1\""]);
+    refused(r#"{"prefix_dict": {"225": [7], "225_7_1_3": [9]}}"#, &["\"225_7_1_3\"", "no path leads to \"225_7_1\""]);
     refused(r#"{"prefix_dict": {"225": [7], "9_7": [9]}}"#, &["\"9_7\"", "start token 225"]);
     refused(r#"{"prefix_dict": {"225": [7, 2]}}"#, &["\"225\"", "lists the end token 2"]);
     refused(

@@ -45,13 +45,13 @@ impl Alphabet {
         Self { ascii, beyond: BEYOND_ASCII.iter().map(sequence).collect(), letters: OnceLock::new() }
     }
 
-    /// Bytes held, about.
+    /// Returns the approximate number of bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         let letters = self.letters.get().into_iter().flatten();
         letters.map(|sequence| sequence.iter().map(|classes| size_of::<Vec<u8>>() + classes.len()).sum::<usize>()).sum()
     }
 
-    /// Of letters beyond ASCII: many, so only where they are asked for.
+    /// Returns the sequences of letters beyond ASCII: many, so they are computed on first use.
     fn letters(&self, classes: &[u8; 256]) -> &Sequences {
         self.letters.get_or_init(|| {
             let range = |range: &Utf8Range| of(classes, range.start..=range.end);
@@ -84,15 +84,15 @@ fn of(classes: &[u8; 256], bytes: impl Iterator<Item = u8>) -> Vec<u8> {
 
 /// Kinds of characters all of whose texts go on from a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct WholeKinds {
     pub(crate) kinds: u8,
     /// Up to so many characters; none of those that are longer goes on, if there are such.
     pub(crate) chars: usize,
 }
 
-/// How characters of a kind go on from some states.
+/// Transitions of a kind of characters from some states.
 #[derive(PartialEq, Eq)]
-enum Goes {
+enum KindStep {
     All,
     Some,
     No,
@@ -122,7 +122,7 @@ impl Dense<'_> {
         from: u32,
         may_end: bool,
         mut takes: impl FnMut(u32) -> bool,
-    ) -> Whole {
+    ) -> WholeKinds {
         let mut kinds = ALL;
         let (mut front, mut after) = (Vec::new(), Vec::new());
         'fewer: while kinds != 0 {
@@ -132,9 +132,9 @@ impl Dense<'_> {
                 after.clear();
                 let (mut failing, mut ending) = (0, 0);
                 let mut look = |kinds: u8, sequences: &Sequences| {
-                    let goes = self.through(&front, sequences, &mut after);
-                    failing |= if goes == Goes::All { 0 } else { kinds };
-                    ending |= if goes == Goes::No { kinds } else { 0 };
+                    let goes = self.step_kind(&front, sequences, &mut after);
+                    failing |= if goes == KindStep::All { 0 } else { kinds };
+                    ending |= if goes == KindStep::No { kinds } else { 0 };
                     goes
                 };
                 for (&kind, sequences) in ASCII.iter().zip(&alphabet.ascii).filter(|(kind, _)| kinds & **kind != 0) {
@@ -142,7 +142,7 @@ impl Dense<'_> {
                 }
                 // All beyond ASCII, or its letters alone.
                 if kinds & OTHER != 0 {
-                    if look(OTHER, &alphabet.beyond) == Goes::No {
+                    if look(OTHER, &alphabet.beyond) == KindStep::No {
                         look(LETTER & kinds, &alphabet.beyond);
                     }
                 } else if kinds & LETTER != 0 && chars == 0 && !self.takes_some_letters(from) {
@@ -152,14 +152,14 @@ impl Dense<'_> {
                 }
                 if failing != 0 {
                     if may_end && chars > 0 && ending == kinds {
-                        return Whole { kinds, chars };
+                        return WholeKinds { kinds, chars };
                     }
                     // Those that fail at once do so whatever the others are; later ones may fail for what came before.
                     kinds &= !if chars == 0 { failing } else { failing & failing.wrapping_neg() };
                     continue 'fewer;
                 }
                 if !after.iter().all(|&state| takes(state)) {
-                    return Whole { kinds: 0, chars: 0 };
+                    return WholeKinds { kinds: 0, chars: 0 };
                 }
                 after.sort_unstable();
                 if after == front {
@@ -167,12 +167,12 @@ impl Dense<'_> {
                 }
                 std::mem::swap(&mut front, &mut after);
             }
-            return Whole { kinds, chars: MOST_CHARS };
+            return WholeKinds { kinds, chars: MOST_CHARS };
         }
-        Whole { kinds: 0, chars: 0 }
+        WholeKinds { kinds: 0, chars: 0 }
     }
 
-    /// Whether letters of several scripts go on: a quick look before a long one.
+    /// Returns whether letters of several scripts continue: a quick look before a long one.
     fn takes_some_letters(&self, from: u32) -> bool {
         ["é", "я", "中", "한"]
             .iter()
@@ -180,7 +180,7 @@ impl Dense<'_> {
     }
 
     /// The states after each character of a kind, from each of some states.
-    fn through(&self, from: &[u32], sequences: &[Vec<Vec<u8>>], after: &mut Vec<u32>) -> Goes {
+    fn step_kind(&self, from: &[u32], sequences: &[Vec<Vec<u8>>], after: &mut Vec<u32>) -> KindStep {
         let (mut all, mut none) = (true, true);
         let mut here = Vec::new();
         let mut there = Vec::new();
@@ -200,21 +200,21 @@ impl Dense<'_> {
                         }
                     }
                     if !all && !none {
-                        return Goes::Some;
+                        return KindStep::Some;
                     }
                     std::mem::swap(&mut here, &mut there);
                 }
                 none &= here.is_empty();
                 after.extend(here.iter().filter(|next| !after.contains(next)).copied().collect::<Vec<_>>());
                 if after.len() > MOST_STATES {
-                    return Goes::Some;
+                    return KindStep::Some;
                 }
             }
         }
         match (all, none) {
-            (true, _) => Goes::All,
-            (_, true) => Goes::No,
-            _ => Goes::Some,
+            (true, _) => KindStep::All,
+            (_, true) => KindStep::No,
+            _ => KindStep::Some,
         }
     }
 

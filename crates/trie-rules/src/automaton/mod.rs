@@ -69,7 +69,7 @@ impl Rule for Automaton {
 }
 
 impl Automaton {
-    /// How many states it has.
+    /// Returns the number of states.
     pub fn states(&self) -> usize {
         self.0.ends.len()
     }
@@ -84,7 +84,7 @@ impl Automaton {
         Ok(Self::of_exact(table.without_dead_ends()?.minimal()))
     }
 
-    /// Of a table that has no dead ends, and whose states all differ.
+    /// Wraps a minimal table: no dead ends, no equivalent states.
     pub(crate) fn of_exact(table: Table) -> Self {
         Self(Arc::new(table))
     }

@@ -30,30 +30,30 @@ pub struct Regex {
 /// A pattern that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegexError {
-    /// It is no regular expression.
-    #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
+    /// It is not a regular expression.
+    #[error("{}, position {position}: {problem}\n{}", shorten_pattern(pattern), pointed_at(pattern, *position))]
     Syntax {
-        /// The pattern.
+        /// Source of the pattern.
         pattern: String,
-        /// Where, in characters from 0.
+        /// Position of the error, in characters from 0.
         position: usize,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
     /// It makes no automaton.
-    #[error("{}: {problem}", named(pattern))]
+    #[error("{}: {problem}", shorten_pattern(pattern))]
     Automaton {
-        /// The pattern.
+        /// Source of the pattern.
         pattern: String,
-        /// Why.
+        /// Reason for the refusal.
         problem: AutomatonError,
     },
 }
 
 trie_core::error_kind!(RegexError, Rule);
 
-/// Whether there is room for what parsing makes of patterns: more than a hundred bytes for each byte of them, and some
-/// thousand for a class of Unicode.
+/// Returns whether the memory budget suffices to parse the patterns: more than a hundred bytes for each byte of them,
+/// and some thousand for a class of Unicode.
 pub(crate) fn fits<'p>(
     patterns: impl IntoIterator<Item = &'p str>,
     limits: AutomatonLimits,
@@ -77,13 +77,13 @@ pub(crate) fn fits<'p>(
 /// Characters of a pattern that messages show.
 const SHOWN: usize = 80;
 
-/// Of long patterns the beginning.
-fn named(pattern: &str) -> String {
+/// Returns the pattern for a message, shortened if it is long.
+fn shorten_pattern(pattern: &str) -> String {
     let some: String = pattern.chars().take(SHOWN).collect();
     if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
 }
 
-/// What is around a place, with a mark below it.
+/// Returns an excerpt around a position, with a mark below it.
 fn pointed_at(pattern: &str, position: usize) -> String {
     const AROUND: usize = 30;
     let skipped = position.saturating_sub(AROUND);
@@ -124,10 +124,10 @@ impl Regex {
     /// # Errors
     /// As there.
     pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
-        Work::bounded(Limits::default(), || Self::made(pattern, limits))
+        Work::bounded(Limits::default(), || Self::compile(pattern, limits))
     }
 
-    fn made(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
+    fn compile(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
         if let Err(problem) = fits([pattern], limits) {
             let pattern = pattern.chars().take(2 * SHOWN).collect();
             return Err(RegexError::Automaton { pattern, problem });
@@ -141,22 +141,22 @@ impl Regex {
             let position = pattern.get(..position).map_or(0, |before| before.chars().count());
             RegexError::Syntax { pattern: pattern.to_owned(), position, problem }
         })?;
-        Self::of(pattern.to_owned(), hir, limits)
+        Self::from_hir(pattern.to_owned(), hir, limits)
     }
 
-    fn of(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
+    fn from_hir(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
         match Automaton::of(&hir, limits) {
             Ok(automaton) => Ok(Self { pattern, hir, automaton }),
             Err(problem) => Err(RegexError::Automaton { pattern, problem }),
         }
     }
 
-    /// The pattern.
+    /// Returns the source of the pattern.
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// The automaton.
+    /// Returns the compiled automaton.
     pub fn automaton(&self) -> &Automaton {
         &self.automaton
     }
@@ -167,7 +167,7 @@ impl Regex {
     /// An automaton that is too large.
     pub fn then(&self, other: &Self) -> Result<Self, RegexError> {
         let hir = Hir::concat(vec![self.hir.clone(), other.hir.clone()]);
-        Self::of(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+        Self::from_hir(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }
 
     /// This text, or that one.
@@ -176,7 +176,7 @@ impl Regex {
     /// An automaton that is too large.
     pub fn or(&self, other: &Self) -> Result<Self, RegexError> {
         let hir = Hir::alternation(vec![self.hir.clone(), other.hir.clone()]);
-        Self::of(format!("(?:{})|(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+        Self::from_hir(format!("(?:{})|(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }
 }
 

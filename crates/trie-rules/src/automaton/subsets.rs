@@ -11,11 +11,11 @@ use trie_core::work::spend;
 /// States of an automaton, and the patterns that end at each.
 pub(crate) struct Subsets {
     pub(crate) table: Table,
-    /// Ascending.
+    /// Matching patterns of each set, ascending.
     pub(crate) matched: Vec<Box<[u32]>>,
 }
 
-/// What a set is told by: its members that read a byte or match, ascending.
+/// Key of a set: its members that read a byte or match, ascending.
 type Set = Box<[StateID]>;
 
 struct Builder<'n> {
@@ -116,7 +116,7 @@ fn ranges(state: &State, mut each: impl FnMut(u8, u8, StateID)) {
     }
 }
 
-/// What an allocation costs beside its bytes, about.
+/// Approximate overhead of an allocation, in bytes.
 const OVERHEAD: usize = 32;
 
 impl Builder<'_> {
@@ -145,7 +145,7 @@ impl Builder<'_> {
         made
     }
 
-    /// What can be reached without a byte.
+    /// Computes the epsilon closure of a set of states.
     fn closure(&mut self, from: &[StateID]) -> u32 {
         self.round += 1;
         self.stack.extend_from_slice(from);

@@ -10,12 +10,12 @@ pub(crate) const DEAD: u32 = u32::MAX;
 /// A finite automaton over bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Of each byte.
+    /// Equivalence class of each byte.
     pub(crate) classes: [u8; 256],
     pub(crate) width: usize,
     /// After each state, by class.
     pub(crate) next: Vec<u32>,
-    /// What ends at each state: 0 for nothing, the pattern that comes first + 1.
+    /// Pattern that ends at each state: 0 for none, else the number of the first one + 1.
     pub(crate) ends: Vec<u32>,
     pub(crate) start: u32,
 }
@@ -45,7 +45,7 @@ impl Classes {
 }
 
 /// States that were found, each with what it weighs beside the table.
-pub(crate) struct Found<S> {
+pub(crate) struct FoundStates<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,
     weight: usize,
@@ -62,7 +62,7 @@ impl Table {
         mut step: impl FnMut(&S, u8) -> Option<S>,
         end: impl Fn(&S) -> u32,
     ) -> Result<Self, AutomatonError> {
-        let mut found = Found { known: HashMap::new(), order: Vec::new(), weight: 0 };
+        let mut found = FoundStates { known: HashMap::new(), order: Vec::new(), weight: 0 };
         found.number(start, &weigh);
         let (mut next, mut ends) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -193,7 +193,7 @@ impl Table {
     /// For each state the number of its class: states that nothing tells apart have the same.
     pub(crate) fn equivalent(&self) -> Vec<u32> {
         let (class, stable) = self.told_apart_soon();
-        if stable { class } else { self.refined(&class) }
+        if stable { class } else { self.refine_classes(&class) }
     }
 
     /// States that few steps tell apart, mostly all, by hashes of rows; and whether no step tells more.
@@ -240,7 +240,7 @@ impl Table {
     }
 
     /// The classes, from some that are known to differ.
-    fn refined(&self, known: &[u32]) -> Vec<u32> {
+    fn refine_classes(&self, known: &[u32]) -> Vec<u32> {
         let into = Incoming::of(self);
         let mut states = Partition::by(known);
         let mut edges = Partition::by(&into.labels);
@@ -265,7 +265,7 @@ impl Table {
     }
 }
 
-impl<S: Clone + Eq + Hash> Found<S> {
+impl<S: Clone + Eq + Hash> FoundStates<S> {
     fn number(&mut self, state: S, weigh: impl Fn(&S) -> usize) -> u32 {
         if let Some(&known) = self.known.get(&state) {
             return known;
@@ -288,7 +288,7 @@ fn factor(of: u64) -> u64 {
 
 /// Steps that lead somewhere, by the state that they lead to.
 struct Incoming {
-    /// Where those into each state begin; one more than states.
+    /// Start of the transitions into each state; one more than states.
     begins: Vec<u32>,
     by_head: Vec<u32>,
     tails: Vec<u32>,
@@ -326,15 +326,15 @@ impl Incoming {
 
 /// Numbers in sets that are only ever split.
 struct Partition {
-    /// By set.
+    /// States, grouped by set.
     elements: Vec<u32>,
-    /// Where each is in `elements`.
+    /// Index of each state in `elements`.
     place: Vec<u32>,
-    /// Of each.
+    /// Set of each state.
     set: Vec<u32>,
     first: Vec<u32>,
     end: Vec<u32>,
-    /// How many of each set are marked: they stand first.
+    /// Number of marked states of each set: they come first.
     marked: Vec<u32>,
     touched: Vec<u32>,
 }
@@ -410,7 +410,7 @@ impl Partition {
     }
 }
 
-/// How large an automaton may become.
+/// Size limits of an automaton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AutomatonLimits {
@@ -419,7 +419,7 @@ pub struct AutomatonLimits {
 }
 
 impl Default for AutomatonLimits {
-    /// 32 MiB.
+    /// Returns a limit of 32 MiB.
     fn default() -> Self {
         Self { bytes: 32 << 20 }
     }
@@ -435,7 +435,7 @@ impl AutomatonLimits {
     }
 }
 
-/// What cannot be made an automaton.
+/// Error returned when an automaton cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AutomatonError {
     /// It grew beyond its limit.
@@ -444,19 +444,19 @@ pub enum AutomatonError {
          less, such as .{{1,50}} for .{{1,500}}"
     )]
     TooLarge {
-        /// The limit.
+        /// Limit that was exceeded.
         limit: usize,
     },
     /// Something that automata do not have.
     #[error("{what} cannot be decided byte by byte")]
     Unsupported {
-        /// What it is.
+        /// Name of the unsupported construct.
         what: String,
     },
     /// It takes more work than it may.
     #[error("{over}")]
     TooMuch {
-        /// What was spent.
+        /// Budget that was exceeded.
         #[from]
         over: Over,
     },
@@ -496,7 +496,7 @@ mod tests {
         }
     }
 
-    fn reached(table: &Table) -> Table {
+    fn reachable(table: &Table) -> Table {
         let classes = Classes::by(|byte| table.classes[usize::from(byte)]);
         let limits = AutomatonLimits::default();
         let step = |state: &u32, byte| table.step(*state, byte);
@@ -512,9 +512,9 @@ mod tests {
             let mut classes = [2; 256];
             classes[97] = 0;
             classes[98] = 1;
-            let table = reached(&Table { classes, width: 3, next, ends, start: 0 });
+            let table = reachable(&Table { classes, width: 3, next, ends, start: 0 });
             let Ok(table) = table.without_dead_ends() else { return Ok(()) };
-            let table = reached(&table);
+            let table = reachable(&table);
             let small = table.clone().minimal();
             prop_assert_eq!(small.ends.len(), naive(&table));
             prop_assert!(small == small.clone().minimal());

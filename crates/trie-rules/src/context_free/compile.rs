@@ -7,7 +7,7 @@
 use super::embedded::EmbeddedRule;
 use super::left::without_left_recursion;
 use super::machine::{Body, CALL, DIGITS, Machine};
-use super::order::{Can, Component, find, rule_components};
+use super::order::{Component, Productivity, find, rule_components};
 use super::parts::{Part, RuleSet};
 use crate::automaton::{AutomatonError, AutomatonLimits, Several, Table};
 use crate::grammar::{GrammarError, GrammarProblem};
@@ -25,7 +25,7 @@ const MOST_DEEP: u32 = 40;
 /// Bytes of memory for each byte or state of an expression, about.
 const BYTES: u64 = 32;
 
-/// Which part of all memory the automata may take, and that in which they are made as much.
+/// Fraction of the memory limit for the automata; their construction may take as much again.
 const PART: usize = 8;
 
 /// A part of a rule as an expression.
@@ -44,7 +44,7 @@ enum Callee {
 
 struct Compiler<'w, 't> {
     written: &'w RuleSet<'t>,
-    can: Vec<Can>,
+    can: Vec<Productivity>,
     /// Rules that are written out.
     pieces: Vec<Option<Piece>>,
     /// The numbers of rules that are called.
@@ -58,7 +58,7 @@ pub(super) fn compile(written: &RuleSet<'_>, limits: Limits) -> Result<Machine, 
     let too_much = |over| written.wrong_with(root, GrammarProblem::TooMuch { over });
     let mut compiler = Compiler {
         written,
-        can: vec![Can::default(); rules],
+        can: vec![Productivity::default(); rules],
         pieces: vec![None; rules],
         numbers: vec![None; rules],
         called: Vec::new(),
@@ -179,8 +179,8 @@ impl Compiler<'_, '_> {
                     call(self.call(Callee::Embedded(embedded.clone()), rule), embedded.allows_empty())
                 }
                 Part::Rule(rule) => self.used(*rule)?,
-                Part::Sequence(inner) => joined(inner.iter().filter_map(take), Hir::concat),
-                Part::Either(inner) => joined(inner.iter().filter_map(take), Hir::alternation),
+                Part::Sequence(inner) => join_pieces(inner.iter().filter_map(take), Hir::concat),
+                Part::Either(inner) => join_pieces(inner.iter().filter_map(take), Hir::alternation),
                 Part::Repeat { part, least, most } => {
                     let Some(Piece { hir, size, depth }) = take(part) else { continue };
                     let times = u64::from(most.unwrap_or(*least)).max(1);
@@ -221,7 +221,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-fn joined(pieces: impl Iterator<Item = Piece>, join: impl FnOnce(Vec<Hir>) -> Hir) -> Piece {
+fn join_pieces(pieces: impl Iterator<Item = Piece>, join: impl FnOnce(Vec<Hir>) -> Hir) -> Piece {
     let (mut size, mut depth) = (1u64, 0);
     let inner = pieces.map(|piece| {
         size = size.saturating_add(piece.size);

@@ -82,9 +82,9 @@ impl<'t> Reader<'t> {
         self.rules.end(rule, at, first);
         match self.peek() {
             None | Some('\n' | '\r') => self.space(true),
-            Some(')') => return self.wrong(self.at, "there is no ( for this )"),
+            Some(')') => return self.wrong(self.at, "unmatched )"),
             Some(':') => return self.wrong(self.at, "a rule ends with its line, and not with |"),
-            Some(other) => return self.wrong(self.at, format!("{other:?} is no part of a rule")),
+            Some(other) => return self.wrong(self.at, format!("unexpected {other:?} in a rule")),
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl<'t> Reader<'t> {
                 }
                 Some(next) if in_name(next) => {
                     let name = self.while_is(in_name);
-                    Part::Rule(self.rules.named(name, at))
+                    Part::Rule(self.rules.rule_number(name, at))
                 }
                 Some(')') if nested => {
                     self.at += 1;
@@ -234,7 +234,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// How often: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`.
+    /// Parses a quantifier: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`.
     fn times(&mut self, lines: bool) -> Result<(u32, Option<u32>), GrammarError> {
         let from = self.at;
         match self.next() {

@@ -68,7 +68,7 @@ pub(super) fn read<'t>(
         imported: HashSet::new(),
     };
     if ignores {
-        reader.ignored = Some(reader.rules.named(IGNORED, 0));
+        reader.ignored = Some(reader.rules.rule_number(IGNORED, 0));
     }
     reader.lines();
     while reader.peek().is_some() {
@@ -210,7 +210,7 @@ impl<'t> Reader<'t, '_> {
         self.blanks();
         match self.peek() {
             None | Some('\n' | '\r') => Ok(()),
-            Some(')' | ']') => self.wrong(self.at, "there is no opening bracket for this one"),
+            Some(')' | ']') => self.wrong(self.at, "unmatched closing bracket"),
             Some(':') => self.wrong(self.at, "a rule ends with its line: go on in the next with |"),
             Some(other) => {
                 self.wrong(self.at, format!("unexpected {other:?}: expected a part of a rule or a new line"))
@@ -411,7 +411,7 @@ impl<'t> Reader<'t, '_> {
                     {
                         return self.unsupported(at, "a template", "write a rule out for each of its uses");
                     }
-                    let part = Part::Rule(self.rules.named(name, at));
+                    let part = Part::Rule(self.rules.rule_number(name, at));
                     if is_rule(name) {
                         if !self.in_rule {
                             return self

@@ -12,9 +12,9 @@ use crate::automaton::{AutomatonError, AutomatonLimits, Table};
 use std::collections::{HashMap, HashSet};
 use trie_core::work::{Over, spend};
 
-/// Where an automaton of the component stands.
+/// Position in the automaton of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum At {
+enum Position {
     /// Before the first byte of this body: what it calls here is read as its left corner.
     Start { body: u32 },
     /// Behind the byte that begins a call at the start.
@@ -60,7 +60,7 @@ struct Corners<'b> {
     tables: HashMap<u32, &'b Table>,
     members: HashSet<u32>,
     /// Behind which states the text goes on where a member ends.
-    behind: HashMap<u32, Vec<At>>,
+    behind: HashMap<u32, Vec<Position>>,
     classes: Classes,
 }
 
@@ -69,11 +69,11 @@ impl<'b> Corners<'b> {
         let members: HashSet<u32> = nodes.iter().map(|&body| body as u32).collect();
         let tables: HashMap<u32, &Table> =
             nodes.iter().filter_map(|&body| Some((body as u32, bodies[body].table()?))).collect();
-        let mut behind: HashMap<u32, Vec<At>> = HashMap::new();
+        let mut behind: HashMap<u32, Vec<Position>> = HashMap::new();
         for &body in nodes {
             for &(called, state) in bodies[body].calls(bodies[body].start()) {
                 if members.contains(&called) {
-                    behind.entry(called).or_default().push(At::In { body: body as u32, state });
+                    behind.entry(called).or_default().push(Position::In { body: body as u32, state });
                 }
             }
         }
@@ -89,32 +89,31 @@ impl<'b> Corners<'b> {
 
     fn table(&self, body: usize, limits: AutomatonLimits) -> Result<Table, AutomatonError> {
         let own = body as u32;
-        let start: Vec<At> = {
-            let mut all: Vec<At> = self.members.iter().map(|&body| At::Start { body }).collect();
+        let start: Vec<Position> = {
+            let mut all: Vec<Position> = self.members.iter().map(|&body| Position::Start { body }).collect();
             all.sort_unstable();
             all
         };
         let is_empty = self.tables[&own].is_end(self.tables[&own].start);
-        let ends = |set: &Vec<At>| {
-            let ended =
-                |at: &At| matches!(at, At::In { body, state } if *body == own && self.tables[body].is_end(*state));
-            u32::from(set.iter().any(ended) || (is_empty && matches!(set[..], [At::Start { .. }, ..])))
+        let ends = |set: &Vec<Position>| {
+            let ended = |at: &Position| matches!(at, Position::In { body, state } if *body == own && self.tables[body].is_end(*state));
+            u32::from(set.iter().any(ended) || (is_empty && matches!(set[..], [Position::Start { .. }, ..])))
         };
-        let weigh = |set: &Vec<At>| size_of_val(&**set);
+        let weigh = |set: &Vec<Position>| size_of_val(&**set);
         let table = Table::explore(&self.classes, start, limits, weigh, |set, byte| self.step(set, byte), ends)?;
         Ok(table.without_dead_ends()?.minimal())
     }
 
-    fn step(&self, set: &[At], byte: u8) -> Option<Vec<At>> {
-        let mut next: Vec<At> = set.iter().filter_map(|&at| self.after(at, byte)).collect();
+    fn step(&self, set: &[Position], byte: u8) -> Option<Vec<Position>> {
+        let mut next: Vec<Position> = set.iter().filter_map(|&at| self.after(at, byte)).collect();
         if spend(set.len()).is_err() {
             return None;
         }
-        let mut seen: HashSet<At> = next.iter().copied().collect();
+        let mut seen: HashSet<Position> = next.iter().copied().collect();
         let mut at = 0;
         while let Some(&one) = next.get(at) {
             at += 1;
-            let At::In { body, state } = one else { continue };
+            let Position::In { body, state } = one else { continue };
             if !self.tables[&body].is_end(state) {
                 continue;
             }
@@ -126,22 +125,24 @@ impl<'b> Corners<'b> {
         (!next.is_empty()).then_some(next)
     }
 
-    fn after(&self, at: At, byte: u8) -> Option<At> {
+    fn after(&self, at: Position, byte: u8) -> Option<Position> {
         Some(match at {
-            At::Start { body } => {
+            Position::Start { body } => {
                 let table = self.tables[&body];
                 let state = table.step(table.start, byte)?;
-                if byte == CALL { At::Call { body, state } } else { At::In { body, state } }
+                if byte == CALL { Position::Call { body, state } } else { Position::In { body, state } }
             }
-            At::Call { body, state } => At::Digit { body, state: self.tables[&body].step(state, byte)?, digit: byte },
-            At::Digit { body, state, digit } => {
+            Position::Call { body, state } => {
+                Position::Digit { body, state: self.tables[&body].step(state, byte)?, digit: byte }
+            }
+            Position::Digit { body, state, digit } => {
                 let called = DIGITS * usize::from(digit) + usize::from(byte);
                 if self.members.contains(&(called as u32)) {
                     return None;
                 }
-                At::In { body, state: self.tables[&body].step(state, byte)? }
+                Position::In { body, state: self.tables[&body].step(state, byte)? }
             }
-            At::In { body, state } => At::In { body, state: self.tables[&body].step(state, byte)? },
+            Position::In { body, state } => Position::In { body, state: self.tables[&body].step(state, byte)? },
         })
     }
 }

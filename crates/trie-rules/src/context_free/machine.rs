@@ -30,7 +30,7 @@ pub(super) struct Body {
     /// For each state where its calls begin in the next: what is called, and the state behind it.
     first_call: Vec<u32>,
     calls: Vec<(u32, u32)>,
-    /// Whether a state reads bytes.
+    /// For each state, true if it reads bytes.
     reads: Vec<bool>,
 }
 
@@ -40,20 +40,20 @@ enum Code {
 }
 
 pub(super) struct Machine {
-    /// What is called before any byte has a higher number than its caller.
+    /// Bodies in call order: one that is called before any byte has a higher number than its caller.
     bodies: Vec<Body>,
     root: u32,
 }
 
-/// Who called: the places behind the call. Equal where its key is, and so are all that it was called from.
+/// Call sites: the return places of a call. Equal where its key is, and so are all that it was called from.
 #[derive(Clone)]
 struct Callers(Arc<Calling>);
 
 struct Calling {
     key: [u64; 2],
-    /// Whether the text may end behind the call.
+    /// True if the text may end behind the call.
     end: bool,
-    /// Ascending.
+    /// Return places, ascending.
     places: Box<[Place]>,
 }
 
@@ -65,8 +65,8 @@ struct Place {
     callers: Callers,
 }
 
-/// Where a text stands in a grammar. A clone is one reference count, comparing is linear in how many ways there are to
-/// read the text.
+/// State of a text in a grammar. A clone is one reference count, comparing is linear in how many ways there are to read
+/// the text.
 #[derive(Clone)]
 pub(super) struct Places(Arc<Standing>);
 
@@ -146,7 +146,7 @@ impl Body {
         self.reads.get(state as usize).is_none_or(|&reads| reads)
     }
 
-    /// Whether nothing can come behind a state.
+    /// Returns whether nothing can follow a state.
     fn is_last(&self, state: u32) -> bool {
         !self.reads(state) && self.calls(state).is_empty()
     }
@@ -201,7 +201,7 @@ fn insert(places: &mut Vec<Place>, place: Place) -> bool {
 
 /// The places behind one byte.
 #[derive(Default)]
-struct Behind {
+struct NextPlaces {
     end: bool,
     places: Vec<Place>,
     /// Read, and what follows from it not yet seen.
@@ -211,7 +211,7 @@ struct Behind {
 }
 
 impl Machine {
-    /// Of bodies in an order; numbers are those before.
+    /// Builds the machine from bodies in an order; numbers refer to the bodies before.
     pub(super) fn new(bodies: Vec<Body>, order: &[usize], root: usize) -> Self {
         let mut number = vec![0; bodies.len()];
         order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
@@ -222,7 +222,7 @@ impl Machine {
     }
 
     /// The table of a grammar that calls nothing.
-    pub(super) fn alone(self) -> Result<Table, Self> {
+    pub(super) fn into_single_table(self) -> Result<Table, Self> {
         let mut bodies = self.bodies;
         match bodies.pop() {
             Some(Body { code: Code::Table(table), calls, .. }) if bodies.is_empty() && calls.is_empty() => Ok(*table),
@@ -254,16 +254,16 @@ impl Rule for Machine {
 
     fn start(&self) -> Places {
         let root = &self.bodies[self.root as usize];
-        let mut behind = Behind { end: root.is_end(root.start()), ..Behind::default() };
+        let mut behind = NextPlaces { end: root.is_end(root.start()), ..NextPlaces::default() };
         behind.calls.insert(self.root, (true, Vec::new()));
-        self.settled(behind)
+        self.close_places(behind)
     }
 
     fn step(&self, from: &Places, byte: u8) -> Option<Places> {
         if byte == CALL {
             return None;
         }
-        let mut behind = Behind::default();
+        let mut behind = NextPlaces::default();
         for place in &from.0.places {
             let Some(state) = self.bodies[place.body as usize].step(place.state, byte) else { continue };
             behind.left.push(Place { state, ..place.clone() });
@@ -271,7 +271,7 @@ impl Rule for Machine {
         if behind.left.is_empty() || spend(from.0.places.len()).is_err() {
             return None;
         }
-        Some(self.settled(behind))
+        Some(self.close_places(behind))
     }
 
     fn is_end(&self, at: &Places) -> bool {
@@ -295,7 +295,7 @@ impl Machine {
     }
 
     /// With all that needs no byte: returns, then calls.
-    fn settled(&self, mut behind: Behind) -> Places {
+    fn close_places(&self, mut behind: NextPlaces) -> Places {
         while let Some(place) = behind.left.pop() {
             if !insert(&mut behind.places, place.clone()) {
                 continue;

@@ -17,7 +17,7 @@ use crate::tokens::token_bytes::TokenBytes;
 pub use embedded::EmbeddedRule;
 pub use lark::SchemaReader;
 use machine::{Machine, MachineWalk, Places};
-use parts::{RuleSet, measured};
+use parts::{RuleSet, check_budget};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::Problem;
@@ -52,12 +52,12 @@ enum Way {
     Recursive(Arc<Machine>),
 }
 
-/// Where in a text a grammar is. A clone is one reference count.
+/// State of a text in a grammar. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ContextFreeState(At);
+pub struct ContextFreeState(Position);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum At {
+enum Position {
     Finite(u32),
     Recursive(Places),
 }
@@ -65,8 +65,8 @@ enum At {
 impl fmt::Debug for ContextFreeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            At::Finite(state) => write!(f, "ContextFreeState({state})"),
-            At::Recursive(places) => write!(f, "ContextFreeState({places:?})"),
+            Position::Finite(state) => write!(f, "ContextFreeState({state})"),
+            Position::Recursive(places) => write!(f, "ContextFreeState({places:?})"),
         }
     }
 }
@@ -131,13 +131,13 @@ impl ContextFree {
         /// Bytes that reading may take for each byte of a grammar's text, about.
         const BYTES_OF_A_BYTE: usize = 64;
         Work::bounded(limits, || {
-            measured(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
+            check_budget(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
             let rules = read(text)?;
             let machine = compile::compile(&rules, limits)?;
             if let Err(over) = look(0, 0) {
                 return Err(rules.wrong_with(rules.root, GrammarProblem::TooMuch { over }));
             }
-            Ok(Self(match machine.alone() {
+            Ok(Self(match machine.into_single_table() {
                 Ok(table) => Way::Finite(Automaton::of_exact(table)),
                 Err(machine) => Way::Recursive(Arc::new(machine)),
             }))
@@ -158,15 +158,17 @@ impl Rule for ContextFree {
 
     fn start(&self) -> ContextFreeState {
         ContextFreeState(match &self.0 {
-            Way::Finite(automaton) => At::Finite(automaton.start()),
-            Way::Recursive(machine) => At::Recursive(machine.start()),
+            Way::Finite(automaton) => Position::Finite(automaton.start()),
+            Way::Recursive(machine) => Position::Recursive(machine.start()),
         })
     }
 
     fn step(&self, state: &ContextFreeState, byte: u8) -> Option<ContextFreeState> {
         match (&self.0, &state.0) {
-            (Way::Finite(automaton), At::Finite(state)) => automaton.step(state, byte).map(At::Finite),
-            (Way::Recursive(machine), At::Recursive(places)) => machine.step(places, byte).map(At::Recursive),
+            (Way::Finite(automaton), Position::Finite(state)) => automaton.step(state, byte).map(Position::Finite),
+            (Way::Recursive(machine), Position::Recursive(places)) => {
+                machine.step(places, byte).map(Position::Recursive)
+            }
             _ => None,
         }
         .map(ContextFreeState)
@@ -174,8 +176,8 @@ impl Rule for ContextFree {
 
     fn is_end(&self, state: &ContextFreeState) -> bool {
         match (&self.0, &state.0) {
-            (Way::Finite(automaton), At::Finite(state)) => automaton.is_end(state),
-            (Way::Recursive(machine), At::Recursive(places)) => machine.is_end(places),
+            (Way::Finite(automaton), Position::Finite(state)) => automaton.is_end(state),
+            (Way::Recursive(machine), Position::Recursive(places)) => machine.is_end(places),
             _ => false,
         }
     }
@@ -216,8 +218,8 @@ enum Walk {
 impl Walker<ContextFreeState> for Walk {
     fn tokens(&self, state: &ContextFreeState, words: &mut [u32]) {
         match (self, &state.0) {
-            (Self::Finite(walk), At::Finite(state)) => walk.tokens(state, words),
-            (Self::Recursive(walk), At::Recursive(places)) => walk.tokens(places, words),
+            (Self::Finite(walk), Position::Finite(state)) => walk.tokens(state, words),
+            (Self::Recursive(walk), Position::Recursive(places)) => walk.tokens(places, words),
             _ => {}
         }
     }

@@ -6,16 +6,16 @@ use trie_core::work::{Over, spend};
 /// A strongly connected component: nodes that need each other, or one alone.
 pub(super) struct Component {
     pub(super) nodes: Vec<usize>,
-    /// Whether a node comes again on a way from itself.
+    /// True if a node comes again on a way from itself.
     pub(super) is_cyclic: bool,
 }
 
-/// Whether a rule, or a part, can be completed.
+/// Productivity and nullability of a rule, or of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Can {
-    /// Whether some text completes it.
+pub(super) struct Productivity {
+    /// True if the rule is productive: some text completes it.
     pub(super) end: bool,
-    /// Whether the empty text does.
+    /// True if the rule is nullable: the empty text completes it.
     pub(super) be_empty: bool,
 }
 
@@ -76,8 +76,8 @@ pub(super) fn rule_components(rules: &RuleSet<'_>) -> Result<Vec<Component>, Ove
     })
 }
 
-/// Finds how the rules of a component can be completed, where that of all rules which they use besides is known.
-pub(super) fn find(rules: &RuleSet<'_>, component: &Component, known: &mut [Can]) -> Result<(), Over> {
+/// Computes productivity and nullability of the rules of a component, given those of all rules outside it.
+pub(super) fn find(rules: &RuleSet<'_>, component: &Component, known: &mut [Productivity]) -> Result<(), Over> {
     let mut parts = Vec::new();
     loop {
         let mut changed = false;
@@ -86,24 +86,26 @@ pub(super) fn find(rules: &RuleSet<'_>, component: &Component, known: &mut [Can]
             spend(range.len())?;
             parts.clear();
             for part in &rules.parts[range.clone()] {
-                let of = |at: &usize| -> Can { parts[at - range.start] };
+                let of = |at: &usize| -> Productivity { parts[at - range.start] };
                 parts.push(match part {
-                    Part::Text(text) => Can { end: true, be_empty: text.is_empty() },
-                    Part::Class(_) => Can { end: true, be_empty: false },
+                    Part::Text(text) => Productivity { end: true, be_empty: text.is_empty() },
+                    Part::Class(_) => Productivity { end: true, be_empty: false },
                     Part::Pattern(hir) => {
                         let least = hir.properties().minimum_len();
-                        Can { end: least.is_some(), be_empty: least == Some(0) }
+                        Productivity { end: least.is_some(), be_empty: least == Some(0) }
                     }
-                    Part::Embedded(embedded) => Can { end: true, be_empty: embedded.allows_empty() },
+                    Part::Embedded(embedded) => Productivity { end: true, be_empty: embedded.allows_empty() },
                     Part::Rule(rule) => known[*rule],
-                    Part::Sequence(inner) => {
-                        Can { end: inner.iter().all(|at| of(at).end), be_empty: inner.iter().all(|at| of(at).be_empty) }
-                    }
-                    Part::Either(inner) => {
-                        Can { end: inner.iter().any(|at| of(at).end), be_empty: inner.iter().any(|at| of(at).be_empty) }
-                    }
+                    Part::Sequence(inner) => Productivity {
+                        end: inner.iter().all(|at| of(at).end),
+                        be_empty: inner.iter().all(|at| of(at).be_empty),
+                    },
+                    Part::Either(inner) => Productivity {
+                        end: inner.iter().any(|at| of(at).end),
+                        be_empty: inner.iter().any(|at| of(at).be_empty),
+                    },
                     Part::Repeat { part, least, .. } => {
-                        Can { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
+                        Productivity { end: *least == 0 || of(part).end, be_empty: *least == 0 || of(part).be_empty }
                     }
                 });
             }

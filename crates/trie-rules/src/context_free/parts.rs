@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use trie_core::work::Over;
 
-/// The most repetitions of a part by one number.
+/// Largest number of repetitions.
 const MOST_TIMES: u32 = 100_000;
 
 /// Rules over one list of parts.
@@ -60,7 +60,7 @@ impl<'t> RuleSet<'t> {
     }
 
     /// Returns the number of a rule, which may be defined later.
-    pub(super) fn named(&mut self, name: &str, at: usize) -> usize {
+    pub(super) fn rule_number(&mut self, name: &str, at: usize) -> usize {
         if let Some(&known) = self.by_name.get(name) {
             return known;
         }
@@ -71,7 +71,7 @@ impl<'t> RuleSet<'t> {
 
     /// Begins the definition of a rule: its number, and its first part.
     pub(super) fn begin(&mut self, name: &str, at: usize) -> Result<(usize, usize), GrammarError> {
-        let rule = self.named(name, at);
+        let rule = self.rule_number(name, at);
         if !self.rules[rule].parts.is_empty() {
             let first = self.place(self.rules[rule].at);
             return Err(self.wrong(at, GrammarProblem::DefinedTwice { name: name.to_owned(), first }));
@@ -121,8 +121,8 @@ impl<'t> RuleSet<'t> {
     }
 }
 
-/// Checks that there is room to read a text.
-pub(super) fn measured(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
+/// Checks that the budget suffices to read a text.
+pub(super) fn check_budget(text: &str, most: usize, limit: usize) -> Result<(), GrammarError> {
     if text.len() <= most {
         return Ok(());
     }

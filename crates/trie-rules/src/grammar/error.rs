@@ -1,4 +1,4 @@
-//! What can be wrong with a grammar, and where.
+//! Errors of grammars, with their positions.
 
 use crate::automaton::AutomatonError;
 use std::fmt;
@@ -7,9 +7,9 @@ use trie_core::work::Over;
 /// A place in a grammar's text, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Line.
+    /// Line, counted from 1.
     pub line: usize,
-    /// Column, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 
@@ -24,45 +24,45 @@ impl fmt::Display for Place {
 #[error("{place}: {problem}")]
 #[non_exhaustive]
 pub struct GrammarError {
-    /// Where.
+    /// Position of the problem.
     pub place: Place,
-    /// What.
+    /// Description of the problem.
     #[source]
     pub problem: GrammarProblem,
 }
 
 trie_core::error_kind!(GrammarError, Rule);
 
-/// What is wrong with a grammar.
+/// Problem of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarProblem {
-    /// The text is no grammar.
+    /// The text is not a grammar.
     #[error("{problem}")]
     Syntax {
-        /// Why.
+        /// Description of the error.
         problem: String,
     },
-    /// There is no rule to begin with.
-    #[error("there is no rule: write name : \"text\" | other ;")]
+    /// The grammar has no rules.
+    #[error("the grammar has no rules: write name : \"text\" | other ;")]
     NoRule,
-    /// The rule is missing that all texts follow: `root` in GBNF, `start` in Lark.
-    #[error("there is no rule {root}, which all texts follow: add it")]
+    /// The rule that all texts follow is missing: `root` in GBNF, `start` in Lark.
+    #[error("missing rule {root}: all texts follow it")]
     NoRoot {
-        /// Its name.
+        /// Name of the rule.
         root: &'static str,
     },
     /// A name that nothing defines.
     #[error("no rule or terminal is named {name}")]
     UnknownName {
-        /// The name.
+        /// Name that is undefined.
         name: String,
     },
     /// A name that is defined twice.
     #[error("{name} is defined already, at {first}: join the alternatives with |")]
     DefinedTwice {
-        /// The name.
+        /// Name that is defined twice.
         name: String,
-        /// Where it was defined first.
+        /// Position of the first definition.
         first: Place,
     },
     /// A rule or terminal that no text of the grammar uses.
@@ -76,51 +76,51 @@ pub enum GrammarProblem {
     /// A rule that no finite text follows.
     #[error("{name} never ends: each of its alternatives needs itself again")]
     Endless {
-        /// The rule.
+        /// Name of the rule.
         name: String,
     },
     /// A part that is repeated too often.
     #[error("{times} times are too many: at most {limit} are taken; without a number of times write + or *")]
     TooOften {
-        /// How often, as it is written.
+        /// The quantifier, as it is written.
         times: String,
-        /// The limit.
+        /// Limit that was exceeded.
         limit: u32,
     },
-    /// Something that is no set of texts.
+    /// Something that is not a set of texts.
     #[error("{what}")]
     Unsupported {
-        /// What it is, and why.
+        /// Unsupported construct, with the reason.
         what: String,
     },
-    /// A pattern that is no regular expression.
+    /// A pattern that is not a regular expression.
     #[error("{terminal}: position {position} of the pattern: {problem}")]
     Pattern {
-        /// The terminal.
+        /// Name of the terminal.
         terminal: String,
-        /// Where in the pattern, in characters from 0.
+        /// Position in the pattern, in characters from 0.
         position: usize,
-        /// Why.
+        /// Description of the error.
         problem: String,
     },
     /// A terminal that may be empty: it could come any number of times.
     #[error("{terminal} matches the empty text: a terminal needs a byte; let a rule be empty instead")]
     EmptyTerminal {
-        /// The terminal.
+        /// Name of the terminal.
         terminal: String,
     },
     /// A terminal that is never read, because others come first wherever it matches.
     #[error("{terminal} is never read: what it matches is read as {instead} (keywords first, then by order)")]
     NeverRead {
-        /// The terminal.
+        /// Name of the terminal.
         terminal: String,
-        /// What is read instead.
+        /// Terminal that is read instead.
         instead: String,
     },
     /// A terminal whose pattern no text matches.
     #[error("{terminal} matches no text")]
     NothingMatches {
-        /// The terminal.
+        /// Name of the terminal.
         terminal: String,
     },
     /// Two ways to go on, which the next terminal does not tell apart.
@@ -130,31 +130,31 @@ pub enum GrammarProblem {
     Conflict {
         /// The terminal that comes next, or "the end".
         terminal: String,
-        /// What may be done with it, as a rule with a dot where the text stands.
+        /// One of the two actions, as a rule with a dot at the position of the text.
         one: String,
-        /// The other.
+        /// The other of the two actions.
         other: String,
-        /// Where the other rule is.
+        /// Position of the other rule.
         other_place: Place,
     },
     /// The terminals together make no automaton.
     #[error("the terminals: {problem}")]
     Terminals {
-        /// Why.
+        /// Reason for the refusal.
         problem: AutomatonError,
     },
     /// More than a grammar may have.
     #[error("the grammar has more than {limit} {what}: raise the limit if that is meant")]
     TooLarge {
-        /// Of what.
+        /// Name of the quantity.
         what: &'static str,
-        /// The limit.
+        /// Limit that was exceeded.
         limit: usize,
     },
     /// It takes more work than it may.
     #[error("the grammar is too large, or too ambiguous: {over}")]
     TooMuch {
-        /// What was spent.
+        /// Budget that was exceeded.
         #[source]
         over: Over,
     },

@@ -1,5 +1,6 @@
-//! Where terminals meet: which may follow which, and which cannot because the first would swallow the beginning of the
-//! second. `1` and `2` never stand next to each other where `12` is a number, unless SKIP comes between.
+//! Adjacency of terminals: which pairs may be neighbours, and which cannot because the first would swallow the
+//! beginning of the second. `1` and `2` never stand next to each other where `12` is a number, unless SKIP comes
+//! between.
 //!
 //! Most grammars have a SKIP that keeps all neighbours apart, or no such neighbours. For the others, each rule is a
 //! relation between how the terminal before it ended and how its own last one ends; the state of the parser's stack
@@ -7,14 +8,14 @@
 
 use super::bits::Bits;
 use super::lexer::{Lexer, NONE};
-use super::names::{Part, Resolved, made_of};
-use super::sets::{EMPTY, Made, Sets};
+use super::names::{Part, ResolvedGrammar, made_of};
+use super::sets::{EMPTY, SetTable, Sets};
 use super::states::{borders, bottom_up};
 use super::tables::Tables;
 use std::collections::{HashMap, VecDeque};
 use trie_core::work::{Over, hold, spend};
 
-/// How ends lead to ends, over all texts of something.
+/// Relation between ends, over all texts of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Relation(Vec<Bits>);
 
@@ -52,24 +53,24 @@ impl Relation {
     }
 }
 
-/// What the stack must carry where neighbours can run into each other.
+/// Data that the stack carries for neighbours that can run into each other.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Joints {
     /// Terminal and class of end of each kind of end.
     pub(super) kinds: Vec<(u32, usize)>,
     pub(super) classes: usize,
-    /// Of each production, what is left from each of its parts on.
+    /// For each production, the relation of its remainder from each part on.
     pub(super) rest: Vec<Vec<Relation>>,
 }
 
-/// Which terminals stand next to each other.
+/// Pairs of terminals that may be neighbours.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     /// Behind each terminal, with nothing but SKIP between.
     behind: Vec<u32>,
     /// At the beginning of a text.
     first: u32,
-    sets: Made,
+    sets: SetTable,
 }
 
 impl Neighbours {
@@ -79,7 +80,7 @@ impl Neighbours {
     }
 }
 
-pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
+pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, Over> {
     let (rules, mut sets) = (&grammar.rules, Sets::new());
     let empty = made_of(rules, false);
     let first = borders(rules, &empty, false, &mut sets)?;
@@ -112,7 +113,7 @@ pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
 impl Joints {
     /// `None` if no neighbours run into each other. Otherwise the lexer tells the ends of terminals apart as well.
     pub(super) fn of(
-        grammar: &Resolved,
+        grammar: &ResolvedGrammar,
         tables: &Tables,
         lexer: &mut Lexer,
         neighbours: &Neighbours,
@@ -206,7 +207,7 @@ fn after_classes(
 }
 
 fn relations(
-    grammar: &Resolved,
+    grammar: &ResolvedGrammar,
     tables: &Tables,
     kinds: &[(u32, usize)],
     after: &[Bits],

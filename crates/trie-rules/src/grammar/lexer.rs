@@ -3,8 +3,8 @@
 
 use super::bits::Bits;
 use super::error::{GrammarError, GrammarProblem};
-use super::names::{Pattern, Resolved};
-use super::sets::{EMPTY, Made, Sets};
+use super::names::{Pattern, ResolvedGrammar};
+use super::sets::{EMPTY, SetTable, Sets};
 use super::{GrammarOptions, TextOf};
 use crate::automaton::dense::Dense;
 use crate::automaton::regex::fits;
@@ -22,14 +22,17 @@ pub(super) struct Lexer {
     next: Vec<u32>,
     /// The terminal that each state reads, if the text of it ends there.
     reads: Vec<u32>,
-    /// What may still be read from each state, by number of `sets`.
+    /// Accepting ends reachable from each state, by number of `sets`.
     reach: Vec<u32>,
-    sets: Made,
+    sets: SetTable,
 }
 
 impl Lexer {
     /// The lexer, and terminals that are never read.
-    pub(super) fn of(grammar: &Resolved, options: &GrammarOptions) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+    pub(super) fn of(
+        grammar: &ResolvedGrammar,
+        options: &GrammarOptions,
+    ) -> Result<(Self, Vec<GrammarError>), GrammarError> {
         let mut patterns: Vec<(u32, &Pattern)> = Vec::new();
         for (number, terminal) in grammar.terminals.iter().enumerate() {
             patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
@@ -85,7 +88,7 @@ impl Lexer {
         next.extend_from_within(row);
         reads.push(NONE);
         let (classes, width, reach) = (table.classes, table.width, Vec::new());
-        let mut lexer = Self { classes, width, next, reads, reach, sets: Made::default() };
+        let mut lexer = Self { classes, width, next, reads, reach, sets: SetTable::default() };
         let kinds: Vec<u32> = lexer.reads.clone();
         lexer.name_ends(&kinds).map_err(|over| GrammarProblem::TooMuch { over }.at(start_place))?;
         Ok((lexer, warnings))
@@ -121,7 +124,7 @@ impl Lexer {
         self.reads.len() as u32 - 1
     }
 
-    /// Where a text begins: after a line feed if there is a SKIP that takes it.
+    /// Returns the initial state: after a line feed if there is a SKIP that takes it.
     pub(super) fn begin(&self, skip: Option<u32>) -> u32 {
         let after = self.step(self.start(), b'\n').filter(|&after| skip.is_some() && self.reads(after) == skip);
         after.unwrap_or(self.start())
@@ -162,7 +165,7 @@ impl Lexer {
         self.reach.get(state as usize).copied().unwrap_or(NONE)
     }
 
-    /// Whether some of these ends can be reached: from states of this number.
+    /// Returns whether some of these ends are reachable from states with this number.
     #[inline]
     pub(super) fn meets(&self, reach: u32, ends: &Bits) -> bool {
         reach != NONE && self.sets.meets(reach, ends)

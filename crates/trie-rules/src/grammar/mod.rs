@@ -62,10 +62,10 @@ const BYTES_OF_A_BYTE: usize = 32;
 /// # Ok::<(), trie_rules::GrammarError>(())
 /// ```
 #[derive(Clone)]
-pub struct Grammar(Arc<Compiled>);
+pub struct Grammar(Arc<GrammarTables>);
 
 #[derive(Debug)]
-struct Compiled {
+struct GrammarTables {
     lexer: Lexer,
     /// State of the lexer before the first byte.
     begin: u32,
@@ -77,7 +77,7 @@ struct Compiled {
     warnings: Vec<GrammarError>,
 }
 
-/// Of what patterns are made.
+/// Alphabet of the patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextOf {
     /// Characters in UTF-8: `.` is one of them.
@@ -87,24 +87,24 @@ pub enum TextOf {
     Bytes,
 }
 
-/// How a grammar is read.
+/// Options for reading a grammar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct GrammarOptions {
-    /// Of what patterns are made.
+    /// Alphabet of the patterns.
     pub text_of: TextOf,
-    /// Whether conflicts, and what is never used, are decided as yacc does and become [`Grammar::warnings`]: shift
-    /// before reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the
-    /// parser takes one terminal on; that it can be completed is not promised.
+    /// Resolves conflicts as yacc does, and reports them and unused symbols as [`Grammar::warnings`]: shift before
+    /// reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the parser
+    /// takes one terminal on; that it can be completed is not promised.
     pub lenient: bool,
-    /// Whether the text begins as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*`
-    /// takes a first line, too.
+    /// Begins the text as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*` takes a
+    /// first line, too.
     pub after_newline: bool,
-    /// How large the automaton of the terminals may become.
+    /// Size limits of the automaton of the terminals.
     pub automaton: AutomatonLimits,
-    /// How many parts all rules together may have.
+    /// Maximum number of parts of all rules together.
     pub parts: usize,
-    /// What reading it may cost.
+    /// Budget for reading the grammar.
     pub limits: Limits,
 }
 
@@ -161,7 +161,7 @@ impl GrammarOptions {
     }
 }
 
-/// Where in a text a grammar is: the terminal that is being read, and the parser's stack. Stacks share what they have
+/// State of a text in a grammar: the terminal that is being read, and the parser's stack. Stacks share what they have
 /// in common; a clone is one reference count, comparing and hashing are as cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GrammarState {
@@ -170,7 +170,7 @@ pub struct GrammarState {
 }
 
 impl GrammarState {
-    /// How many states the parser's stack has. `O(depth)`.
+    /// Returns the number of states on the parser's stack. `O(depth)`.
     pub fn depth(&self) -> usize {
         std::iter::successors(Some(&self.stack), |stack| stack.below()).count()
     }
@@ -199,7 +199,7 @@ impl Grammar {
     /// Reads a grammar and makes its tables.
     ///
     /// # Errors
-    /// A text that is no grammar; names that nothing defines; rules that are never used or never end; conflicts;
+    /// A text that is not a grammar; names that nothing defines; rules that are never used or never end; conflicts;
     /// terminals that match the empty text, nothing, or nothing that others do not match first. With place.
     pub fn new(text: &str) -> Result<Self, GrammarError> {
         Self::with_options(text, GrammarOptions::default())
@@ -210,21 +210,21 @@ impl Grammar {
     /// # Errors
     /// As there.
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
-        Work::bounded(options.limits, || Self::made(text, options))
+        Work::bounded(options.limits, || Self::compile(text, options))
     }
 
-    fn made(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
+    fn compile(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
         let too_much = |over| GrammarProblem::TooMuch { over }.at(Place { line: 1, column: 1 });
         if text.len() > options.limits.bytes / BYTES_OF_A_BYTE {
             return Err(too_much(Over::Bytes(options.limits.bytes)));
         }
-        let written = text::Written::parse(text)?;
+        let written = text::ParsedGrammar::parse(text)?;
         let parts: usize = written.rules.iter().flat_map(|rule| &rule.alternatives).map(|parts| parts.len() + 1).sum();
         if parts > options.parts {
             let problem = GrammarProblem::TooLarge { what: "parts of rules", limit: options.parts };
             return Err(problem.at(Place { line: 1, column: 1 }));
         }
-        let mut resolved = names::Resolved::of(&written)?;
+        let mut resolved = names::ResolvedGrammar::of(&written)?;
         let mut warnings = resolved.warnings.clone();
         let checked = |found: Vec<GrammarError>, warnings: &mut Vec<GrammarError>| {
             if options.lenient {
@@ -252,10 +252,10 @@ impl Grammar {
         }
         let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
         let (skip, rules) = (resolved.skip, resolved.rules.len());
-        Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
+        Ok(Self(Arc::new(GrammarTables { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
     }
 
-    /// What a lenient reading passed over.
+    /// Returns the problems that a lenient reading ignored.
     pub fn warnings(&self) -> &[GrammarError] {
         &self.0.warnings
     }
@@ -276,7 +276,7 @@ impl Grammar {
     }
 
     /// The stack after the terminal that is being read, if it may end here.
-    fn settled(&self, state: &GrammarState) -> Option<Stack> {
+    fn end_terminal(&self, state: &GrammarState) -> Option<Stack> {
         let terminal = self.0.lexer.reads(state.lexer)?;
         if self.0.skip == Some(terminal) {
             return Some(state.stack.clone());
@@ -296,7 +296,7 @@ impl Rule for Grammar {
         let lexer = &self.0.lexer;
         let (next, stack) = match lexer.step(state.lexer, byte) {
             Some(next) => (next, state.stack.clone()),
-            None => (lexer.step(lexer.start(), byte)?, self.settled(state)?),
+            None => (lexer.step(lexer.start(), byte)?, self.end_terminal(state)?),
         };
         let live = self.0.parser.live(&stack);
         lexer.meets(lexer.reach(next), &live.kinds).then_some(GrammarState { lexer: next, stack })
@@ -306,7 +306,7 @@ impl Rule for Grammar {
         if state.lexer == self.0.lexer.start() {
             return self.0.parser.live(&state.stack).end;
         }
-        self.settled(state).is_some_and(|stack| self.0.parser.live(&stack).end)
+        self.end_terminal(state).is_some_and(|stack| self.0.parser.live(&stack).end)
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<GrammarState>>> {
@@ -339,10 +339,10 @@ pub enum Example {
 }
 
 impl Example {
-    /// All of them.
+    /// All grammars of the library.
     pub const ALL: [Self; 4] = [Self::Json, Self::Arithmetic, Self::C, Self::Sql];
 
-    /// Its text.
+    /// Returns the source of the grammar.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Json => include_str!("examples/json.y"),

@@ -1,7 +1,7 @@
 //! Names become numbers: which of them are terminals, what each rule is made of, and whether all of it is of use.
 
 use super::error::{GrammarError, GrammarProblem, Place};
-use super::text::{Kind, Written, WrittenRule};
+use super::text::{Kind, ParsedGrammar, WrittenRule};
 use std::collections::HashMap;
 
 /// The rule for what may stand between terminals.
@@ -19,7 +19,7 @@ pub(super) struct Terminal {
     /// As it is written: a name, or with quotes.
     pub(super) name: String,
     pub(super) place: Place,
-    /// One of these.
+    /// Alternatives of the pattern.
     pub(super) patterns: Vec<Pattern>,
 }
 
@@ -40,17 +40,18 @@ pub(super) struct RuleOf {
 
 /// A grammar whose names are resolved.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedGrammar {
     pub(super) terminals: Vec<Terminal>,
     pub(super) rules: Vec<RuleOf>,
     pub(super) start: u32,
     /// The terminal that may stand anywhere.
     pub(super) skip: Option<u32>,
-    /// What is of no use. Not an error for those who asked for warnings.
+    /// Unused symbols. Not an error for those who asked for warnings.
     pub(super) warnings: Vec<GrammarError>,
 }
 
-/// Which rules have an alternative that is made of such rules alone; `terminals`: and of terminals. `O(parts)`.
+/// Returns the rules that have an alternative that consists of such rules alone; `terminals`: and of terminals.
+/// `O(parts)`.
 pub(super) fn made_of(rules: &[RuleOf], terminals: bool) -> Vec<bool> {
     let mut made = vec![false; rules.len()];
     // Of each alternative its rule, and how many of its parts are left; of each rule the alternatives that wait for it.
@@ -105,8 +106,8 @@ fn defines_terminal(rule: &WrittenRule) -> bool {
     capitals && rule.alternatives.iter().all(quoted)
 }
 
-impl Resolved {
-    pub(super) fn of(written: &Written) -> Result<Self, GrammarError> {
+impl ResolvedGrammar {
+    pub(super) fn of(written: &ParsedGrammar) -> Result<Self, GrammarError> {
         let mut names: HashMap<String, (Part, Place)> = HashMap::new();
         let mut made = Self { terminals: Vec::new(), rules: Vec::new(), start: 0, skip: None, warnings: Vec::new() };
         let mut quoted: HashMap<String, u32> = HashMap::new();

@@ -1,9 +1,9 @@
-//! What the tables do with a stack: shifts after the reductions that come first, and what may come at all.
+//! Actions on a stack: shifts after pending reductions, and the terminals that are allowed at all.
 
 use super::bits::Bits;
 use super::joints::Joints;
 use super::stack::{Ends, Live, Stack};
-use super::tables::{Does, Tables};
+use super::tables::{Action, Tables};
 use std::sync::LazyLock;
 use trie_core::work::{over, spend};
 
@@ -17,7 +17,7 @@ pub(super) struct Parser {
 }
 
 /// A stack after the reductions that a terminal asks for: some of its nodes, and states above them.
-struct Reduced<'s> {
+struct ReducedStack<'s> {
     base: &'s Stack,
     above: Vec<u32>,
     shift: Option<u32>,
@@ -41,7 +41,7 @@ impl Parser {
 
     /// The stack after a terminal.
     pub(super) fn shift(&self, stack: &Stack, terminal: u32) -> Option<Stack> {
-        let reduced = self.reduced(stack, terminal)?;
+        let reduced = self.reduce(stack, terminal)?;
         let mut after = reduced.base.clone();
         for state in reduced.above.into_iter().chain(reduced.shift) {
             let made = after.with(state, || self.ends(state, Some(&after)));
@@ -50,7 +50,7 @@ impl Parser {
         Some(after)
     }
 
-    /// What may come; nothing where the work is over, and that is not kept.
+    /// Returns the allowed terminals; an empty set if the budget is used up, which is not cached.
     pub(super) fn live<'s>(&self, stack: &'s Stack) -> &'s Live {
         static NOTHING: LazyLock<Live> = LazyLock::new(|| Live { kinds: Bits::none(0), end: false });
         if let Some(known) = stack.live.get() {
@@ -61,12 +61,12 @@ impl Parser {
     }
 
     fn find(&self, stack: &Stack) -> Live {
-        let end = self.reduced(stack, self.tables.end()).is_some();
+        let end = self.reduce(stack, self.tables.end()).is_some();
         let Some(joints) = &self.joints else {
             let mut kinds = Bits::none(self.terminals);
             // What does nothing in the state on top does nothing at all.
             let columns = self.tables.columns(stack.state()).filter(|&column| column != self.tables.end());
-            let takes = |terminal: &u32| self.reduced(stack, *terminal).is_some();
+            let takes = |terminal: &u32| self.reduce(stack, *terminal).is_some();
             columns.filter(takes).chain(self.skip).for_each(|terminal| kinds.set(terminal as usize));
             return Live { kinds, end };
         };
@@ -87,16 +87,16 @@ impl Parser {
     }
 
     /// Reduces until the terminal can be shifted, or the end be accepted.
-    fn reduced<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<Reduced<'s>> {
+    fn reduce<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<ReducedStack<'s>> {
         let mut base = stack;
         let mut above: Vec<u32> = Vec::new();
         loop {
             spend(1).ok()?;
             let top = above.last().copied().unwrap_or_else(|| base.state());
-            match self.tables.does(top, terminal)? {
-                Does::Shift(state) => return Some(Reduced { base, above, shift: Some(state) }),
-                Does::Accept => return Some(Reduced { base, above, shift: None }),
-                Does::Reduce(production) => {
+            match self.tables.action(top, terminal)? {
+                Action::Shift(state) => return Some(ReducedStack { base, above, shift: Some(state) }),
+                Action::Accept => return Some(ReducedStack { base, above, shift: None }),
+                Action::Reduce(production) => {
                     let production = self.tables.productions.get(production as usize)?;
                     let parts = production.parts.len();
                     let left = above.len().saturating_sub(parts);

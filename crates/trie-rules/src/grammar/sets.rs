@@ -5,28 +5,32 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::work::{Over, hold, spend};
 
-/// The empty set.
+/// Number of the empty set.
 pub(super) const EMPTY: u32 = 0;
 
-/// Which word, and its bits; ascending, none without bits.
+/// Non-zero words of a set, each with its index, ascending.
 type Words = Arc<[(u32, u64)]>;
 
 /// Sets that are made of each other.
 #[derive(Debug)]
 pub(super) struct Sets {
     known: HashMap<Words, u32>,
-    made: Made,
+    made: SetTable,
     unions: HashMap<(u32, u32), u32>,
 }
 
 /// Sets by their numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Made(Vec<Words>);
+pub(super) struct SetTable(Vec<Words>);
 
 impl Sets {
     pub(super) fn new() -> Self {
         let empty: Words = Arc::new([]);
-        Self { known: HashMap::from([(Arc::clone(&empty), EMPTY)]), made: Made(vec![empty]), unions: HashMap::new() }
+        Self {
+            known: HashMap::from([(Arc::clone(&empty), EMPTY)]),
+            made: SetTable(vec![empty]),
+            unions: HashMap::new(),
+        }
     }
 
     fn number(&mut self, words: Vec<(u32, u64)>) -> Result<u32, Over> {
@@ -111,28 +115,28 @@ impl Sets {
         }
     }
 
-    /// How many words a set takes.
+    /// Returns the number of words of a set.
     pub(super) fn len(&self, set: u32) -> usize {
         self.made.words(set).len()
     }
 
-    pub(super) fn made(&self) -> &Made {
+    pub(super) fn made(&self) -> &SetTable {
         &self.made
     }
 
     /// When no more are made.
-    pub(super) fn finish(self) -> Made {
+    pub(super) fn finish(self) -> SetTable {
         self.made
     }
 }
 
-impl Made {
+impl SetTable {
     #[inline]
     fn words(&self, set: u32) -> &Words {
         &self.0[set as usize]
     }
 
-    /// Whether two of them have a member in common.
+    /// Returns whether two sets intersect.
     pub(super) fn meet(&self, one: u32, other: u32) -> bool {
         let (mut a, mut b) = (self.words(one).iter().peekable(), self.words(other).iter().peekable());
         while let (Some(&&(at, bits)), Some(&&(other, more))) = (a.peek(), b.peek()) {
@@ -149,7 +153,7 @@ impl Made {
         false
     }
 
-    /// Whether one has a member in common with others.
+    /// Returns whether a set intersects others.
     #[inline]
     pub(super) fn meets(&self, set: u32, others: &Bits) -> bool {
         self.words(set).iter().any(|&(at, bits)| bits & others.word(at as usize) != 0)
@@ -162,7 +166,7 @@ impl Made {
         at.is_ok_and(|at| words[at].1 >> (member % 64) & 1 == 1)
     }
 
-    /// Ascending.
+    /// Returns the members of a set, ascending.
     pub(super) fn members(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         self.words(set)
             .iter()

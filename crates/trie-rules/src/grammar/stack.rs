@@ -20,17 +20,17 @@ pub(super) struct Node {
     number: u64,
     /// The stacks with one state more that are in use.
     above: Mutex<Vec<(u32, Weak<Node>)>>,
-    /// What may come, found when it is first asked for.
+    /// Allowed terminals, computed on first use.
     pub(super) live: OnceLock<Live>,
     pub(super) ends: Option<Ends>,
 }
 
-/// What may come on top of a stack.
+/// Allowed terminals on top of a stack.
 #[derive(Debug)]
 pub(super) struct Live {
     /// Kinds of ends that the next terminal, or SKIP, may have.
     pub(super) kinds: Bits,
-    /// Whether the text may end.
+    /// True if the text may end.
     pub(super) end: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The states of an LR(1) parser, by Pager's method: states of one core are one, unless that made conflicts that LR(1)
 //! does not have. (D. Pager, "A Practical General Method for Constructing LR(k) Parsers", Acta Informatica 7, 1977.)
 
-use super::names::{Part, Resolved, RuleOf, made_of};
+use super::names::{Part, ResolvedGrammar, RuleOf, made_of};
 use super::sets::{EMPTY, Sets};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use trie_core::work::{Over, hold, spend};
@@ -17,29 +17,29 @@ pub(super) struct Production {
 /// An alternative, and how many of its parts stand before the text that is to come.
 pub(super) type Item = (u32, u32);
 
-/// What a state is told by: its items, ascending, each with the terminals that may follow what it reads.
+/// Key of a state: its items, ascending, each with its lookahead set.
 type Kernel = Vec<(Item, u32)>;
 
 pub(super) struct States {
     pub(super) kernels: Vec<Kernel>,
-    /// Ascending by part.
+    /// Transitions of each state, ascending by part.
     pub(super) edges: Vec<Vec<(Part, u32)>>,
     pub(super) sets: Sets,
 }
 
-/// What of a grammar the states are made of.
+/// Grammar data from which states are built.
 pub(super) struct Plan<'g> {
     pub(super) productions: &'g [Production],
     /// Numbers of the alternatives of each rule: the first one, and how many.
     alternatives: Vec<(u32, u32)>,
-    /// Of each alternative from each of its parts on: what it begins with, and whether it may be empty.
+    /// For each alternative, from each of its parts on: its first set, and whether it is nullable.
     pub(super) begins: Vec<Vec<(u32, bool)>>,
 }
 
 /// Rules that some rule begins with, with the terminals that may follow them there.
 type Closure = BTreeMap<u32, u32>;
 
-/// What the texts of each rule begin with; or, from the other side, end with.
+/// Computes the first sets of all rules; or, from the other side, their last sets.
 pub(super) fn borders(rules: &[RuleOf], empty: &[bool], ends: bool, sets: &mut Sets) -> Result<Vec<u32>, Over> {
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); rules.len()];
     for (number, rule) in rules.iter().enumerate() {
@@ -113,7 +113,7 @@ pub(super) fn bottom_up(rules: &[RuleOf]) -> Vec<u32> {
 }
 
 impl<'g> Plan<'g> {
-    pub(super) fn of(grammar: &Resolved, productions: &'g [Production], sets: &mut Sets) -> Result<Self, Over> {
+    pub(super) fn of(grammar: &ResolvedGrammar, productions: &'g [Production], sets: &mut Sets) -> Result<Self, Over> {
         let empty = made_of(&grammar.rules, false);
         let first = borders(&grammar.rules, &empty, false, sets)?;
         let mut alternatives = Vec::with_capacity(grammar.rules.len());
@@ -185,7 +185,7 @@ impl<'g> Plan<'g> {
     }
 
     /// The states that follow one, by the part between.
-    fn after(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, Over> {
+    fn successors(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, Over> {
         let mut after: BTreeMap<Part, Kernel> = BTreeMap::new();
         let begun = closure.iter().flat_map(|(&rule, &follows)| self.numbers(rule).map(move |of| ((of, 0), follows)));
         for (item, follows) in kernel.iter().copied().chain(begun) {
@@ -212,7 +212,7 @@ impl<'g> Plan<'g> {
             let kernel = kernels[state as usize].clone();
             let closure = self.closure(&kernel, &mut sets)?;
             let mut out = Vec::new();
-            for (part, kernel) in self.after(&kernel, &closure)? {
+            for (part, kernel) in self.successors(&kernel, &closure)? {
                 let alike = by_core.entry(kernel.iter().map(|&(item, _)| item).collect()).or_default();
                 let mut found = alike.iter().copied().find(|&other| kernels[other as usize] == kernel);
                 if found.is_none() {
@@ -247,11 +247,11 @@ impl<'g> Plan<'g> {
             hold(out.len() * size_of::<(Part, u32)>())?;
             edges[state as usize] = out;
         }
-        Ok(States { kernels, edges, sets }.reached())
+        Ok(States { kernels, edges, sets }.keep_reachable())
     }
 }
 
-/// Whether two kernels of one core can be one state without a conflict that neither has.
+/// Returns whether two kernels of one core can be merged without a conflict that neither has.
 fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
     let meet = |one, other| sets.made().meet(one, other);
     for (at, (_, a)) in one.iter().enumerate() {
@@ -267,8 +267,8 @@ fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
 }
 
 impl States {
-    /// Those that can be reached: what grew later may have left others behind.
-    fn reached(mut self) -> Self {
+    /// Keeps the reachable states: later merges may have left others behind.
+    fn keep_reachable(mut self) -> Self {
         let mut number = vec![u32::MAX; self.kernels.len()];
         number[0] = 0;
         let mut order = vec![0u32];

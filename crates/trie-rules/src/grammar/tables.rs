@@ -1,7 +1,7 @@
 //! LR(1) tables: what each terminal does in each state, and what stands in the way of that.
 
 use super::error::{GrammarError, GrammarProblem, Place};
-use super::names::{Part, Resolved};
+use super::names::{Part, ResolvedGrammar};
 use super::sets::Sets;
 use super::states::{Item, Plan, Production, States};
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use trie_core::work::{Over, hold, spend};
 /// Conflicts that are told; there may be as many as pairs of alternatives.
 const MOST_CONFLICTS: usize = 1000;
 
-/// What a terminal does in a state.
+/// Action of the parser on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum Action {
     Shift(u32),
     Reduce(u32),
     Accept,
@@ -56,7 +56,7 @@ pub(super) struct Tables {
     /// The column of the end of the text.
     end: u32,
     /// By state and terminal.
-    actions: Rows<Does>,
+    actions: Rows<Action>,
     /// By state and rule.
     gotos: Rows<u32>,
     pub(super) productions: Vec<Production>,
@@ -66,9 +66,9 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// What a terminal does in a state; the column after the last is the end of the text.
+    /// Returns the action on a terminal in a state; the column after the last is the end of the text.
     #[inline]
-    pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Does> {
+    pub(super) fn action(&self, state: u32, terminal: u32) -> Option<Action> {
         self.actions.get(state, terminal)
     }
 
@@ -97,7 +97,7 @@ impl Tables {
     }
 
     /// Tables, and the conflicts that were decided as yacc does: shift, or the rule that comes first.
-    pub(super) fn of(grammar: &Resolved) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+    pub(super) fn of(grammar: &ResolvedGrammar) -> Result<(Self, Vec<GrammarError>), GrammarError> {
         let start = grammar.rules[grammar.start as usize].place;
         let too_much = |over: Over| GrammarProblem::TooMuch { over }.at(start);
         let of_rule = |(number, rule): (usize, &super::names::RuleOf)| {
@@ -128,9 +128,9 @@ impl Tables {
     }
 }
 
-/// What makes a row of the table of actions.
+/// Builder of a row of the action table.
 struct Row<'g> {
-    grammar: &'g Resolved,
+    grammar: &'g ResolvedGrammar,
     plan: &'g Plan<'g>,
     whole: u32,
 }
@@ -141,13 +141,13 @@ impl Row<'_> {
         states: &mut States,
         state: usize,
         conflicts: &mut Vec<GrammarError>,
-    ) -> Result<Result<BTreeMap<u32, Does>, GrammarError>, Over> {
+    ) -> Result<Result<BTreeMap<u32, Action>, GrammarError>, Over> {
         let kernel = &states.kernels[state];
         let closure = self.plan.closure(kernel, &mut states.sets)?;
         let mut row = BTreeMap::new();
         for &(part, to) in &states.edges[state] {
             if let Part::Terminal(terminal) = part {
-                row.insert(terminal, Does::Shift(to));
+                row.insert(terminal, Action::Shift(to));
             }
         }
         let begun =
@@ -167,17 +167,17 @@ impl Row<'_> {
             }
             for terminal in states.sets.made().members(follows) {
                 spend(4)?;
-                let does = if production == self.whole { Does::Accept } else { Does::Reduce(production) };
+                let does = if production == self.whole { Action::Accept } else { Action::Reduce(production) };
                 let known = *row.entry(terminal).or_insert(does);
                 if known == does {
                     continue;
                 }
                 let conflict = match known {
-                    Does::Accept => return Ok(Err(self.endless(production))),
+                    Action::Accept => return Ok(Err(self.endless(production))),
                     // The whole grammar comes last of all alternatives.
-                    Does::Reduce(first) if production == self.whole => return Ok(Err(self.endless(first))),
-                    Does::Reduce(first) => self.conflict(terminal, (first, None), (production, None)),
-                    Does::Shift(_) => {
+                    Action::Reduce(first) if production == self.whole => return Ok(Err(self.endless(first))),
+                    Action::Reduce(first) => self.conflict(terminal, (first, None), (production, None)),
+                    Action::Shift(_) => {
                         let (shifted, dot) = shifts.get(&terminal).copied().unwrap_or_default();
                         self.conflict(terminal, (production, None), (shifted, Some(dot)))
                     }
@@ -193,19 +193,20 @@ impl Row<'_> {
     fn conflict(&self, terminal: u32, one: (u32, Option<u32>), other: (u32, Option<u32>)) -> GrammarError {
         let name = self.grammar.terminals.get(terminal as usize).map(|terminal| terminal.name.clone());
         let terminal = name.unwrap_or("the end".to_owned());
-        let ((one, at), (other, other_place)) = (self.shown(one.0, one.1), self.shown(other.0, other.1));
+        let ((one, at), (other, other_place)) =
+            (self.show_alternative(one.0, one.1), self.show_alternative(other.0, other.1));
         GrammarProblem::Conflict { terminal, one, other, other_place }.at(at)
     }
 
-    /// Where the text may end and go on without a terminal.
+    /// Returns the error of a cycle: the text may end and continue without a terminal.
     fn endless(&self, other: u32) -> GrammarError {
-        let (other, place) = self.shown(other, None);
+        let (other, place) = self.show_alternative(other, None);
         let (terminal, one) = ("the end".to_owned(), "the text ends".to_owned());
         GrammarProblem::Conflict { terminal, one, other, other_place: place }.at(place)
     }
 
     /// An alternative as it was written, with a dot where the text stands, and its place.
-    fn shown(&self, production: u32, dot: Option<u32>) -> (String, Place) {
+    fn show_alternative(&self, production: u32, dot: Option<u32>) -> (String, Place) {
         const SHOWN: usize = 20;
         let Production { rule, parts } = &self.plan.productions[production as usize];
         let rule = &self.grammar.rules[rule.unwrap_or(self.grammar.start) as usize];

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 
 /// A grammar as it was written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct ParsedGrammar {
     pub(super) start: Option<(String, Place)>,
     pub(super) rules: Vec<WrittenRule>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Symbol {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Name(String),
-    /// What stands between quotes, as it is: a backslash is a backslash.
+    /// Content of quotes, verbatim: a backslash is a backslash.
     Quoted(String),
 }
 
@@ -36,7 +36,7 @@ enum Word {
     Quoted(String),
     /// `%start` and the like.
     Directive(String),
-    /// `%%`
+    /// The separator `%%` between sections.
     Separator,
     Colon,
     Bar,
@@ -97,14 +97,14 @@ fn words(text: &str) -> Result<Vec<(Word, Place)>, GrammarError> {
             ':' => Word::Colon,
             '|' => Word::Bar,
             ';' => Word::Semicolon,
-            '"' | '\'' => Word::Quoted(quoted(&mut from, character, place)?),
+            '"' | '\'' => Word::Quoted(read_quoted(&mut from, character, place)?),
             '%' if from.left.peek() == Some(&'%') => {
                 from.next();
                 Word::Separator
             }
             '%' => Word::Directive(from.while_is(in_name)),
             '{' => return Err(syntax(place, "rules have no actions here: remove what stands in braces")),
-            other => return Err(syntax(place, format!("{other:?} is no part of a grammar"))),
+            other => return Err(syntax(place, format!("unexpected {other:?} in a grammar"))),
         };
         words.push((word, place));
     }
@@ -130,18 +130,18 @@ fn comment(from: &mut Characters<'_>, place: Place) -> Result<(), GrammarError> 
     }
 }
 
-fn quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String, GrammarError> {
+fn read_quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String, GrammarError> {
     let inner = from.while_is(|character| character != quote && character != '\n');
     match from.next() {
         Some(end) if end == quote && inner.is_empty() => {
-            Err(syntax(place, "an empty text is no terminal: leave the alternative empty instead"))
+            Err(syntax(place, "an empty text is not a terminal: leave the alternative empty instead"))
         }
         Some(end) if end == quote => Ok(inner),
         _ => Err(syntax(place, format!("{quote} is missing at the end of the line"))),
     }
 }
 
-impl Written {
+impl ParsedGrammar {
     pub(super) fn parse(text: &str) -> Result<Self, GrammarError> {
         let end = Place {
             line: text.lines().count().max(1),

@@ -23,16 +23,16 @@ pub(super) struct GrammarWalk {
     alphabet: Alphabet,
     tokens: Arc<TokenBytes>,
     /// By state of the lexer.
-    groups: Mutex<Kept>,
+    groups: Mutex<GroupCache>,
 }
 
-struct Kept {
+struct GroupCache {
     by_state: LruCache<u32, Arc<Groups>>,
     bytes: usize,
     limit: usize,
 }
 
-impl Kept {
+impl GroupCache {
     /// Gives up what was not used for longest.
     fn shrink(&mut self) {
         while self.bytes > self.limit {
@@ -42,12 +42,12 @@ impl Kept {
     }
 }
 
-/// What tokens do from one state of the lexer.
+/// Effects of tokens from one state of the lexer.
 #[derive(Default)]
 struct Groups {
     /// Terminals that are read, one after the other: where the ones before stand, and the last. The first is none.
     read: Vec<(u32, u32)>,
-    /// Which of them is read, what may be read next, and the tokens.
+    /// Terminal that is read, terminals that may be read next, and the tokens.
     tokens: Vec<(u32, u32, Legal)>,
 }
 
@@ -64,7 +64,7 @@ impl GrammarWalk {
             grammar,
             alphabet,
             tokens,
-            groups: Mutex::new(Kept { by_state: LruCache::unbounded(), bytes: 0, limit: usize::MAX }),
+            groups: Mutex::new(GroupCache { by_state: LruCache::unbounded(), bytes: 0, limit: usize::MAX }),
         }
     }
 
@@ -108,7 +108,7 @@ impl GrammarWalk {
             });
             Some((next, after as u32))
         };
-        let mut groups = ByDeed::default();
+        let mut groups = TokenClasses::default();
         let mut path = Path::default();
         for blank in [false, true] {
             let kinds = self.whole(from, blank);
@@ -139,13 +139,13 @@ impl GrammarWalk {
 
 /// Tokens by what they do: where the terminals stand that they read, and what may be read next.
 #[derive(Default)]
-struct ByDeed {
+struct TokenClasses {
     at: HashMap<(u32, u32), usize>,
     last: Option<((u32, u32), usize)>,
-    groups: Vec<Deed>,
+    groups: Vec<TokenClass>,
 }
 
-struct Deed {
+struct TokenClass {
     after: u32,
     reach: u32,
     ids: Vec<TokenId>,
@@ -153,14 +153,14 @@ struct Deed {
     words: Vec<u32>,
 }
 
-impl ByDeed {
-    fn of(&mut self, after: u32, reach: u32) -> &mut Deed {
+impl TokenClasses {
+    fn class_mut(&mut self, after: u32, reach: u32) -> &mut TokenClass {
         let deed = (after, reach);
         // Neighbours mostly do the same.
         let at = match self.last {
             Some((last, at)) if last == deed => at,
             _ => *self.at.entry(deed).or_insert_with(|| {
-                self.groups.push(Deed { after, reach, ids: Vec::new(), words: Vec::new() });
+                self.groups.push(TokenClass { after, reach, ids: Vec::new(), words: Vec::new() });
                 self.groups.len() - 1
             }),
         };
@@ -169,18 +169,18 @@ impl ByDeed {
     }
 
     fn add(&mut self, after: u32, reach: u32, token: TokenId) {
-        self.of(after, reach).ids.push(token);
+        self.class_mut(after, reach).ids.push(token);
     }
 
     fn add_all(&mut self, after: u32, reach: u32, words: &[u32]) {
-        let deed = self.of(after, reach);
+        let deed = self.class_mut(after, reach);
         deed.words.resize(words.len(), 0);
         add(&mut deed.words, words);
     }
 
     fn finish(mut self, n_vocab: usize) -> Vec<(u32, u32, Legal)> {
         self.groups.sort_unstable_by_key(|deed| (deed.after, deed.reach));
-        let legal = |mut deed: Deed| {
+        let legal = |mut deed: TokenClass| {
             if deed.words.is_empty() {
                 return (deed.after, deed.reach, Legal::of_ids(deed.ids, n_vocab));
             }

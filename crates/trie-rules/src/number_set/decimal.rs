@@ -19,7 +19,7 @@ pub struct Decimal {
     negative: bool,
     /// Neither the first nor the last is 0; there are none in zero.
     digits: Box<[u8]>,
-    /// How many of them stand before the point, below 0 where zeros stand between; 0 in zero.
+    /// Number of digits before the point, negative if zeros stand between; 0 in zero.
     point: i64,
 }
 
@@ -27,7 +27,7 @@ pub struct Decimal {
 pub(super) const MOST_EXPONENT: i64 = 100_000;
 
 impl Decimal {
-    /// Of a number as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
+    /// Reads a number as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
     ///
     /// # Errors
     /// What is no such number; an exponent beyond 100000.
@@ -54,7 +54,7 @@ impl Decimal {
     }
 
     /// So many tens to a power.
-    pub(super) fn scaled(negative: bool, mantissa: u64, exponent: i64) -> Self {
+    pub(super) fn from_scaled(negative: bool, mantissa: u64, exponent: i64) -> Self {
         let written = mantissa.to_string();
         let digits = written.trim_end_matches('0');
         let point = if digits.is_empty() { 0 } else { written.len() as i64 + exponent };
@@ -62,27 +62,27 @@ impl Decimal {
         Self { negative: negative && !digits.is_empty(), digits, point }
     }
 
-    /// Whether it is below zero.
+    /// Returns whether it is negative.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
 
-    /// Whether it is zero.
+    /// Returns whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }
 
-    /// How many digits stand before the point, below 0 where zeros stand behind it; 0 in zero.
+    /// Returns the number of digits before the point, negative if zeros stand behind it; 0 in zero.
     pub(super) fn point(&self) -> i64 {
         self.point
     }
 
-    /// Without its sign.
+    /// Returns the absolute value.
     pub(super) fn size(&self) -> Self {
         Self { negative: false, ..self.clone() }
     }
 
-    /// How many digits it has when it is written without an exponent.
+    /// Returns the number of digits without an exponent.
     pub(super) fn length(&self) -> usize {
         let digits = self.digits.len() as i64;
         (digits.max(self.point) - self.point.min(0)) as usize
@@ -181,17 +181,17 @@ impl Step {
         Ok(Self { rest, twos, fives })
     }
 
-    /// Whether another is one of its multiples.
+    /// Returns whether another number is one of its multiples.
     pub(super) fn divides(self, other: Self) -> bool {
         other.rest.is_multiple_of(self.rest) && other.twos >= self.twos && other.fives >= self.fives
     }
 
-    /// How many 2 and 5 are in it.
+    /// Returns the exponents of 2 and 5 in its factorisation.
     pub(super) fn powers(self) -> [i64; 2] {
         [self.twos, self.fives]
     }
 
-    /// How many digits its multiples have behind the point.
+    /// Returns the number of fraction digits of its multiples.
     pub(super) fn fraction_digits(self) -> usize {
         (-self.twos.min(self.fives)).max(0) as usize
     }
@@ -208,7 +208,7 @@ impl Step {
         found.filter(|&found| found <= MOST_MODULUS).ok_or_else(too_wide)
     }
 
-    /// Whether a number is a multiple.
+    /// Returns whether a number is a multiple.
     pub(super) fn has(self, number: &Decimal) -> bool {
         if number.is_zero() {
             return true;
@@ -221,7 +221,7 @@ impl Step {
         }
         let has = |base: u8, count: i64| {
             let mut digits = number.digits.to_vec();
-            (exponent..count).all(|_| divided(&mut digits, base))
+            (exponent..count).all(|_| divide(&mut digits, base))
         };
         rest == 0 && has(2, self.twos) && has(5, self.fives)
     }
@@ -239,7 +239,7 @@ fn times_ten(rest: u128, digit: u8, modulus: u128) -> u128 {
 }
 
 /// Divides digits, if nothing is left.
-fn divided(digits: &mut [u8], by: u8) -> bool {
+fn divide(digits: &mut [u8], by: u8) -> bool {
     let mut rest = 0;
     for digit in digits {
         let sum = rest * 10 + *digit;

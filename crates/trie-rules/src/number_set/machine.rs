@@ -9,14 +9,14 @@ use super::{NumberError, NumberSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// How numbers may be written. The value counts, not the text: `1.0` is a whole number where it may be written so.
+/// Spelling of numbers. The value counts, not the text: `1.0` is a whole number where it may be written so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct NumberSpelling {
-    /// Whether a point may come, and zeros at the end behind it; whole numbers alone are written if not.
+    /// Allows a point, and trailing zeros behind it; whole numbers alone are written if not.
     pub fraction: bool,
-    /// Whether exponents of up to three digits may come; and `-0`, where every number is in the set. Where some are
-    /// not, they come behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
+    /// Allows exponents of up to three digits; and `-0`, if every number is in the set. Where some are not, they come
+    /// behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
     pub exponent: bool,
 }
 
@@ -49,11 +49,11 @@ impl NumberSpelling {
 /// # Ok::<(), trie_rules::NumberError>(())
 /// ```
 #[derive(Clone)]
-pub struct NumberMachine(Arc<Bounded>);
+pub struct NumberMachine(Arc<NumberTables>);
 
-struct Bounded {
+struct NumberTables {
     spelling: NumberSpelling,
-    /// Whether every number is in it, however it is written.
+    /// True if every number is in it, however it is written.
     all: bool,
     /// Numbers that begin with a digit, and those that begin with a minus.
     sides: [Side; 2],
@@ -71,9 +71,10 @@ struct Bounded {
 /// Numbers without their sign: bounds in order, and what is between them.
 struct Side {
     points: Vec<Point>,
-    /// Whether numbers before each point are in the set, and behind the last: if multiples say so too.
+    /// For each gap before a point and for the one behind the last, true if its numbers are in the set, subject to
+    /// multiples.
     gaps: Vec<bool>,
-    /// How many digits before the point the numbers have, the least and the most; below 0 where zeros stand behind it.
+    /// Smallest and largest number of digits before the point; negative if zeros stand behind it.
     least: i64,
     most: i64,
 }
@@ -81,7 +82,7 @@ struct Side {
 struct Point {
     whole: Vec<u8>,
     fraction: Vec<u8>,
-    /// Whether it is in the set, multiples told.
+    /// True if it is in the set, subject to multiples.
     is_in: bool,
 }
 
@@ -99,18 +100,18 @@ struct Multiples {
     powers: Vec<u64>,
 }
 
-/// Where a number is in a [`NumberMachine`].
+/// State of a number in a [`NumberMachine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NumberState {
     part: Part,
     negative: bool,
     /// Digits in this part that tell something: none before the point for a zero.
     digits: u32,
-    /// How what was read compares with as much of each point: two bits for each.
+    /// Order of the read digits relative to each point: two bits for each.
     order: u128,
     /// All digits, those behind the point as far as units go, modulo.
     rest: u64,
-    /// Where an exponent may follow, all digits, or [`LONG`]; and how many stand behind the point.
+    /// Digits before a possible exponent, or [`LONG`]; and the number of fraction digits.
     mantissa: u64,
     shift: u8,
 }
@@ -174,7 +175,7 @@ impl NumberMachine {
         let most_fraction = most_fraction.max(multiples.digits);
         let set = (spelling.exponent && !all).then_some(set);
         let powers = set.as_ref().map_or((0, 0), powers);
-        let mut bounded = Bounded { spelling, all, sides, set, powers, most_whole, most_fraction, multiples };
+        let mut bounded = NumberTables { spelling, all, sides, set, powers, most_whole, most_fraction, multiples };
         bounded.multiples.count_powers(most_whole + most_fraction + 2);
         let machine = Self(Arc::new(bounded));
         let start = machine.start();
@@ -193,13 +194,13 @@ impl NumberMachine {
         self.0.completes(&next).then_some(next)
     }
 
-    /// Whether a number ends here.
+    /// Returns whether a number ends here.
     pub fn is_end(&self, state: &NumberState) -> bool {
         self.0.ends(state)
     }
 }
 
-impl Bounded {
+impl NumberTables {
     fn side(&self, state: &NumberState) -> &Side {
         &self.sides[usize::from(state.negative)]
     }
@@ -263,7 +264,7 @@ impl Bounded {
         (state.mantissa * 10 + u64::from(digit), state.shift + behind)
     }
 
-    /// Whether one of the exponents that may still follow, or the one that was read, makes a number of the set.
+    /// Returns whether one of the exponents that may still follow, or the one that was read, makes a number of the set.
     fn has_exponent(&self, state: &NumberState) -> bool {
         // Behind a point one digit more must come.
         let is_long = state.mantissa == LONG || (state.part == Part::Point && state.mantissa >= MOST_MANTISSA);
@@ -277,7 +278,7 @@ impl Bounded {
         let digits = state.mantissa.checked_ilog10().map_or(0, i64::from) + 1;
         let is_in = |power: i64| {
             (state.mantissa == 0 || (side.least..=side.most).contains(&(digits + power)))
-                && set.contains(&Decimal::scaled(state.negative, state.mantissa, power))
+                && set.contains(&Decimal::from_scaled(state.negative, state.mantissa, power))
         };
         // Far powers are like those at the ends of what tells powers apart.
         let near = |exponent: i64| (exponent - shift).clamp(self.powers.0, self.powers.1);
@@ -324,12 +325,12 @@ impl Bounded {
         Some(next)
     }
 
-    /// Whether digits may follow with which a number of the set is written.
+    /// Returns whether further digits complete a number of the set.
     fn completes(&self, state: &NumberState) -> bool {
         self.completes_plainly(state) || (state.part != Part::Start && self.has_exponent(state))
     }
 
-    /// Whether it is so without an exponent, unless one was begun.
+    /// Returns whether it is complete without an exponent, unless one was begun.
     fn completes_plainly(&self, state: &NumberState) -> bool {
         match state.part {
             Part::Start => true,
@@ -353,7 +354,7 @@ impl Bounded {
 
     /// The points that are below all that digits may follow with, and those that these are compared with still. So many
     /// digits stand before the point in the end, or as many as were read.
-    fn around(&self, state: &NumberState, length: u32) -> (usize, usize) {
+    fn bounds_around(&self, state: &NumberState, length: u32) -> (usize, usize) {
         let (mut below, mut open) = (0, 0);
         for (at, point) in self.side(state).points.iter().enumerate() {
             let order = state.order >> (2 * at) & 3;
@@ -368,9 +369,9 @@ impl Bounded {
         (below, open)
     }
 
-    /// Whether a number of the set begins so, with so many digits before the point, `more` of which follow.
+    /// Returns whether a number of the set has this prefix and so many digits before the point, `more` of which follow.
     fn reaches(&self, state: &NumberState, length: u32, more: u32) -> bool {
-        let (below, open) = self.around(state, length);
+        let (below, open) = self.bounds_around(state, length);
         let side = self.side(state);
         let points = &side.points[below..below + open];
         if points.iter().any(|point| point.is_in) {
@@ -396,7 +397,7 @@ impl Bounded {
             let digits = whole.iter().copied().chain(fraction.clone()).chain(std::iter::repeat(0)).take(count);
             (digits.collect(), fraction.skip(unit_digits).any(|digit| digit != 0))
         };
-        let begin = self.multiples.shifted(state.rest, count);
+        let begin = self.multiples.shift(state.rest, count);
         (0..=open).filter(|&at| side.gaps[below + at]).any(|at| {
             let low = at.checked_sub(1).map(|before| digits_of(&points[before]));
             let high = points.get(at).map(&digits_of);
@@ -419,7 +420,7 @@ impl Bounded {
             return true;
         }
         let length = if state.part == Part::Whole { state.digits } else { u32::MAX };
-        let (below, open) = self.around(state, length);
+        let (below, open) = self.bounds_around(state, length);
         let side = self.side(state);
         if let Some(point) = side.points[below..below + open].first()
             && point.fraction.iter().skip(read).all(|&digit| digit == 0)
@@ -429,7 +430,7 @@ impl Bounded {
         side.gaps[below]
             && (state.part == Part::Beyond || {
                 let left = (self.multiples.digits as usize).saturating_sub(read);
-                self.multiples.has(self.multiples.shifted(state.rest, left))
+                self.multiples.has(self.multiples.shift(state.rest, left))
             })
     }
 }
@@ -533,11 +534,11 @@ impl Multiples {
     }
 
     /// With so many zeros behind.
-    fn shifted(&self, rest: u64, zeros: usize) -> u64 {
+    fn shift(&self, rest: u64, zeros: usize) -> u64 {
         ((u128::from(rest) * u128::from(self.powers[zeros])) % u128::from(self.modulus)) as u64
     }
 
-    /// Whether it tells any number from others.
+    /// Returns whether the set excludes some numbers.
     fn has_some(&self) -> bool {
         self.step.is_some() || !self.not.is_empty()
     }
@@ -546,8 +547,8 @@ impl Multiples {
         self.step.is_none_or(|step| rest.is_multiple_of(step)) && self.not.iter().all(|not| !rest.is_multiple_of(*not))
     }
 
-    /// Whether there is one in units behind `begin`, between what has so many digits; whether more follow in these, of
-    /// which units know nothing. What is missing bounds nothing.
+    /// Returns whether the set has a number of the given length with this prefix, in units; `more` tells if further
+    /// digits follow that units do not cover. What is missing bounds nothing.
     fn has_between(
         &self,
         step: u64,
@@ -585,7 +586,7 @@ impl Multiples {
     }
 }
 
-/// How much digits are above as many others, which are not greater; at most `u128::MAX / 2`.
+/// Computes the difference of two digit strings of one length, the second not greater; at most `u128::MAX / 2`.
 fn difference(high: &[u8], low: &[u8]) -> u128 {
     const MOST: i128 = i128::MAX / 100;
     let mut sum = 0i128;

@@ -1,4 +1,4 @@
-//! Sets of decimal numbers: ranges, multiples and what is no multiple, exact whatever their length.
+//! Sets of decimal numbers: ranges, multiples and their complements, exact whatever their length.
 
 mod decimal;
 mod machine;
@@ -9,51 +9,51 @@ pub use machine::{NumberMachine, NumberSpelling, NumberState};
 use decimal::Step;
 use std::collections::BTreeSet;
 
-/// What makes no set of numbers, or one that is too large.
+/// Error returned when a set of numbers is invalid or too large.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// What is no number.
-    #[error("{given:?} is no number: expected one as in -0.25 or 1e3, its exponent up to 100000")]
+    /// The text is not a number.
+    #[error("invalid number {given:?}: expected one as in -0.25 or 1e3, its exponent up to 100000")]
     NoNumber {
-        /// What was given.
+        /// Text that was given.
         given: String,
     },
-    /// Multiples of nothing.
+    /// A step of zero.
     #[error("multiples of {given}: expected a number above 0")]
     NoStep {
-        /// What was given.
+        /// Text that was given.
         given: String,
     },
-    /// Too many digits.
+    /// A step has too many digits.
     #[error("multiples of {given}: it has {digits} digits, and 38 are the most")]
     LongStep {
-        /// What was given.
+        /// Text that was given.
         given: String,
-        /// How many digits it has.
+        /// Number of its digits.
         digits: usize,
     },
     /// Remainders that are too many.
     #[error("multiples of these numbers together: they repeat after more than {limit} steps, which is the most")]
     WideSteps {
-        /// The most.
+        /// Limit on the digits.
         limit: u64,
     },
     /// A bound that is too long.
     #[error("{given} has {digits} digits, and {limit} are the most that a bound of numbers can have")]
     LongBound {
-        /// What was given.
+        /// Text that was given.
         given: String,
-        /// How many digits it has.
+        /// Number of its digits.
         digits: usize,
-        /// The most.
+        /// Limit on the digits.
         limit: usize,
     },
-    /// Too many bounds.
+    /// The set has too many bounds.
     #[error("{count} bounds and left out values of numbers, and {limit} are the most")]
     ManyBounds {
-        /// How many.
+        /// Number of bounds given.
         count: usize,
-        /// The most.
+        /// Limit on the bounds.
         limit: usize,
     },
 }
@@ -75,7 +75,7 @@ trie_core::error_kind!(NumberError, Rule);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct NumberSet {
-    /// Where it begins, and whether that is left out.
+    /// Lower bound, and whether it is exclusive.
     low: Option<(Decimal, bool)>,
     high: Option<(Decimal, bool)>,
     except: BTreeSet<Decimal>,
@@ -86,17 +86,17 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// Every number.
+    /// Returns the set of all numbers.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// One number.
+    /// Returns the set of one number.
     pub fn one(value: &Decimal) -> Self {
         Self::all().at_least(value, false).at_most(value, false)
     }
 
-    /// Those that are not below a bound; nor it, if that is left out.
+    /// Restricts the set to numbers at or above a bound; above it, if exclusive.
     #[must_use]
     pub fn at_least(mut self, bound: &Decimal, exclusive: bool) -> Self {
         let narrower = self.low.as_ref().is_none_or(|(low, excluded)| (bound, exclusive) > (low, *excluded));
@@ -106,7 +106,7 @@ impl NumberSet {
         self
     }
 
-    /// Those that are not above a bound; nor it, if that is left out.
+    /// Restricts the set to numbers at or below a bound; below it, if exclusive.
     #[must_use]
     pub fn at_most(mut self, bound: &Decimal, exclusive: bool) -> Self {
         let narrower = self.high.as_ref().is_none_or(|(high, excluded)| (bound, !exclusive) < (high, !*excluded));
@@ -116,14 +116,14 @@ impl NumberSet {
         self
     }
 
-    /// Those but one.
+    /// Removes one number from the set.
     #[must_use]
     pub fn except(mut self, value: &Decimal) -> Self {
         self.except.insert(value.clone());
         self
     }
 
-    /// Those that are multiples of a number.
+    /// Restricts the set to multiples of a number.
     ///
     /// # Errors
     /// One that is not above zero or too long; too many remainders.
@@ -137,7 +137,7 @@ impl NumberSet {
         Ok(())
     }
 
-    /// Those that are no multiples of a number.
+    /// Removes the multiples of a number from the set.
     ///
     /// # Errors
     /// As [`NumberSet::multiple_of`].
@@ -146,7 +146,7 @@ impl NumberSet {
         Ok(self)
     }
 
-    /// Those in both.
+    /// Intersects two sets.
     ///
     /// # Errors
     /// As [`NumberSet::multiple_of`].
@@ -182,7 +182,7 @@ impl NumberSet {
         sets
     }
 
-    /// Whether a number is in it.
+    /// Returns whether a number is in it.
     pub fn contains(&self, value: &Decimal) -> bool {
         self.low.as_ref().is_none_or(|(low, excluded)| low < value || (low == value && !excluded))
             && self.high.as_ref().is_none_or(|(high, excluded)| high > value || (high == value && !excluded))
@@ -191,12 +191,12 @@ impl NumberSet {
             && !self.not.iter().any(|step| step.has(value))
     }
 
-    /// Whether it holds every number.
+    /// Returns whether it holds every number.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it holds none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     /// As [`NumberMachine::new`].

@@ -18,22 +18,22 @@ use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Spe
 /// soon as it is known where the rule's text ends: the rest of the text behind it is left to whoever writes that. Of
 /// several the one that is written first counts, and the longest of those that end at once.
 #[derive(Debug)]
-pub struct Placed<R: Rule>(ByRule<Between<R>>);
+pub struct Placed<R: Rule>(ByRule<PlacedBytes<R>>);
 
 /// Bytes before a rule, the rule, and bytes after it. A clone is one reference count.
 #[derive(Debug)]
-pub(crate) struct Between<R>(Arc<Texts<R>>);
+pub(crate) struct PlacedBytes<R>(Arc<Texts<R>>);
 
 #[derive(Debug)]
 struct Texts<R> {
     before: Box<[u8]>,
     rule: R,
-    /// Of each byte: the places of what stands after that are this byte.
+    /// For each byte: places of the suffixes that begin with this byte.
     places: Box<[Places; 256]>,
     /// Before the first byte of each text that stands after, and behind its last: one place where that is empty.
     starts: Places,
     ends: Places,
-    /// Of each of them its first place, and how many bytes it has.
+    /// First place and length of each suffix.
     after: Box<[(u32, u32)]>,
     /// The bytes that they begin with.
     firsts: Box<[u8]>,
@@ -42,7 +42,7 @@ struct Texts<R> {
 /// Places in texts one after the other, each with one more place than it has bytes.
 pub(crate) type Places = u128;
 
-impl<R> Clone for Between<R> {
+impl<R> Clone for PlacedBytes<R> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -54,14 +54,14 @@ const PLACES: usize = Places::BITS as usize;
 /// The most texts behind a rule.
 const MOST_BEHIND: usize = PLACES / 2;
 
-/// Whether so many texts can stand behind a rule to the last byte of each.
+/// Returns whether so many suffixes fit behind a rule, to the last byte of each.
 pub fn fit_behind(after: &[&[u8]]) -> bool {
     after.iter().map(|text| text.len() + 1).sum::<usize>() <= PLACES
 }
 
-/// Where a walk of a [`Placed`] rule is.
+/// State of a walk through a [`Placed`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum At<S> {
+pub(crate) enum Position<S> {
     /// So many bytes of what stands before.
     Before(u32),
     Inside {
@@ -78,7 +78,7 @@ impl<R: Rule> Clone for Placed<R> {
     }
 }
 
-impl<R: Rule> Between<R> {
+impl<R: Rule> PlacedBytes<R> {
     /// Before one of these texts; before none where there is none. Those that do not [fit](fit_behind) are cut.
     pub(crate) fn new(before: &[u8], rule: R, after: &[&[u8]]) -> Self {
         const NOTHING: &[&[u8]] = &[b""];
@@ -101,24 +101,24 @@ impl<R: Rule> Between<R> {
         Self(Arc::new(Texts { before: before.into(), rule, places, starts, ends, after: texts.into(), firsts }))
     }
 
-    /// Whether a token has the first byte of what stands after.
+    /// Returns whether a token contains the first byte of a suffix.
     pub(crate) fn may_cross(&self, token: &[u8]) -> bool {
         self.0.firsts.iter().any(|first| token.contains(first))
     }
 
-    /// Whether nothing of what stands after is written yet.
+    /// Returns whether no byte of a suffix is written yet.
     pub(crate) fn is_inside(&self, behind: Places) -> bool {
         behind & !self.0.starts == 0
     }
 
-    fn begun(&self) -> At<R::State> {
+    fn initial_position(&self) -> Position<R::State> {
         let state = self.0.rule.start();
-        let behind = self.over(self.0.rule.is_end(&state));
-        At::Inside { rule: Some(state), behind }
+        let behind = self.end_places(self.0.rule.is_end(&state));
+        Position::Inside { rule: Some(state), behind }
     }
 
     /// The places where the rule's text may be over.
-    fn over(&self, is_end: bool) -> Places {
+    fn end_places(&self, is_end: bool) -> Places {
         if is_end { self.0.starts } else { 0 }
     }
 
@@ -126,12 +126,12 @@ impl<R: Rule> Between<R> {
         behind & self.0.ends != 0
     }
 
-    /// Whether something stands after, which is written once.
+    /// Returns whether a suffix follows, which is written once.
     fn stops(&self) -> bool {
         self.0.starts & self.0.ends == 0
     }
 
-    /// How many bytes of a text that stands after may be written, one by one of those that may be.
+    /// Returns the number of written bytes for each suffix that is still possible.
     fn ways(&self, behind: Places) -> impl Iterator<Item = (u32, bool)> {
         let of = move |&(start, length): &(u32, u32)| {
             let written = (0..=length).filter(move |bytes| behind >> (start + bytes) & 1 == 1);
@@ -141,33 +141,34 @@ impl<R: Rule> Between<R> {
     }
 }
 
-impl<R: Rule> Rule for Between<R> {
-    type State = At<R::State>;
+impl<R: Rule> Rule for PlacedBytes<R> {
+    type State = Position<R::State>;
 
     fn start(&self) -> Self::State {
-        if self.0.before.is_empty() { self.begun() } else { At::Before(0) }
+        if self.0.before.is_empty() { self.initial_position() } else { Position::Before(0) }
     }
 
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State> {
         match state {
-            At::Before(at) => {
+            Position::Before(at) => {
                 let place = *at as usize;
                 let last = place + 1 == self.0.before.len();
-                (self.0.before[place] == byte).then(|| if last { self.begun() } else { At::Before(at + 1) })
+                (self.0.before[place] == byte)
+                    .then(|| if last { self.initial_position() } else { Position::Before(at + 1) })
             }
             // Once what stands behind is whole, nothing goes on: the shortest text of the rule counts.
-            At::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
-            At::Inside { rule, behind } => {
+            Position::Inside { behind, .. } if self.stops() && self.is_whole(*behind) => None,
+            Position::Inside { rule, behind } => {
                 let rule = rule.as_ref().and_then(|state| self.0.rule.step(state, byte));
-                let over = self.over(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
+                let over = self.end_places(rule.as_ref().is_some_and(|state| self.0.rule.is_end(state)));
                 let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | over;
-                (rule.is_some() || behind != 0).then_some(At::Inside { rule, behind })
+                (rule.is_some() || behind != 0).then_some(Position::Inside { rule, behind })
             }
         }
     }
 
     fn is_end(&self, state: &Self::State) -> bool {
-        matches!(state, At::Inside { behind, .. } if self.is_whole(*behind))
+        matches!(state, Position::Inside { behind, .. } if self.is_whole(*behind))
     }
 
     fn failure(&self) -> Option<Problem> {
@@ -190,7 +191,7 @@ impl<R: Rule> Rule for Between<R> {
 
 /// A state of a [`Placed`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PlacedState<S>(ByRuleState<At<S>>);
+pub struct PlacedState<S>(ByRuleState<Position<S>>);
 
 impl<R: Rule> Placed<R> {
     /// The rule between a text and one of several. Texts behind it that do not [fit](fit_behind) are cut.
@@ -204,19 +205,19 @@ impl<R: Rule> Placed<R> {
         spelling: impl Into<Spelling>,
         limits: MaskLimits,
     ) -> Result<Self, ByRuleError> {
-        ByRule::with_limits(Between::new(before, rule, after), spelling, limits).map(Self)
+        ByRule::with_limits(PlacedBytes::new(before, rule, after), spelling, limits).map(Self)
     }
 
-    /// Whether the rule's text may end here, with nothing of what stands after behind it.
+    /// Returns whether the rule's text may end here, with no byte of a suffix behind it.
     pub fn may_end(&self, at: &PlacedState<R::State>) -> bool {
         let starts = self.0.rule().0.starts;
-        matches!(at.0.rule_state(), At::Inside { behind, .. } if behind & starts != 0)
+        matches!(at.0.rule_state(), Position::Inside { behind, .. } if behind & starts != 0)
     }
 
-    /// How many bytes of the text behind the rule are written, once it is known where the rule's own ends.
+    /// Returns the number of written bytes of the suffix, once the end of the rule's own text is known.
     pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
         let (between, own) = (self.0.rule(), &self.0.rule().0.rule);
-        let &At::Inside { ref rule, behind } = at.0.rule_state() else { return None };
+        let &Position::Inside { ref rule, behind } = at.0.rule_state() else { return None };
         if between.stops() && between.is_whole(behind) {
             return between.ways(behind).filter(|(_, whole)| *whole).map(|(bytes, _)| bytes as usize).max();
         }
@@ -272,7 +273,7 @@ impl<R: Rule> Special for Placed<R> {}
 
 #[derive(Debug)]
 pub(crate) struct BetweenWalk<R: Rule> {
-    between: Between<R>,
+    between: PlacedBytes<R>,
     inside: Arc<dyn Walker<R::State>>,
     tokens: Arc<TokenBytes>,
     /// The tokens with the first byte of a text that stands behind: no other can cross the end of the rule's text.
@@ -280,7 +281,7 @@ pub(crate) struct BetweenWalk<R: Rule> {
 }
 
 impl<R: Rule> BetweenWalk<R> {
-    pub(crate) fn new(between: Between<R>, inside: Arc<dyn Walker<R::State>>, tokens: Arc<TokenBytes>) -> Self {
+    pub(crate) fn new(between: PlacedBytes<R>, inside: Arc<dyn Walker<R::State>>, tokens: Arc<TokenBytes>) -> Self {
         let mut before: &[u8] = &[];
         let crossing = Order::new(tokens.order().tokens().iter().filter_map(|&token| {
             let bytes = tokens.bytes(token);
@@ -292,8 +293,8 @@ impl<R: Rule> BetweenWalk<R> {
         Self { between, inside, tokens, crossing }
     }
 
-    fn scan(&self, tokens: (&Order, Range<usize>), state: &At<R::State>, words: &mut [u32]) {
-        let step = |state: &At<R::State>, byte| self.between.step(state, byte);
+    fn scan(&self, tokens: (&Order, Range<usize>), state: &Position<R::State>, words: &mut [u32]) {
+        let step = |state: &Position<R::State>, byte| self.between.step(state, byte);
         tokens_from(step, tokens, state, &mut Path::default(), |token, _| set(words, token));
     }
 }
@@ -302,11 +303,11 @@ fn set(words: &mut [u32], token: TokenId) {
     words[token.index() / 32] |= 1 << (token.index() % 32);
 }
 
-impl<R: Rule> Walker<At<R::State>> for BetweenWalk<R> {
-    fn tokens(&self, state: &At<R::State>, words: &mut [u32]) {
+impl<R: Rule> Walker<Position<R::State>> for BetweenWalk<R> {
+    fn tokens(&self, state: &Position<R::State>, words: &mut [u32]) {
         match state {
             // Nothing of what stands behind is written yet.
-            At::Inside { rule: Some(rule), behind } if self.between.is_inside(*behind) => {
+            Position::Inside { rule: Some(rule), behind } if self.between.is_inside(*behind) => {
                 self.inside.tokens(rule, words);
                 for token in self.crossing.tokens() {
                     words[token.index() / 32] &= !(1 << (token.index() % 32));

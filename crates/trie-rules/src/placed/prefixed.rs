@@ -1,6 +1,6 @@
 //! A rule after bytes that come first, as where the end of a prompt is written again.
 
-use crate::placed::{At, Between};
+use crate::placed::{PlacedBytes, Position};
 use crate::rule::Rule;
 use crate::tokens::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::tokens::masks::MaskLimits;
@@ -9,8 +9,8 @@ use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Spe
 /// Bytes that come first, and then a rule. A token may cross from one to the other. Masks behind the bytes are those of
 /// the rule alone.
 #[derive(Debug)]
-pub(crate) struct Prefixed<R: Rule> {
-    before: ByRule<Between<R>>,
+pub(crate) struct PrefixedRule<R: Rule> {
+    before: ByRule<PlacedBytes<R>>,
     rule: ByRule<R>,
 }
 
@@ -20,29 +20,29 @@ pub(crate) enum PrefixedState<B, S> {
     Inside(S),
 }
 
-type StateOf<R> = PrefixedState<ByRuleState<At<<R as Rule>::State>>, ByRuleState<<R as Rule>::State>>;
+type StateOf<R> = PrefixedState<ByRuleState<Position<<R as Rule>::State>>, ByRuleState<<R as Rule>::State>>;
 
-impl<R: Rule + Clone> Prefixed<R> {
+impl<R: Rule + Clone> PrefixedRule<R> {
     pub(crate) fn new(before: &[u8], rule: &ByRule<R>) -> Result<Self, ByRuleError> {
         // Few masks: one for each byte of them.
-        let between = Between::new(before, rule.rule().clone(), &[]);
+        let between = PlacedBytes::new(before, rule.rule().clone(), &[]);
         let before = ByRule::with_limits(between, rule.spelling().clone(), MaskLimits::default())?;
         Ok(Self { before, rule: rule.clone() })
     }
 
-    fn settled(at: ByRuleState<At<R::State>>) -> StateOf<R> {
+    fn settle(at: ByRuleState<Position<R::State>>) -> StateOf<R> {
         match at.rule_state() {
-            At::Inside { rule: Some(state), .. } => PrefixedState::Inside(ByRuleState::new(state.clone())),
+            Position::Inside { rule: Some(state), .. } => PrefixedState::Inside(ByRuleState::new(state.clone())),
             _ => PrefixedState::Before(at),
         }
     }
 }
 
-impl<R: Rule + Clone> Constraint for Prefixed<R> {
+impl<R: Rule + Clone> Constraint for PrefixedRule<R> {
     type State = StateOf<R>;
 
     fn start(&self) -> Self::State {
-        Self::settled(self.before.start())
+        Self::settle(self.before.start())
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
@@ -58,7 +58,7 @@ impl<R: Rule + Clone> Constraint for Prefixed<R> {
             PrefixedState::Before(before) => {
                 let mut after = before.clone();
                 let role = self.before.advance(&mut after, token)?;
-                *at = Self::settled(after);
+                *at = Self::settle(after);
                 Some(role)
             }
         }
@@ -94,4 +94,4 @@ impl<R: Rule + Clone> Constraint for Prefixed<R> {
     }
 }
 
-impl<R: Rule + Clone> Special for Prefixed<R> {}
+impl<R: Rule + Clone> Special for PrefixedRule<R> {}

@@ -12,14 +12,15 @@ use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 
-/// What of an automaton or of a list. Its state is `Copy`: where each of both is. A clone is two reference counts.
+/// Union of an automaton and a list of texts. Its state is `Copy`: where each of both is. A clone is two reference
+/// counts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Choice {
     pub(super) automaton: Option<Automaton>,
     pub(super) list: Arc<List>,
 }
 
-/// Where the automaton and the list of a [`Choice`] are, or that they go no further.
+/// States of the automaton and of the list of a [`Choice`], or that they are dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChoiceState {
     automaton: u32,
@@ -49,12 +50,12 @@ impl fmt::Debug for Choice {
 }
 
 impl Choice {
-    /// Of texts and other lists; `None` without any.
+    /// Builds a list from texts and other lists; `None` without any.
     pub(super) fn list<T: AsRef<[u8]>>(texts: &[T], lists: &[Arc<List>]) -> Result<Option<Self>, RegularError> {
         Ok(List::new(texts, lists)?.map(|list| Self { automaton: None, list: Arc::new(list) }))
     }
 
-    /// How many texts the list has, each counted once.
+    /// Returns the number of distinct texts in the list.
     pub fn texts(&self) -> usize {
         self.list.len()
     }
@@ -81,12 +82,12 @@ impl Choice {
         self.list.nbytes()
     }
 
-    /// Where the text of the list that ends here stood first among the texts that were given.
+    /// Returns the first index, among the given texts, of the text of the list that ends here.
     pub fn entry(&self, state: &ChoiceState) -> Option<usize> {
         self.list.entry(state.list()?)
     }
 
-    /// Where a text stood first among those that were given.
+    /// Returns the first index of a text among the given ones.
     pub fn entry_of(&self, text: &[u8]) -> Option<usize> {
         let end = text.iter().try_fold(self.list.start(), |at, &byte| self.list.step(at, byte))?;
         self.list.entry(end)

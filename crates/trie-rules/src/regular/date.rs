@@ -3,7 +3,7 @@
 /// Bytes read, and of what was read what still matters.
 pub(super) type Read = (usize, u32);
 
-/// Days of a month; 0 for what is no month.
+/// Days of a month; 0 for anything that is not a month.
 pub(super) fn days(year: u32, month: u32) -> u32 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -26,7 +26,7 @@ pub(super) fn weekday_of_january(year: u32) -> u32 {
     (before * 365 + before / 4 - before / 100 + before / 400) % 7
 }
 
-/// The day before.
+/// Returns the day before a day.
 pub(super) fn before((year, month, day): Day) -> Day {
     match (month, day) {
         (1, 1) => (year - 1, 12, 31),
@@ -35,7 +35,7 @@ pub(super) fn before((year, month, day): Day) -> Day {
     }
 }
 
-/// The day after.
+/// Returns the day after a day.
 pub(super) fn after((year, month, day): Day) -> Day {
     if u32::from(day) < days(year.into(), month.into()) {
         (year, month, day + 1)

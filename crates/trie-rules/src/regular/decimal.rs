@@ -6,7 +6,7 @@ use crate::automaton::{Automaton, AutomatonLimits};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Where a range of numbers ends, to the last digit.
+/// Bound of a range of numbers, exact to the last digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NumberBound {
     negative: bool,
@@ -14,7 +14,7 @@ pub struct NumberBound {
     whole: Box<str>,
     /// Digits after it, without trailing zeros.
     fraction: Box<str>,
-    /// Whether the bound itself is left out.
+    /// True if the bound is exclusive.
     excluded: bool,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for NumberBound {
 const MOST_EXPONENT: i64 = 400;
 
 impl NumberBound {
-    /// Of a number that is written as in JSON, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
+    /// Reads a bound as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
     ///
     /// # Errors
     /// What is no such number; an exponent beyond 400.
@@ -50,7 +50,7 @@ impl NumberBound {
         if exponent.abs() > MOST_EXPONENT { Err(no_number()) } else { Ok(Self::new(number, excluded)) }
     }
 
-    /// Of a number as JSON writes it; exponents beyond 400 count as 400.
+    /// Builds a bound from a JSON number; exponents beyond 400 count as 400.
     pub fn new(number: &str, excluded: bool) -> Self {
         let negative = number.starts_with('-');
         let number = number.trim_start_matches('-');
@@ -94,7 +94,7 @@ impl NumberBound {
         self.whole.is_empty() && self.fraction.is_empty()
     }
 
-    /// How the numbers compare, whatever is left out.
+    /// Compares the numbers of two bounds, ignoring exclusivity.
     pub fn compare(&self, other: &Self) -> Ordering {
         let size = |bound: &Self| (bound.whole.len(), bound.whole.clone(), bound.fraction.clone());
         match (self.negative, other.negative) {
@@ -105,7 +105,7 @@ impl NumberBound {
         }
     }
 
-    /// Whether some number is from here to there.
+    /// Returns whether some number lies between two bounds.
     pub fn leaves_room_to(&self, high: &Self) -> bool {
         match self.compare(high) {
             Ordering::Less => true,
@@ -138,7 +138,7 @@ impl NumberBound {
 }
 
 impl NumberOptions {
-    /// Those of a range: as many as without one, and as many as its bounds have; no exponents.
+    /// Returns digit limits for a range: the defaults, raised to the digits of its bounds; no exponents.
     #[must_use]
     pub fn of_range(low: Option<&NumberBound>, high: Option<&NumberBound>) -> Self {
         let usual = Self::default().exponent_digits(0);
@@ -149,9 +149,9 @@ impl NumberOptions {
     }
 }
 
-/// How what was read compares with a bound, without its sign.
+/// Order of the read digits relative to a bound, without its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum At {
+enum BoundOrder {
     Start,
     Minus,
     /// Digits before the point, 0 of them for a zero, and how they compare with the same digits of each bound.
@@ -176,7 +176,7 @@ enum At {
 #[derive(Debug, Clone, Copy)]
 struct Step {
     digits: u32,
-    /// How many of them stand after the point.
+    /// Number of fraction digits.
     fraction: usize,
 }
 
@@ -185,7 +185,7 @@ impl Step {
         (u64::from(rest) * 10 + u64::from(byte - b'0')).rem_euclid(u64::from(self.digits)) as u32
     }
 
-    /// After so many digits behind the point; `None` for a number that is no multiple.
+    /// After so many digits behind the point; `None` for a number that is not a multiple.
     fn read_fraction(self, rest: u32, digits: usize, byte: u8) -> Option<u32> {
         if digits < self.fraction { Some(self.read(rest, byte)) } else { (byte == b'0').then_some(rest) }
     }
@@ -210,13 +210,13 @@ impl Magnitudes<'_> {
     }
 }
 
-/// How digits before the point compare with a bound, if no more come.
+/// Compares the digits before the point with a bound, if no more follow.
 fn whole_order(digits: usize, known: Ordering, bound: &NumberBound) -> Ordering {
     digits.cmp(&bound.whole.len()).then(known)
 }
 
-/// What is left of the bound's fraction makes it the greater.
-fn ended(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
+/// Compares a number that ended with a bound: a remaining fraction makes the bound the greater.
+fn compare_end(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
     order.then(if digits < bound.fraction.len() { Ordering::Less } else { Ordering::Equal })
 }
 
@@ -258,53 +258,53 @@ pub(super) fn between(
         let (low, high) = (read(low, all.low), all.high.map_or(equal, |bound| read(high, bound)));
         let most = all.high.map_or(most_whole, |bound| bound.whole.len().min(most_whole));
         let rest = every.read(rest, byte);
-        (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high, rest })
+        (digits < most).then_some(BoundOrder::Whole { negative, digits: digits + 1, low, high, rest })
     };
-    let step = |at: &At, byte: u8| match (*at, byte) {
-        (At::Start, b'-') => negatives.as_ref().map(|_| At::Minus),
-        (At::Start | At::Minus, b'0') => {
-            let negative = *at == At::Minus;
-            of(negative).map(|_| At::Whole { negative, digits: 0, low: equal, high: equal, rest: 0 })
+    let step = |at: &BoundOrder, byte: u8| match (*at, byte) {
+        (BoundOrder::Start, b'-') => negatives.as_ref().map(|_| BoundOrder::Minus),
+        (BoundOrder::Start | BoundOrder::Minus, b'0') => {
+            let negative = *at == BoundOrder::Minus;
+            of(negative).map(|_| BoundOrder::Whole { negative, digits: 0, low: equal, high: equal, rest: 0 })
         }
-        (At::Start | At::Minus, b'1'..=b'9') => {
-            let negative = *at == At::Minus;
+        (BoundOrder::Start | BoundOrder::Minus, b'1'..=b'9') => {
+            let negative = *at == BoundOrder::Minus;
             whole(of(negative)?, negative, 0, equal, equal, 0, byte)
         }
-        (At::Whole { negative, digits, low, high, rest }, b'0'..=b'9') if digits > 0 => {
+        (BoundOrder::Whole { negative, digits, low, high, rest }, b'0'..=b'9') if digits > 0 => {
             whole(of(negative)?, negative, digits, low, high, rest, byte)
         }
-        (At::Whole { negative, digits, low, high, rest }, b'.') if most_fraction > 0 => {
+        (BoundOrder::Whole { negative, digits, low, high, rest }, b'.') if most_fraction > 0 => {
             let all = of(negative)?;
             let low = whole_order(digits, low, all.low);
             let high = all.high.map_or(equal, |bound| whole_order(digits, high, bound));
-            Some(At::Fraction { negative, digits: 0, low, high, rest })
+            Some(BoundOrder::Fraction { negative, digits: 0, low, high, rest })
         }
-        (At::Fraction { negative, digits, low, high, rest }, b'0'..=b'9') if digits < most_fraction => {
+        (BoundOrder::Fraction { negative, digits, low, high, rest }, b'0'..=b'9') if digits < most_fraction => {
             let rest = every.read_fraction(rest, digits, byte)?;
             let all = of(negative)?;
             let low = with(low, digits, &all.low.fraction, byte);
             let high = all.high.map_or(equal, |bound| with(high, digits, &bound.fraction, byte));
-            Some(At::Fraction { negative, digits: digits + 1, low, high, rest })
+            Some(BoundOrder::Fraction { negative, digits: digits + 1, low, high, rest })
         }
         _ => None,
     };
-    let end = |at: &At| {
+    let end = |at: &BoundOrder| {
         let (negative, low, high, read, rest, is_fraction) = match *at {
-            At::Start | At::Minus | At::Fraction { digits: 0, .. } => return 0,
-            At::Whole { negative, digits, low, high, rest } => (negative, low, high, digits, rest, false),
-            At::Fraction { negative, digits, low, high, rest } => (negative, low, high, digits, rest, true),
+            BoundOrder::Start | BoundOrder::Minus | BoundOrder::Fraction { digits: 0, .. } => return 0,
+            BoundOrder::Whole { negative, digits, low, high, rest } => (negative, low, high, digits, rest, false),
+            BoundOrder::Fraction { negative, digits, low, high, rest } => (negative, low, high, digits, rest, true),
         };
         if !every.is_end(rest, if is_fraction { read } else { 0 }) {
             return 0;
         }
         let order = |known: Ordering, bound: &NumberBound| {
             let (known, read) = if is_fraction { (known, read) } else { (whole_order(read, known, bound), 0) };
-            ended(known, read, bound)
+            compare_end(known, read, bound)
         };
         let has = |all: &Magnitudes<'_>| all.has(order(low, all.low), all.high.map(|bound| order(high, bound)));
         u32::from(of(negative).is_some_and(has))
     };
     let classes = Classes::by(|byte| if b"-.0123456789".contains(&byte) { byte } else { 0 });
-    let table = Table::explore(&classes, At::Start, AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, BoundOrder::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

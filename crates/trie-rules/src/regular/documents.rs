@@ -41,7 +41,7 @@ pub struct DocumentsBuilder {
     texts: Vec<Vec<u8>>,
 }
 
-/// Where in a list of documents one is: behind so much of it, and in so many blanks.
+/// State of a walk through a list of documents: the length of the matched prefix, and the run of blanks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DocumentsState {
     place: Place,
@@ -91,12 +91,12 @@ impl Documents {
         DocumentsBuilder::default()
     }
 
-    /// How many documents there are, each counted once.
+    /// Returns the number of distinct documents.
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether nothing but JSON's blanks is written by this expression: only then it can stand between parts.
+    /// Returns whether this expression writes nothing but JSON's blanks: only then it can stand between parts.
     pub fn may_be_blanks(blanks: &Regex) -> bool {
         let automaton = blanks.automaton();
         let others = (0..=255u8).filter(|byte| !b" \t\r\n".contains(byte));

@@ -2,23 +2,23 @@ use crate::automaton::AutomatonError;
 use crate::automaton::regex::RegexError;
 use trie_core::work::Over;
 
-/// What makes no rule.
+/// Error returned when a rule is invalid or not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegularError {
     /// No number is in the range.
     #[error("no integer is at least {low} and at most {high}: give the smaller one first")]
     EmptyRange {
-        /// The smallest.
+        /// Smallest value allowed.
         low: i128,
-        /// The largest.
+        /// Largest value allowed.
         high: i128,
     },
     /// A bound of days or times that is none.
-    #[error("{given:?} is no {what}: a {what} is written as in {example}")]
+    #[error("invalid {what} {given:?}: expected one as in {example}")]
     NoMoment {
-        /// What it should be.
+        /// Description of the expected value.
         what: &'static str,
-        /// What was given.
+        /// Text that was given.
         given: String,
         /// One that is written as it must be.
         example: String,
@@ -26,25 +26,25 @@ pub enum RegularError {
     /// A format of days and times that is none.
     #[error("invalid format {format:?}: {reason}")]
     Format {
-        /// What was given.
+        /// Format that was given.
         format: String,
-        /// What is wrong with it.
+        /// Description of the defect.
         reason: String,
     },
     /// No day or time is in the range.
     #[error("no {what} is {}: give the earlier one first", range(.low.as_deref(), .high.as_deref()))]
     NoMoments {
-        /// What it should be.
+        /// Description of the expected value.
         what: &'static str,
-        /// The first.
+        /// First moment of the range.
         low: Option<String>,
-        /// The last.
+        /// Last moment of the range.
         high: Option<String>,
     },
-    /// A bound that is no number.
-    #[error("{given:?} is no number that a range begins or ends with: it is written as in -0.25 or 1e3")]
+    /// A bound that is not a number.
+    #[error("invalid bound {given:?}: expected a number as in -0.25 or 1e3")]
     NoNumber {
-        /// What was given.
+        /// Text that was given.
         given: String,
     },
     /// No number is in the range.
@@ -53,9 +53,9 @@ pub enum RegularError {
          more digits", range(.low.as_deref(), .high.as_deref())
     )]
     NoNumbers {
-        /// The smallest.
+        /// Lower bound of the range.
         low: Option<String>,
-        /// The largest.
+        /// Upper bound of the range.
         high: Option<String>,
         /// The most digits after the point.
         fraction_digits: u32,
@@ -72,20 +72,20 @@ pub enum RegularError {
     /// No string is so long and so short.
     #[error("no string has at least {min_chars} characters and at most {max_chars}")]
     NoLength {
-        /// The fewest.
+        /// Minimum number of characters.
         min_chars: usize,
-        /// The most.
+        /// Maximum number of characters.
         max_chars: usize,
     },
     /// No count is so large and so small.
     #[error("nothing is repeated at least {min} and at most {max} times: give the smaller count first")]
     NoTimes {
-        /// The fewest.
+        /// Minimum number of items.
         min: usize,
-        /// The most.
+        /// Maximum number of items.
         max: usize,
     },
-    /// One of nothing.
+    /// A choice without texts.
     #[error("one of no rules and no texts: nothing could be written")]
     NoTexts,
     /// Choices or repetitions in each other.
@@ -93,24 +93,24 @@ pub enum RegularError {
         "more than {most} choices or repetitions stand in each other: give what may come side by side, in one choice"
     )]
     TooDeep {
-        /// How many may.
+        /// Limit on nested choices.
         most: usize,
     },
     /// A list that 32 bits do not number.
     #[error("{texts} texts with {bytes} bytes are too many for one list: the most are 2^31 texts and 4 GiB")]
     ListTooLong {
-        /// How many.
+        /// Number of texts given.
         texts: usize,
-        /// Of all together.
+        /// Total size in bytes.
         bytes: usize,
     },
-    /// The automaton.
+    /// Error of the automaton.
     #[error(transparent)]
     Automaton(#[from] AutomatonError),
     /// It takes more work than it may.
     #[error(transparent)]
     TooMuch(#[from] Over),
-    /// A pattern.
+    /// Error of a pattern.
     #[error(transparent)]
     Regex(#[from] RegexError),
 }

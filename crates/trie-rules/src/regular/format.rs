@@ -36,7 +36,7 @@ const HALVES: [&str; 2] = ["AM", "PM"];
 /// Characters of short names.
 const SHORT: usize = 3;
 
-/// How days and times are written: a format in the words of Python's and C's `strftime`, with English names.
+/// Format of days and times: a format string in the words of Python's and C's `strftime`, with English names.
 ///
 /// | directive | is |
 /// | --- | --- |
@@ -71,7 +71,7 @@ enum Piece {
     Field { field: Field, is_padded: bool },
 }
 
-/// What a directive says.
+/// Field that a directive writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Field {
     Year,
@@ -114,7 +114,7 @@ const DIRECTIVES: [(char, Field); 15] = [
     ('f', Microsecond),
 ];
 
-/// Of a year with two digits, as Python and POSIX read it.
+/// Years that two digits stand for, as Python and POSIX read them.
 const OF_CENTURY: RangeInclusive<u16> = 1969..=2068;
 
 const LIMITS: AutomatonLimits = AutomatonLimits { bytes: 32 << 20 };
@@ -153,7 +153,7 @@ impl Field {
     }
 
     /// A number, or the name with that number.
-    fn written(self, value: u32, is_padded: bool) -> String {
+    fn write_value(self, value: u32, is_padded: bool) -> String {
         match self {
             MonthShort | WeekdayShort => self.names()[value as usize][..SHORT].to_owned(),
             MonthName | Weekday | Half => self.names()[value as usize].to_owned(),
@@ -184,7 +184,7 @@ impl fmt::Debug for MomentFormat {
 }
 
 impl MomentFormat {
-    /// Of days, times or both.
+    /// Parses a format of days, times or both.
     ///
     /// # Errors
     /// [`RegularError::Format`]: a directive that there is not, or not of such a moment, or twice; a format that leaves
@@ -204,7 +204,7 @@ impl MomentFormat {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Field { field, .. } if fields.contains(field)))
     }
 
-    /// What a text says that is one of the format's.
+    /// Returns the value of a text in this format.
     pub(super) fn value(&self, kind: Moment, text: &str) -> Option<Value> {
         let mut rest = text;
         let mut said: HashMap<Field, u32> = HashMap::new();
@@ -303,7 +303,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// That each text of a format is one moment.
+/// Checks that each text of a format is exactly one moment.
 fn sound(kind: Moment, pieces: &[Piece]) -> Result<(), String> {
     let fields: Vec<Field> = pieces
         .iter()
@@ -366,7 +366,7 @@ fn sound(kind: Moment, pieces: &[Piece]) -> Result<(), String> {
 /// Years that have the same days, as far as a format and its bounds tell.
 struct YearClass {
     year: u16,
-    /// Of January 1, from Monday on.
+    /// Weekday of January 1, counted from Monday.
     weekday: u32,
     years: Vec<u16>,
 }
@@ -383,14 +383,14 @@ struct DayOf {
 
 /// Moments that are still possible before a piece.
 #[derive(Clone)]
-struct Left {
+struct Candidates {
     days: Vec<DayOf>,
     hours: Vec<u32>,
     /// Minutes, seconds and microseconds.
     rest: [(u32, u32); 3],
 }
 
-/// What is still written of moments that are left.
+/// Key of the remaining output for the moments that are left.
 type Key = (usize, Vec<u32>, Vec<u32>, [(u32, u32); 3]);
 
 struct Finder<'f> {
@@ -398,7 +398,7 @@ struct Finder<'f> {
     classes: Vec<YearClass>,
     /// Nodes by their keys; the last is where a text ends.
     known: HashMap<Key, usize>,
-    nodes: Vec<(usize, Left)>,
+    nodes: Vec<(usize, Candidates)>,
     /// Texts that lead somewhere, which often are those that led elsewhere.
     texts: HashMap<Vec<String>, Automaton>,
     /// Bytes of the automata of all edges.
@@ -420,7 +420,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     };
     let mut roots = Vec::new();
     for (days, hours, rest) in finder.pieces_of(range) {
-        if let Some(left) = Left::new(days, hours, rest, format) {
+        if let Some(left) = Candidates::new(days, hours, rest, format) {
             roots.push(finder.number(0, left));
         }
     }
@@ -436,7 +436,7 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
         }
         edges.push(if at == format.pieces.len() { Vec::new() } else { finder.edges(at, &left)? });
     }
-    let mut parts = Parts::nothing();
+    let mut parts = Parts::empty();
     let mut of_node: Vec<Vec<u32>> = Vec::new();
     for (node, edges) in edges.iter().enumerate() {
         let mut own = Vec::new();
@@ -457,10 +457,10 @@ pub(super) fn automaton(format: &MomentFormat, range: &Range) -> Result<Automato
     if roots.is_empty() {
         return Err(range.none());
     }
-    parts.determinised(LIMITS)
+    parts.determinise(LIMITS)
 }
 
-impl Left {
+impl Candidates {
     /// `None` where there are none: what a format leaves out is 0.
     fn new(days: Vec<DayOf>, hours: RangeInclusive<u32>, rest: [(u32, u32); 3], format: &MomentFormat) -> Option<Self> {
         let mut written = rest;
@@ -545,7 +545,7 @@ impl Finder<'_> {
     }
 
     /// The node of what is left: moments that differ in nothing that is still written count once.
-    fn number(&mut self, at: usize, mut left: Left) -> usize {
+    fn number(&mut self, at: usize, mut left: Candidates) -> usize {
         let later: Vec<Field> = self.format.pieces[at..]
             .iter()
             .filter_map(|piece| match piece {
@@ -599,7 +599,7 @@ impl Finder<'_> {
     }
 
     /// Texts of a piece, and where they lead.
-    fn edges(&mut self, at: usize, left: &Left) -> Result<Vec<(Automaton, usize)>, RegularError> {
+    fn edges(&mut self, at: usize, left: &Candidates) -> Result<Vec<(Automaton, usize)>, RegularError> {
         let (field, is_padded) = match &self.format.pieces[at] {
             Piece::Text(text) => {
                 let texts = self.of_texts(vec![text.clone()])?;
@@ -608,26 +608,26 @@ impl Finder<'_> {
             Piece::Field { field, is_padded } => (*field, *is_padded),
         };
         // What it says, and what is left where it says that.
-        let mut said: Vec<(u32, Left)> = Vec::new();
+        let mut said: Vec<(u32, Candidates)> = Vec::new();
         if field.is_of_day() {
             let mut by: HashMap<u32, Vec<DayOf>> = HashMap::new();
             for day in &left.days {
                 by.entry(self.of_day(field, day)).or_default().push(*day);
             }
-            said.extend(by.into_iter().map(|(value, days)| (value, Left { days, ..left.clone() })));
+            said.extend(by.into_iter().map(|(value, days)| (value, Candidates { days, ..left.clone() })));
         } else if field.is_of_hour() {
             let mut by: HashMap<u32, Vec<u32>> = HashMap::new();
             for &hour in &left.hours {
                 by.entry(Self::of_hour(field, hour)).or_default().push(hour);
             }
-            said.extend(by.into_iter().map(|(value, hours)| (value, Left { hours, ..left.clone() })));
+            said.extend(by.into_iter().map(|(value, hours)| (value, Candidates { hours, ..left.clone() })));
         } else {
             let range = left.rest[[Minute, Second, Microsecond].iter().position(|of| *of == field).unwrap_or_default()];
             let to = self.number(at + 1, left.clone());
             if field == Microsecond {
                 return Ok(vec![(of_digits(range, field.digits())?, to)]);
             }
-            let texts = (range.0..=range.1).map(|value| field.written(value, is_padded)).collect();
+            let texts = (range.0..=range.1).map(|value| field.write_value(value, is_padded)).collect();
             return Ok(vec![(self.of_texts(texts)?, to)]);
         }
         said.sort_unstable_by_key(|(value, _)| *value);
@@ -638,9 +638,9 @@ impl Finder<'_> {
                 Year => self.classes[value as usize].years.iter().map(|year| format!("{year:04}")).collect(),
                 YearOfCentury => {
                     let years = self.classes[value as usize].years.iter().map(|year| u32::from(*year) % 100);
-                    years.map(|year| field.written(year, is_padded)).collect()
+                    years.map(|year| field.write_value(year, is_padded)).collect()
                 }
-                _ => vec![field.written(value, is_padded)],
+                _ => vec![field.write_value(value, is_padded)],
             };
             match leading.iter_mut().find(|(known, _)| *known == to) {
                 Some((_, known)) => known.extend(texts),

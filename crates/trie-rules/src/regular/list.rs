@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// Texts in the order of their bytes. A million of them are sorted once; nothing is determinised.
 #[derive(PartialEq, Eq)]
 pub(super) struct List {
-    /// Of all texts, one after the other.
+    /// Bytes of all texts, one after the other.
     bytes: Vec<u8>,
-    /// Where each begins; one more than texts.
+    /// Start of each text; one more than texts.
     begins: Vec<u32>,
-    /// Where each stood first in what was given.
+    /// First index of each text in the input.
     given: Vec<u32>,
-    /// How many were given, those that came twice included.
+    /// Number of texts in the input, duplicates included.
     offered: usize,
     /// Breadth first: the children of each stand together, after those of the node before. One more than nodes.
     nodes: Vec<Node>,
@@ -25,9 +25,9 @@ pub(super) struct List {
 struct Node {
     /// The first text under it: the one that ends here, if one does.
     text: u32,
-    /// How many bytes all texts under it share.
+    /// Length of the prefix that all texts under it share.
     shared: u32,
-    /// Its first child.
+    /// Number of its first child.
     children: u32,
 }
 
@@ -175,7 +175,7 @@ impl List {
         self.begins[text + 1] - self.begins[text] == at.depth
     }
 
-    /// Where the text that ends here stood first in what was given.
+    /// Returns the first index, in the input, of the text that ends here.
     pub(super) fn entry(&self, at: Place) -> Option<usize> {
         self.is_end(at).then(|| self.given[self.nodes[at.node as usize].text as usize] as usize)
     }

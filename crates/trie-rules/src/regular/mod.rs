@@ -34,7 +34,7 @@ use crate::texts::{TextsError, texts};
 use parts::Factor;
 use std::fmt;
 use std::sync::Arc;
-use value::Reads;
+use value::ValueReader;
 
 /// Texts of a regular expression, integers of a range, JSON numbers, dates, JSON strings, a list: and one of these, or
 /// one after the other. A clone is a few reference counts; equal ones allow the same texts and read them alike, though
@@ -56,10 +56,10 @@ use value::Reads;
 #[derive(Clone, PartialEq)]
 pub struct Regular {
     machine: Machine,
-    reads: Reads,
+    reads: ValueReader,
 }
 
-/// What a [`Regular`] is walked by. Each is a [`Rule`] of its own.
+/// Machine that walks a [`Regular`]. Each is a [`Rule`] of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Machine {
@@ -71,15 +71,15 @@ pub enum Machine {
     Parts(Arc<Parts>),
 }
 
-/// Where a text of a [`Regular`] is.
+/// State of a text in a [`Regular`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RegularState {
-    /// In an automaton.
+    /// State of an automaton.
     Automaton(u32),
-    /// In a choice.
+    /// State of a choice.
     Choice(ChoiceState),
-    /// In parts.
+    /// State of a concatenation.
     Parts(PartsState),
 }
 
@@ -91,7 +91,7 @@ impl fmt::Debug for Regular {
 
 impl From<Automaton> for Regular {
     fn from(automaton: Automaton) -> Self {
-        Self { machine: Machine::Automaton(automaton), reads: Reads::Text }
+        Self { machine: Machine::Automaton(automaton), reads: ValueReader::Text }
     }
 }
 
@@ -123,7 +123,7 @@ impl Regular {
     /// # Errors
     /// A range without numbers.
     pub fn integer(low: Option<i128>, high: Option<i128>) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(numerals::integer(low, high)?), reads: Reads::Integer })
+        Ok(Self { machine: Machine::Automaton(numerals::integer(low, high)?), reads: ValueReader::Integer })
     }
 
     /// Numbers as JSON writes them.
@@ -131,7 +131,7 @@ impl Regular {
     /// # Errors
     /// No digits before the point; more than an automaton holds.
     pub fn number_with(options: NumberOptions) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: Reads::Number })
+        Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: ValueReader::Number })
     }
 
     /// Numbers of a range, written without exponents, and of them the multiples of one, whose sign does not matter.
@@ -147,12 +147,12 @@ impl Regular {
         options: NumberOptions,
     ) -> Result<Self, RegularError> {
         let automaton = decimal::between(low, high, multiple_of, options)?;
-        Ok(Self { machine: Machine::Automaton(automaton), reads: Reads::Number })
+        Ok(Self { machine: Machine::Automaton(automaton), reads: ValueReader::Number })
     }
 
     /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.
     pub fn date() -> Self {
-        Self { machine: Machine::Automaton(moment::date()), reads: Reads::Moment(Moment::Date) }
+        Self { machine: Machine::Automaton(moment::date()), reads: ValueReader::Moment(Moment::Date) }
     }
 
     /// Days and times from one to another, both included, without 24:00 and leap seconds. A bound may be more exact.
@@ -167,7 +167,7 @@ impl Regular {
     /// # Errors
     /// A bound that is none; none between them.
     pub fn moment(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(moment::between(kind, low, high)?), reads: Reads::Moment(kind) })
+        Ok(Self { machine: Machine::Automaton(moment::between(kind, low, high)?), reads: ValueReader::Moment(kind) })
     }
 
     /// [`Regular::moment`] in another format. Bounds are written as there, and what the format leaves out is 0.
@@ -182,7 +182,7 @@ impl Regular {
     ) -> Result<Self, RegularError> {
         let format = MomentFormat::new(kind, format.text())?;
         let automaton = format::automaton(&format, &moment::Range::new(kind, low, high)?)?;
-        Ok(Self { machine: Machine::Automaton(automaton), reads: Reads::Formatted(kind, format) })
+        Ok(Self { machine: Machine::Automaton(automaton), reads: ValueReader::Formatted(kind, format) })
     }
 
     /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.
@@ -198,7 +198,7 @@ impl Regular {
     /// # Errors
     /// Lengths that exclude each other; more characters than the automaton has room for.
     pub fn string(options: StringOptions) -> Result<Self, RegularError> {
-        let reads = Reads::String { quotes: options.quotes };
+        let reads = ValueReader::String { quotes: options.quotes };
         Ok(Self { machine: Machine::Automaton(string::string(options)?), reads })
     }
 
@@ -242,7 +242,7 @@ impl Regular {
             [one] => Some(one.clone()),
             several => {
                 let several: Vec<Factor> = several.iter().cloned().map(Factor::Automaton).collect();
-                Some(Parts::one_of(&several).determinised(limits)?)
+                Some(Parts::one_of(&several).determinise(limits)?)
             }
         };
         let list = match (&lists[..], texts) {
@@ -262,7 +262,7 @@ impl Regular {
                 Machine::Parts(Arc::new(Parts::one_of(others)))
             }
         };
-        Ok(Self { machine, reads: Reads::one_of(rules)? })
+        Ok(Self { machine, reads: ValueReader::one_of(rules)? })
     }
 
     /// A text of this rule, and then one of that: every way to split a text between them counts. Two automata become
@@ -284,7 +284,7 @@ impl Regular {
             match (factors.last_mut(), next) {
                 (Some(Factor::Automaton(last)), Factor::Automaton(next)) => {
                     let both = vec![Factor::Automaton(last.clone()), Factor::Automaton(next)];
-                    *last = Parts::sequence(both).determinised(limits)?;
+                    *last = Parts::sequence(both).determinise(limits)?;
                 }
                 (_, next) => factors.push(next),
             }
@@ -295,7 +295,7 @@ impl Regular {
             Ok([Factor::Parts(parts)]) => Machine::Parts(parts),
             Err(factors) => Machine::Parts(Arc::new(Parts::sequence(factors))),
         };
-        Ok(Self { machine, reads: Reads::Text })
+        Ok(Self { machine, reads: ValueReader::Text })
     }
 
     /// All of these, one after the other: as [`Regular::then`], in `O(n log n)` for `n` states; nothing of none.
@@ -314,18 +314,18 @@ impl Regular {
         }
     }
 
-    /// What it is walked by.
+    /// Returns the machine that walks it.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// Whether a text is one of it.
+    /// Returns whether a text matches.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let end = text.iter().try_fold(self.start(), |state, &byte| self.step(&state, byte));
         end.is_some_and(|end| self.is_end(&end))
     }
 
-    /// What a text stands for; `None` if it is none of the rule's.
+    /// Returns the value of a text; `None` if the rule does not match it.
     pub fn value(&self, text: &[u8]) -> Option<Value> {
         if !self.is_match(text) {
             return None;
@@ -369,7 +369,7 @@ impl Machine {
         }
     }
 
-    /// What it is a concatenation of.
+    /// Returns the factors of the concatenation.
     fn factors(self) -> Result<Vec<Factor>, RegularError> {
         match self {
             Self::Parts(parts) if !parts.factors.is_empty() => Ok(parts.factors.clone()),

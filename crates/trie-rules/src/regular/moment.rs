@@ -7,17 +7,17 @@ use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::sync::OnceLock;
 
-/// How exactly a time is written: the words are those of Python's `isoformat(timespec=...)`.
+/// Precision of a time: the words are those of Python's `isoformat(timespec=...)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Timespec {
-    /// `23:59`.
+    /// Minutes, as in `23:59`.
     Minutes,
-    /// `23:59:59`.
+    /// Seconds, as in `23:59:59`.
     #[default]
     Seconds,
-    /// `23:59:59.999`.
+    /// Milliseconds, as in `23:59:59.999`.
     Milliseconds,
-    /// `23:59:59.999999`.
+    /// Microseconds, as in `23:59:59.999999`.
     Microseconds,
 }
 
@@ -35,7 +35,7 @@ impl Timespec {
         }
     }
 
-    /// That of a word.
+    /// Returns the precision with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
@@ -51,23 +51,23 @@ impl Timespec {
     }
 }
 
-/// What is written of a moment.
+/// Parts of a moment that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// `2024-02-29`.
+    /// A date, as in `2024-02-29`.
     Date,
     /// `23:59:59`, and a `Z` where it is a time of UTC.
     Time {
-        /// How exactly.
+        /// Precision of the time.
         timespec: Timespec,
-        /// Whether it is one of UTC.
+        /// True for times of UTC.
         utc: bool,
     },
     /// `2024-02-29T23:59:59`, and a `Z` where it is one of UTC.
     DateTime {
-        /// How exactly.
+        /// Precision of the time.
         timespec: Timespec,
-        /// Whether it is one of UTC.
+        /// True for times of UTC.
         utc: bool,
     },
 }
@@ -108,7 +108,7 @@ impl Range {
     }
 
     pub(super) fn none(&self) -> RegularError {
-        RegularError::NoMoments { what: self.kind.what(), low: self.low.clone(), high: self.high.clone() }
+        RegularError::NoMoments { what: self.kind.label(), low: self.low.clone(), high: self.high.clone() }
     }
 
     /// Years of the first and the last.
@@ -143,11 +143,11 @@ impl Range {
     }
 }
 
-/// What is known of a bound.
-struct Bound {
+/// Parsed bound of a range.
+struct MomentBound {
     /// As it is written, without what is finer.
     text: String,
-    /// Whether something finer was cut off that is not 0.
+    /// True if a finer part that is not 0 was cut off.
     is_cut: bool,
 }
 
@@ -155,7 +155,7 @@ struct Bound {
 pub(super) const MIDNIGHT: &str = "00:00:00.000000";
 
 impl Moment {
-    /// How exactly a time is written; of a day nothing.
+    /// Returns the precision of the time; `None` for a day.
     pub const fn timespec(self) -> Option<Timespec> {
         match self {
             Self::Date => None,
@@ -163,7 +163,7 @@ impl Moment {
         }
     }
 
-    /// Whether it is one of UTC.
+    /// Returns whether it is a time of UTC.
     pub const fn utc(self) -> bool {
         matches!(self, Self::Time { utc: true, .. } | Self::DateTime { utc: true, .. })
     }
@@ -176,7 +176,7 @@ impl Moment {
         }
     }
 
-    /// Where the time begins.
+    /// Returns the offset of the time.
     pub(super) fn before_time(self) -> usize {
         match self {
             Self::Time { .. } => 0,
@@ -189,7 +189,7 @@ impl Moment {
         self.before_time() + self.timespec().map_or(0, Timespec::length) + usize::from(self.utc())
     }
 
-    fn what(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Date => "day",
             Self::Time { .. } => "time",
@@ -248,7 +248,7 @@ impl Moment {
     }
 
     fn none(self, given: &str) -> RegularError {
-        RegularError::NoMoment { what: self.what(), given: given.to_owned(), example: self.example() }
+        RegularError::NoMoment { what: self.label(), given: given.to_owned(), example: self.example() }
     }
 
     /// A bound in the one way in which it is written: as exactly as the texts, or as exactly as it is.
@@ -266,10 +266,10 @@ impl Moment {
         Ok(format!("{}{}", &text[..start + timespec.length()], if self.utc() { "Z" } else { "" }))
     }
 
-    fn cut(self, given: &str) -> Result<Bound, RegularError> {
+    fn parse_bound(self, given: &str) -> Result<MomentBound, RegularError> {
         let text = self.to_the_last_digit(given)?;
         let (written, rest) = text.split_at(self.length() - usize::from(self.utc()));
-        Ok(Bound { text: written.to_owned(), is_cut: !MIDNIGHT.ends_with(rest) })
+        Ok(MomentBound { text: written.to_owned(), is_cut: !MIDNIGHT.ends_with(rest) })
     }
 }
 
@@ -280,19 +280,19 @@ pub(super) fn date() -> Automaton {
     MADE.get_or_init(|| between(Moment::Date, None, None).unwrap_or_else(|_| unreachable!())).clone()
 }
 
-/// Those from `low` to `high`, both included.
+/// Builds the automaton of the moments from `low` to `high`, both included.
 ///
 /// # Errors
 /// A bound that is none, and none between them.
 pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Automaton, RegularError> {
     let none =
-        || RegularError::NoMoments { what: kind.what(), low: low.map(str::to_owned), high: high.map(str::to_owned) };
-    let cut = |given: Option<&str>| given.map(|given| kind.cut(given)).transpose();
+        || RegularError::NoMoments { what: kind.label(), low: low.map(str::to_owned), high: high.map(str::to_owned) };
+    let cut = |given: Option<&str>| given.map(|given| kind.parse_bound(given)).transpose();
     let (from, to) = (cut(low)?, cut(high)?);
     let without_low = from.as_ref().is_some_and(|from| from.is_cut);
     // Beside what was read, whether it is still the beginning of each bound.
     let step = |&(read, from_low, to_high): &(Read, bool, bool), byte: u8| {
-        let of = |bound: &Option<Bound>, still: bool| {
+        let of = |bound: &Option<MomentBound>, still: bool| {
             let bound = bound.as_ref().filter(|_| still)?;
             bound.text.as_bytes().get(read.0).copied()
         };
@@ -300,7 +300,7 @@ pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Re
         let inside = least.is_none_or(|least| byte >= least) && most.is_none_or(|most| byte <= most);
         let next = kind.step(read, byte).filter(|_| inside)?;
         // After the last byte of a bound, before the zone, it is known for good.
-        let still = |bound: Option<u8>, before: bool, whole: &Option<Bound>| {
+        let still = |bound: Option<u8>, before: bool, whole: &Option<MomentBound>| {
             bound
                 .map_or(before && whole.as_ref().is_some_and(|whole| read.0 >= whole.text.len()), |bound| bound == byte)
         };
@@ -383,15 +383,15 @@ mod tests {
     #[test]
     fn what_is_no_range_is_refused() {
         let said = |low, high| between(Moment::Date, low, high).unwrap_err().to_string();
-        assert_eq!(said(Some("2023-02-29"), None), "\"2023-02-29\" is no day: a day is written as in 2024-02-29");
-        assert_eq!(said(None, Some("")), "\"\" is no day: a day is written as in 2024-02-29");
+        assert_eq!(said(Some("2023-02-29"), None), "invalid day \"2023-02-29\": expected one as in 2024-02-29");
+        assert_eq!(said(None, Some("")), "invalid day \"\": expected one as in 2024-02-29");
         assert!(said(Some("2024-01-02"), Some("2024-01-01")).starts_with("no day is at least 2024-01-02 and at most"));
         let (utc, timespec) = (true, Timespec::Minutes);
         let said = |kind: Moment, low, high| between(kind, Some(low), Some(high)).unwrap_err().to_string();
         let time = said(Moment::Time { timespec, utc }, "09:00", "10:00Z");
-        assert_eq!(time, "\"09:00\" is no time: a time is written as in 23:59Z");
+        assert_eq!(time, "invalid time \"09:00\": expected one as in 23:59Z");
         let moment = said(Moment::DateTime { timespec, utc: false }, "2024-01-01", "2024-01-02T00:00");
-        assert_eq!(moment, "\"2024-01-01\" is no moment: a moment is written as in 2024-02-29T23:59");
+        assert_eq!(moment, "invalid moment \"2024-01-01\": expected one as in 2024-02-29T23:59");
         let none = said(Moment::Time { timespec, utc: false }, "09:00:01", "09:00:59.500");
         assert!(none.starts_with("no time is at least 09:00:01 and at most 09:00:59.500"), "{none}");
     }

@@ -5,7 +5,7 @@ use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
 use std::cmp::Ordering;
 
-/// How what was read compares with the beginning of a bound.
+/// Order of the read digits relative to the beginning of a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Read {
     negative: bool,
@@ -110,7 +110,7 @@ pub(super) fn integer(low: Option<i128>, high: Option<i128>) -> Result<Automaton
     Ok(Automaton::of_table(table)?)
 }
 
-/// How many digits a JSON number may have, part by part: so that a model cannot write digits for ever.
+/// Digit limits of a JSON number, part by part: so that a model cannot write digits for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct NumberOptions {
@@ -118,7 +118,7 @@ pub struct NumberOptions {
     pub integer_digits: u32,
     /// After the point; 0 for numbers without one.
     pub fraction_digits: u32,
-    /// Of the exponent; 0 for numbers without one.
+    /// Maximum number of digits of the exponent; 0 for numbers without one.
     pub exponent_digits: u32,
 }
 

@@ -21,26 +21,26 @@ use trie_core::work::spend;
 pub struct Parts {
     all: Vec<Part>,
     starts: Vec<u32>,
-    /// What was put together by [`super::Regular::then`], for what follows later.
+    /// Factors joined by [`super::Regular::then`], kept for further calls.
     pub(super) factors: Vec<Factor>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 struct Part {
-    of: Of,
+    of: Source,
     /// Parts that may follow.
     then: Vec<u32>,
-    /// Whether the text may end with it.
+    /// True if the text may end with it.
     last: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum Source {
     Automaton(Automaton),
     List(Arc<List>),
 }
 
-/// What one part of a concatenation may be.
+/// Factor of a concatenation.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Factor {
     Automaton(Automaton),
@@ -62,14 +62,14 @@ pub(super) struct Item {
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |part: &Part| match &part.of {
-            Of::Automaton(automaton) => format!("{} states", automaton.states()),
-            Of::List(list) => format!("{} texts", list.len()),
+            Source::Automaton(automaton) => format!("{} states", automaton.states()),
+            Source::List(list) => format!("{} texts", list.len()),
         };
         f.debug_tuple("Parts").field(&self.all.iter().map(shown).collect::<Vec<_>>()).finish()
     }
 }
 
-impl Of {
+impl Source {
     fn start(&self) -> Place {
         match self {
             Self::Automaton(automaton) => Place { node: automaton.start(), depth: 0 },
@@ -101,10 +101,10 @@ impl Factor {
             all.len() as u32 - 1
         };
         match self {
-            Self::Automaton(automaton) => vec![one(Of::Automaton(automaton.clone()))],
+            Self::Automaton(automaton) => vec![one(Source::Automaton(automaton.clone()))],
             Self::Choice(choice) => {
-                let automaton = choice.automaton.clone().map(Of::Automaton);
-                automaton.into_iter().chain([Of::List(Arc::clone(&choice.list))]).map(one).collect()
+                let automaton = choice.automaton.clone().map(Source::Automaton);
+                automaton.into_iter().chain([Source::List(Arc::clone(&choice.list))]).map(one).collect()
             }
             Self::Parts(parts) => {
                 let offset = all.len() as u32;
@@ -122,8 +122,8 @@ impl Parts {
     /// Bytes of a part, about.
     pub(super) const SIZE: usize = size_of::<Part>();
 
-    /// None yet.
-    pub(super) fn nothing() -> Self {
+    /// Returns an empty concatenation.
+    pub(super) fn empty() -> Self {
         Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() }
     }
 
@@ -143,7 +143,7 @@ impl Parts {
         (starts, ends)
     }
 
-    /// Those may come behind these.
+    /// Lets the places `starts` follow the places `behind`.
     pub(super) fn follow(&mut self, behind: &[u32], starts: &[u32]) {
         for &part in behind {
             self.all[part as usize].then.extend_from_slice(starts);
@@ -159,7 +159,7 @@ impl Parts {
 
     /// One after the other. Two at least.
     pub(super) fn sequence(factors: Vec<Factor>) -> Self {
-        let mut made = Self::nothing();
+        let mut made = Self::empty();
         let mut ends: Vec<u32> = Vec::new();
         for (at, factor) in factors.iter().enumerate() {
             made.goes_on(&ends);
@@ -169,9 +169,9 @@ impl Parts {
         made
     }
 
-    /// One of several.
+    /// Builds the union of several factors.
     pub(super) fn one_of(factors: &[Factor]) -> Self {
-        let mut made = Self::nothing();
+        let mut made = Self::empty();
         for factor in factors {
             made.begin(factor);
         }
@@ -179,7 +179,7 @@ impl Parts {
     }
 
     /// The same texts as one automaton.
-    pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
+    pub(super) fn determinise(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
         let lists = self.automata().any(|automaton| automaton.is_none());
         // A repetition has one automaton many times.
         let mut seen = HashSet::new();
@@ -200,7 +200,7 @@ impl Parts {
     }
 
     /// With what may follow where a part is over.
-    fn closed(&self, mut items: Vec<Item>) -> PartsState {
+    fn close(&self, mut items: Vec<Item>) -> PartsState {
         let mut at = 0;
         while let Some(&item) = items.get(at) {
             at += 1;
@@ -221,11 +221,11 @@ impl Parts {
 
     /// A place, and what may follow where its part is over.
     pub(super) fn alone(&self, place: Item) -> PartsState {
-        self.closed(vec![place])
+        self.close(vec![place])
     }
 
     /// The part of a place, if nothing follows it.
-    pub(super) fn last(&self, place: Item) -> Option<&Of> {
+    pub(super) fn last(&self, place: Item) -> Option<&Source> {
         let part = &self.all[place.part as usize];
         part.then.is_empty().then_some(&part.of)
     }
@@ -233,8 +233,8 @@ impl Parts {
     /// The automaton of each part.
     pub(super) fn automata(&self) -> impl Iterator<Item = Option<&Automaton>> {
         self.all.iter().map(|part| match &part.of {
-            Of::Automaton(automaton) => Some(automaton),
-            Of::List(_) => None,
+            Source::Automaton(automaton) => Some(automaton),
+            Source::List(_) => None,
         })
     }
 
@@ -272,7 +272,7 @@ impl Rule for Parts {
 
     fn start(&self) -> PartsState {
         let start = |&part: &u32| Item { part, at: self.all[part as usize].of.start() };
-        self.closed(self.starts.iter().map(start).collect())
+        self.close(self.starts.iter().map(start).collect())
     }
 
     fn step(&self, state: &PartsState, byte: u8) -> Option<PartsState> {
@@ -280,7 +280,7 @@ impl Rule for Parts {
             |item: &Item| Some(Item { part: item.part, at: self.all[item.part as usize].of.step(item.at, byte)? });
         let mut items = state.0.iter().filter_map(after).peekable();
         items.peek()?;
-        Some(self.closed(items.collect()))
+        Some(self.close(items.collect()))
     }
 
     fn is_end(&self, state: &PartsState) -> bool {
@@ -301,7 +301,7 @@ impl Factor {
         match &self {
             Self::Choice(choice) if choice.list.text_bytes() <= SMALL => {
                 let all = Parts::one_of(std::slice::from_ref(&self));
-                all.determinised(AutomatonLimits::default()).map(Self::Automaton)
+                all.determinise(AutomatonLimits::default()).map(Self::Automaton)
             }
             _ => Ok(self),
         }

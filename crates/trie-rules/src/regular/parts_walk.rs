@@ -3,7 +3,7 @@
 
 use super::choice::ChoiceState;
 use super::list::Place;
-use super::parts::{Item, Of, Parts, PartsState};
+use super::parts::{Item, Parts, PartsState, Source};
 use crate::rule::{Rule, Walker};
 use crate::tokens::masks::Legal;
 use crate::tokens::slices::set;
@@ -18,16 +18,16 @@ pub(super) struct PartsWalk {
     tokens: Arc<TokenBytes>,
     /// The automata's own ways to their tokens, part by part.
     walkers: Vec<Option<Arc<dyn Walker<u32>>>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<PlaceCache>,
 }
 
-struct Kept {
+struct PlaceCache {
     by_place: LruCache<Item, Legal>,
     bytes: usize,
     limit: usize,
 }
 
-impl Kept {
+impl PlaceCache {
     /// Gives up what was not used for longest.
     fn shrink(&mut self) {
         while self.bytes > self.limit {
@@ -47,31 +47,31 @@ impl PartsWalk {
     pub(super) fn new(parts: Parts, tokens: Arc<TokenBytes>) -> Self {
         let walkers =
             parts.automata().map(|automaton| automaton.and_then(|automaton| automaton.walker(&tokens))).collect();
-        let kept = Kept { by_place: LruCache::unbounded(), bytes: 0, limit: usize::MAX };
+        let kept = PlaceCache { by_place: LruCache::unbounded(), bytes: 0, limit: usize::MAX };
         Self { parts, tokens, walkers, kept: Mutex::new(kept) }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn cache(&self) -> MutexGuard<'_, PlaceCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> usize {
-        self.kept().bytes + self.walkers.iter().flatten().map(|walker| walker.nbytes()).sum::<usize>()
+    fn cached_bytes(&self) -> usize {
+        self.cache().bytes + self.walkers.iter().flatten().map(|walker| walker.nbytes()).sum::<usize>()
     }
 
     fn hold(&self, bytes: usize) {
-        let mut kept = self.kept();
+        let mut kept = self.cache();
         kept.limit = bytes;
         kept.shrink();
     }
 
-    /// What may come where only this place is open.
+    /// Returns the tokens allowed while only this place is open.
     fn legal(&self, place: Item) -> Legal {
-        if let Some(known) = self.kept().by_place.get(&place) {
+        if let Some(known) = self.cache().by_place.get(&place) {
             return known.clone();
         }
-        let found = self.walked(place);
-        let mut kept = self.kept();
+        let found = self.walk_place(place);
+        let mut kept = self.cache();
         kept.bytes += found.nbytes();
         if let Some(before) = kept.by_place.put(place, found.clone()) {
             kept.bytes -= before.nbytes();
@@ -80,11 +80,11 @@ impl PartsWalk {
         found
     }
 
-    fn walked(&self, place: Item) -> Legal {
+    fn walk_place(&self, place: Item) -> Legal {
         let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
         match self.parts.last(place) {
             // Nothing follows: no sets are needed.
-            Some(Of::Automaton(automaton)) => {
+            Some(Source::Automaton(automaton)) => {
                 if let Some(walker) = &self.walkers[place.part as usize] {
                     walker.tokens(&place.at.node, &mut words);
                 } else {
@@ -93,7 +93,7 @@ impl PartsWalk {
                     tokens_from(step, self.tokens.all(), &place.at.node, &mut Path::default(), each);
                 }
             }
-            Some(Of::List(list)) => {
+            Some(Source::List(list)) => {
                 let step = |at: &Place, byte| list.step(*at, byte);
                 let each = |token, _: &Place| set(&mut words, token);
                 tokens_from(step, self.tokens.all(), &place.at, &mut Path::default(), each);
@@ -110,7 +110,7 @@ impl PartsWalk {
 
 impl Walker<PartsState> for PartsWalk {
     fn nbytes(&self) -> usize {
-        self.held()
+        self.cached_bytes()
     }
 
     fn limit(&self, bytes: usize) {
@@ -127,7 +127,7 @@ impl Walker<PartsState> for PartsWalk {
 /// The automaton is the first part, the list the second.
 impl Walker<ChoiceState> for PartsWalk {
     fn nbytes(&self) -> usize {
-        self.held()
+        self.cached_bytes()
     }
 
     fn limit(&self, bytes: usize) {

@@ -1,7 +1,7 @@
 //! A text of a rule several times, with a separator between: counted exactly, every way to split a text walked at once.
 
 use super::parts::{Factor, Parts};
-use super::{Machine, Reads, Regular, RegularError};
+use super::{Machine, Regular, RegularError, ValueReader};
 use crate::automaton::regex::Regex;
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use crate::rule::Rule;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How often a rule is repeated, and what stands between.
+/// Repetition of a rule, with its separator.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Repeat {
     rule: Regular,
@@ -62,21 +62,21 @@ impl Regular {
         }
         let literal = |text: &str| Regex::new(&regex_syntax::escape(text)).map(|regex| regex.automaton().clone());
         let between = (!separator.is_empty()).then(|| literal(separator)).transpose()?;
-        let parts = Parts::repeated(&item, between.as_ref(), &literal("")?, min, max);
+        let parts = Parts::repeat_factor(&item, between.as_ref(), &literal("")?, min, max);
         let machine = if parts.automata().all(|automaton| automaton.is_some()) {
-            Machine::Automaton(parts.determinised(limits)?)
+            Machine::Automaton(parts.determinise(limits)?)
         } else {
             Machine::Parts(Arc::new(parts))
         };
         let repeat = Repeat { rule: self.clone(), min, max, separator: separator.into() };
-        Ok(Self { machine, reads: Reads::repeat(repeat)? })
+        Ok(Self { machine, reads: ValueReader::repeat(repeat)? })
     }
 
-    /// Where each item of a repetition stands in a text: of several ways to split it that whose first items are
-    /// longest. `None` where this is no repetition, or the text is none of its texts.
+    /// Returns the range of each item of a repetition in a text: of several ways to split it, the one whose first items
+    /// are longest. `None` where this is not a repetition, or the text is none of its texts.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
-            Reads::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),
+            ValueReader::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),
             _ => None,
         }
     }
@@ -84,8 +84,14 @@ impl Regular {
 
 impl Parts {
     /// Copies of one part, with others between them. The last copy of a repetition without an end follows itself.
-    fn repeated(item: &Factor, between: Option<&Automaton>, empty: &Automaton, min: usize, max: Option<usize>) -> Self {
-        let mut made = Self::nothing();
+    fn repeat_factor(
+        item: &Factor,
+        between: Option<&Automaton>,
+        empty: &Automaton,
+        min: usize,
+        max: Option<usize>,
+    ) -> Self {
+        let mut made = Self::empty();
         if min == 0 {
             made.begin(&Factor::Automaton(empty.clone()));
         }
@@ -158,7 +164,7 @@ impl Repeat {
         None
     }
 
-    /// Where an item that begins here may end, the nearest first.
+    /// Returns the possible ends of an item that begins here, nearest first.
     fn ends(&self, text: &[u8], begin: usize) -> Vec<usize> {
         let mut state = self.rule.start();
         let mut ends = Vec::new();
@@ -174,7 +180,7 @@ impl Repeat {
 }
 
 impl Factor {
-    /// How many parts it is.
+    /// Returns the number of its parts.
     fn parts(&self) -> usize {
         match self {
             Self::Automaton(_) => 1,

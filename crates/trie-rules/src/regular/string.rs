@@ -5,17 +5,17 @@ use crate::automaton::table::{Classes, DEAD, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
 use std::mem::size_of;
 
-/// How long a string is, and whether its quotes belong to the text.
+/// Length limits of a string, and its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StringOptions {
-    /// Whether the text has a quote before and after the string.
+    /// True if the text has a quote before and after the string.
     pub quotes: bool,
     /// Characters at least: an escape counts as one, and so does a pair of surrogates.
     pub min_chars: usize,
     /// Characters at most; `None` for any number.
     pub max_chars: Option<usize>,
-    /// How large the automaton may become: about 2.2 kB a character.
+    /// Size limits of the automaton: about 2.2 kB a character.
     pub automaton: AutomatonLimits,
 }
 
@@ -52,13 +52,13 @@ impl StringOptions {
     }
 }
 
-/// Inside one character.
+/// Position inside one character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-enum Inside {
-    /// Before it.
+enum CharState {
+    /// Before the first byte.
     Before,
-    /// After a backslash.
+    /// Behind a backslash.
     Escape,
     /// Before the first of four hexadecimal digits, and before the others.
     Hex4,
@@ -78,7 +78,8 @@ enum Inside {
     More1,
     More2,
     More3,
-    /// Where not all of them may: no overlong forms, no surrogates, nothing behind the last character.
+    /// After a first byte that restricts the second: no overlong forms, no surrogates, nothing behind the last
+    /// character.
     AfterE0,
     AfterED,
     AfterF0,
@@ -87,32 +88,32 @@ enum Inside {
 
 const STATES: usize = 20;
 
-const ALL: [Inside; STATES] = [
-    Inside::Before,
-    Inside::Escape,
-    Inside::Hex4,
-    Inside::Hex3,
-    Inside::Hex2,
-    Inside::Hex1,
-    Inside::HexD,
-    Inside::High2,
-    Inside::High1,
-    Inside::LowBackslash,
-    Inside::LowU,
-    Inside::LowD,
-    Inside::LowC,
-    Inside::More1,
-    Inside::More2,
-    Inside::More3,
-    Inside::AfterE0,
-    Inside::AfterED,
-    Inside::AfterF0,
-    Inside::AfterF4,
+const ALL: [CharState; STATES] = [
+    CharState::Before,
+    CharState::Escape,
+    CharState::Hex4,
+    CharState::Hex3,
+    CharState::Hex2,
+    CharState::Hex1,
+    CharState::HexD,
+    CharState::High2,
+    CharState::High1,
+    CharState::LowBackslash,
+    CharState::LowU,
+    CharState::LowD,
+    CharState::LowC,
+    CharState::More1,
+    CharState::More2,
+    CharState::More3,
+    CharState::AfterE0,
+    CharState::AfterED,
+    CharState::AfterF0,
+    CharState::AfterF4,
 ];
 
-/// After one byte.
+/// Effect of one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum After {
+enum ByteStep {
     No,
     /// Still inside: the number of the state.
     Inside(u32),
@@ -120,41 +121,41 @@ enum After {
     Over,
 }
 
-fn after(inside: Inside, byte: u8) -> After {
+fn byte_step(inside: CharState, byte: u8) -> ByteStep {
     let hex = byte.is_ascii_hexdigit();
-    let going = |to: Inside| After::Inside(to as u32);
+    let going = |to: CharState| ByteStep::Inside(to as u32);
     match (inside, byte) {
-        (Inside::Before, b'\\') => going(Inside::Escape),
-        (Inside::Before, 0x20..=0x21 | 0x23..=0x7F)
-        | (Inside::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
-        | (Inside::More1, 0x80..=0xBF) => After::Over,
-        (Inside::Before, 0xC2..=0xDF) => going(Inside::More1),
-        (Inside::Before, 0xE0) => going(Inside::AfterE0),
-        (Inside::Before, 0xED) => going(Inside::AfterED),
-        (Inside::Before, 0xE1..=0xEF) => going(Inside::More2),
-        (Inside::Before, 0xF0) => going(Inside::AfterF0),
-        (Inside::Before, 0xF4) => going(Inside::AfterF4),
-        (Inside::Before, 0xF1..=0xF3) => going(Inside::More3),
-        (Inside::Escape, b'u') => going(Inside::Hex4),
-        (Inside::Hex4, b'd' | b'D') => going(Inside::HexD),
-        (Inside::Hex4, _) if hex => going(Inside::Hex3),
-        (Inside::HexD, b'0'..=b'7') | (Inside::LowC, b'c'..=b'f' | b'C'..=b'F') => going(Inside::Hex2),
-        (Inside::HexD, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') => going(Inside::High2),
-        (Inside::Hex3, _) if hex => going(Inside::Hex2),
-        (Inside::Hex2, _) if hex => going(Inside::Hex1),
-        (Inside::Hex1, _) if hex => After::Over,
-        (Inside::High2, _) if hex => going(Inside::High1),
-        (Inside::High1, _) if hex => going(Inside::LowBackslash),
-        (Inside::LowBackslash, b'\\') => going(Inside::LowU),
-        (Inside::LowU, b'u') => going(Inside::LowD),
-        (Inside::LowD, b'd' | b'D') => going(Inside::LowC),
-        (Inside::More2, 0x80..=0xBF) | (Inside::AfterE0, 0xA0..=0xBF) | (Inside::AfterED, 0x80..=0x9F) => {
-            going(Inside::More1)
+        (CharState::Before, b'\\') => going(CharState::Escape),
+        (CharState::Before, 0x20..=0x21 | 0x23..=0x7F)
+        | (CharState::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
+        | (CharState::More1, 0x80..=0xBF) => ByteStep::Over,
+        (CharState::Before, 0xC2..=0xDF) => going(CharState::More1),
+        (CharState::Before, 0xE0) => going(CharState::AfterE0),
+        (CharState::Before, 0xED) => going(CharState::AfterED),
+        (CharState::Before, 0xE1..=0xEF) => going(CharState::More2),
+        (CharState::Before, 0xF0) => going(CharState::AfterF0),
+        (CharState::Before, 0xF4) => going(CharState::AfterF4),
+        (CharState::Before, 0xF1..=0xF3) => going(CharState::More3),
+        (CharState::Escape, b'u') => going(CharState::Hex4),
+        (CharState::Hex4, b'd' | b'D') => going(CharState::HexD),
+        (CharState::Hex4, _) if hex => going(CharState::Hex3),
+        (CharState::HexD, b'0'..=b'7') | (CharState::LowC, b'c'..=b'f' | b'C'..=b'F') => going(CharState::Hex2),
+        (CharState::HexD, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') => going(CharState::High2),
+        (CharState::Hex3, _) if hex => going(CharState::Hex2),
+        (CharState::Hex2, _) if hex => going(CharState::Hex1),
+        (CharState::Hex1, _) if hex => ByteStep::Over,
+        (CharState::High2, _) if hex => going(CharState::High1),
+        (CharState::High1, _) if hex => going(CharState::LowBackslash),
+        (CharState::LowBackslash, b'\\') => going(CharState::LowU),
+        (CharState::LowU, b'u') => going(CharState::LowD),
+        (CharState::LowD, b'd' | b'D') => going(CharState::LowC),
+        (CharState::More2, 0x80..=0xBF) | (CharState::AfterE0, 0xA0..=0xBF) | (CharState::AfterED, 0x80..=0x9F) => {
+            going(CharState::More1)
         }
-        (Inside::More3, 0x80..=0xBF) | (Inside::AfterF0, 0x90..=0xBF) | (Inside::AfterF4, 0x80..=0x8F) => {
-            going(Inside::More2)
+        (CharState::More3, 0x80..=0xBF) | (CharState::AfterF0, 0x90..=0xBF) | (CharState::AfterF4, 0x80..=0x8F) => {
+            going(CharState::More2)
         }
-        _ => After::No,
+        _ => ByteStep::No,
     }
 }
 
@@ -165,7 +166,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
     if let Some(max_chars) = max_chars.filter(|&max_chars| max_chars < min_chars) {
         return Err(RegularError::NoLength { min_chars, max_chars });
     }
-    let classes = Classes::by(|byte| (ALL.map(|inside| after(inside, byte)), quotes && byte == b'"'));
+    let classes = Classes::by(|byte| (ALL.map(|inside| byte_step(inside, byte)), quotes && byte == b'"'));
     let width = classes.bytes.len();
     // Without a limit the last level goes round.
     let levels = max_chars.unwrap_or(min_chars);
@@ -174,7 +175,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
         return Err(AutomatonError::TooLarge { limit: limits.bytes }.into());
     }
     // The states inside a character, after the class.
-    let row = |inside: Inside| classes.bytes.iter().map(move |&byte| after(inside, byte)).collect::<Vec<_>>();
+    let row = |inside: CharState| classes.bytes.iter().map(move |&byte| byte_step(inside, byte)).collect::<Vec<_>>();
     let rows = ALL.map(row);
     let quote = usize::from(classes.of[usize::from(b'"')]);
     // Two before the levels, where there are quotes: before the first, and after the last.
@@ -197,9 +198,9 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
         } else {
             for row in &rows {
                 next.extend(row.iter().map(|after| match after {
-                    After::No => DEAD,
-                    After::Inside(inside) => at + inside,
-                    After::Over => over,
+                    ByteStep::No => DEAD,
+                    ByteStep::Inside(inside) => at + inside,
+                    ByteStep::Over => over,
                 }));
             }
         }
@@ -213,7 +214,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
 }
 
 /// The text that the inside of a JSON string stands for; `None` if it is none.
-pub(super) fn decoded(inside: &str) -> Option<String> {
+pub(super) fn decode_string(inside: &str) -> Option<String> {
     let mut text = String::with_capacity(inside.len());
     let mut left = inside.chars();
     let unit = |left: &mut std::str::Chars<'_>| {

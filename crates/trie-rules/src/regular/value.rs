@@ -1,4 +1,4 @@
-//! What a text stands for.
+//! Values that texts stand for.
 
 use super::format::MomentFormat;
 use super::moment::{MIDNIGHT, Moment};
@@ -10,47 +10,47 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Of a regular expression or a concatenation: the text itself.
+    /// Text of a regular expression or a concatenation.
     Text(String),
-    /// Of an integer.
+    /// Integer of up to 128 bits.
     Integer(i128),
-    /// Of an integer without bounds that 128 bits do not hold: its digits.
+    /// Digits of an integer without bounds that 128 bits do not hold.
     LongInteger(String),
-    /// Of a JSON number: what it is nearest to. Infinite where more digits of the exponent were allowed than a `f64`
+    /// JSON number, rounded to the nearest `f64`. Infinite where more digits of the exponent were allowed than a `f64`
     /// has.
     Number(f64),
-    /// Of a date.
+    /// Day of a calendar.
     Date {
         /// From 1 to 9999.
         year: u16,
-        /// From 1.
+        /// Month, counted from 1.
         month: u8,
-        /// From 1.
+        /// Day, counted from 1.
         day: u8,
     },
-    /// Of a time.
+    /// Time of a day.
     Time(Clock),
-    /// Of a day and a time.
+    /// Day and time.
     DateTime {
         /// From 1 to 9999.
         year: u16,
-        /// From 1.
+        /// Month, counted from 1.
         month: u8,
-        /// From 1.
+        /// Day, counted from 1.
         day: u8,
         /// The time of the day.
         time: Clock,
     },
-    /// Of a JSON string: what it says, without quotes and escapes.
+    /// Content of a JSON string, without quotes and escapes.
     String(String),
-    /// Of a list.
+    /// Entry of a list.
     Entry {
-        /// Where it stood first among the texts that were given.
+        /// First index among the given texts.
         index: usize,
-        /// The text. What is no UTF-8 in it is replaced.
+        /// The text. Anything that is not UTF-8 in it is replaced.
         text: String,
     },
-    /// Of a repetition: what each item stands for.
+    /// Values of the items of a repetition.
     List(Vec<Value>),
 }
 
@@ -65,16 +65,16 @@ pub struct Clock {
     pub second: u8,
     /// From 0 to 999999.
     pub microsecond: u32,
-    /// Whether it is one of UTC; else of no zone.
+    /// True for times of UTC; else without a zone.
     pub utc: bool,
 }
 
-/// How many choices and repetitions may stand in each other: a value is asked of each, on the stack.
+/// Limit on the nesting of choices and repetitions: values are read recursively.
 const MOST_DEPTH: usize = 256;
 
-/// How the texts of a rule are read.
+/// Reader for the values of a rule.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reads {
+pub(super) enum ValueReader {
     Text,
     Integer,
     Number,
@@ -86,18 +86,18 @@ pub(super) enum Reads {
     /// The list first, then whichever rule takes the text.
     OneOf {
         rules: Arc<[Regular]>,
-        /// How many choices stand in each other, this one counted.
+        /// Nesting depth of choices, this one counted.
         depth: usize,
     },
-    /// Item by item.
+    /// Reads item by item.
     Repeat {
         repeat: Arc<Repeat>,
-        /// As of choices.
+        /// Nesting depth, as of choices.
         depth: usize,
     },
 }
 
-impl Reads {
+impl ValueReader {
     /// # Errors
     /// Too many choices in each other.
     pub(super) fn one_of(rules: Vec<Regular>) -> Result<Self, RegularError> {
@@ -135,7 +135,7 @@ impl Reads {
             Self::Formatted(kind, format) => format.value(*kind, std::str::from_utf8(text).ok()?)?,
             Self::String { quotes } => {
                 let inside = if *quotes { text.strip_prefix(b"\"")?.strip_suffix(b"\"")? } else { text };
-                Value::String(string::decoded(std::str::from_utf8(inside).ok()?)?)
+                Value::String(string::decode_string(std::str::from_utf8(inside).ok()?)?)
             }
             Self::Repeat { repeat, .. } => {
                 let items = repeat.items(text)?;
@@ -147,13 +147,13 @@ impl Reads {
 }
 
 impl Moment {
-    /// What a bound stands for, however exactly it is written; `None` for what is none.
+    /// Returns the value of a bound at any precision; `None` if it is invalid.
     pub fn value(self, bound: &str) -> Option<Value> {
         moment(self.exactly(bound)?, bound)
     }
 }
 
-/// What is written of a moment.
+/// Parses a text as a moment.
 fn moment(kind: Moment, text: &str) -> Option<Value> {
     fn number<T: std::str::FromStr>(text: &str, from: usize, to: usize) -> Option<T> {
         text.get(from..to)?.parse().ok()

@@ -16,7 +16,7 @@ pub(super) struct Alphabet {
 /// Counts sets of characters that were numbered.
 pub(super) struct Classes {
     pub(super) alphabet: Alphabet,
-    /// Of each set.
+    /// Classes of each set.
     pub(super) of: Vec<Vec<u32>>,
 }
 
@@ -26,8 +26,8 @@ impl Alphabet {
         Self { ranges: vec![(0, 0)], width: 1 }
     }
 
-    /// Of ranges that begin with characters, each with a key: equal keys are one class. Classes are numbered in the
-    /// order of their first characters.
+    /// Builds classes from ranges that begin with characters, each with a key: equal keys are one class. Classes are
+    /// numbered in the order of their first characters.
     pub(super) fn by_keys<K: Clone + Eq + Hash>(begins: impl IntoIterator<Item = (u32, K)>) -> (Self, Vec<K>) {
         let (mut known, mut keys) = (HashMap::new(), Vec::new());
         let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -92,7 +92,7 @@ impl Alphabet {
     }
 
     /// With classes that are one where `as_one` numbers them alike, in the order of their first characters.
-    pub(super) fn merged(&self, as_one: &[u32]) -> (Self, Vec<u32>) {
+    pub(super) fn merge_classes(&self, as_one: &[u32]) -> (Self, Vec<u32>) {
         Self::by_keys(self.ranges.iter().map(|&(begin, class)| (begin, as_one[class as usize])))
     }
 
@@ -123,7 +123,7 @@ impl Alphabet {
         found.into_iter().map(|char| char.unwrap_or('\u{FFFD}')).collect()
     }
 
-    /// Whether any range begins in `low + 1..=high`, so that these are not all of one class.
+    /// Returns the class of the range, if no other class begins in `low + 1..=high`.
     fn uniform(&self, low: u32, high: u32) -> Option<u32> {
         let at = self.ranges.partition_point(|&(begin, _)| begin <= low);
         let ends = self.ranges.get(at).is_none_or(|next| next.0 > high);
@@ -131,9 +131,9 @@ impl Alphabet {
     }
 }
 
-/// What a byte leads to.
+/// Target of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum After {
+pub(super) enum ByteTarget {
     /// No character of UTF-8 has such a byte there.
     No,
     /// The character is over: its class.
@@ -146,18 +146,18 @@ pub(super) enum After {
 #[derive(Debug)]
 pub(super) struct Utf8 {
     /// After the first byte.
-    first: [After; 256],
+    first: [ByteTarget; 256],
     /// After bytes 0x80 to 0xBF, from each place inside characters.
-    inside: Vec<[After; 64]>,
+    inside: Vec<[ByteTarget; 64]>,
     /// The classes of characters that go through each place.
     below: Vec<Vec<u32>>,
 }
 
 struct Builder<'a> {
     alphabet: &'a Alphabet,
-    inside: Vec<[After; 64]>,
+    inside: Vec<[ByteTarget; 64]>,
     below: Vec<Vec<u32>>,
-    known: HashMap<[After; 64], u32>,
+    known: HashMap<[ByteTarget; 64], u32>,
     /// Places all of whose characters are of one class, by the bytes that are left.
     uniform: HashMap<(u32, u32), u32>,
 }
@@ -166,14 +166,14 @@ impl Utf8 {
     pub(super) fn new(alphabet: &Alphabet) -> Self {
         let mut builder =
             Builder { alphabet, inside: Vec::new(), below: Vec::new(), known: HashMap::new(), uniform: HashMap::new() };
-        let mut first = [After::No; 256];
+        let mut first = [ByteTarget::No; 256];
         for byte in 0..0xF5u32 {
             first[byte as usize] = match byte {
-                0..=0x7F => After::Class(alphabet.class(byte)),
-                0xC2..=0xDF => After::Inside(builder.place(1, (byte & 0x1F) << 6)),
-                0xE0..=0xEF => After::Inside(builder.place(2, (byte & 0xF) << 12)),
-                0xF0..=0xF4 => After::Inside(builder.place(3, (byte & 7) << 18)),
-                _ => After::No,
+                0..=0x7F => ByteTarget::Class(alphabet.class(byte)),
+                0xC2..=0xDF => ByteTarget::Inside(builder.place(1, (byte & 0x1F) << 6)),
+                0xE0..=0xEF => ByteTarget::Inside(builder.place(2, (byte & 0xF) << 12)),
+                0xF0..=0xF4 => ByteTarget::Inside(builder.place(3, (byte & 7) << 18)),
+                _ => ByteTarget::No,
             };
         }
         Self { first, inside: builder.inside, below: builder.below }
@@ -181,11 +181,11 @@ impl Utf8 {
 
     /// After a byte, from before a character (`None`) or from a place inside one.
     #[inline]
-    pub(super) fn step(&self, place: Option<u32>, byte: u8) -> After {
+    pub(super) fn step(&self, place: Option<u32>, byte: u8) -> ByteTarget {
         match place {
             None => self.first[usize::from(byte)],
             Some(place) if byte & 0xC0 == 0x80 => self.inside[place as usize][usize::from(byte & 0x3F)],
-            Some(_) => After::No,
+            Some(_) => ByteTarget::No,
         }
     }
 
@@ -206,34 +206,34 @@ impl Builder<'_> {
         if let Some(&known) = class_of_all.and_then(|class| self.uniform.get(&(bytes, class))) {
             return known;
         }
-        let mut after = [After::No; 64];
+        let mut after = [ByteTarget::No; 64];
         let size = 1 << (6 * (bytes - 1));
         for (at, after) in after.iter_mut().enumerate() {
             let from = begin + at as u32 * size;
             let is_char = from + size > least && from <= LAST && !(0xD800..=0xDFFF).contains(&from);
             *after = match bytes {
-                _ if !is_char => After::No,
-                1 => After::Class(self.alphabet.class(from)),
-                _ => After::Inside(self.place(bytes - 1, from)),
+                _ if !is_char => ByteTarget::No,
+                1 => ByteTarget::Class(self.alphabet.class(from)),
+                _ => ByteTarget::Inside(self.place(bytes - 1, from)),
             };
         }
-        let place = self.numbered(&after);
+        let place = self.number_node(&after);
         if let Some(class) = class_of_all {
             self.uniform.insert((bytes, class), place);
         }
         place
     }
 
-    fn numbered(&mut self, after: &[After; 64]) -> u32 {
+    fn number_node(&mut self, after: &[ByteTarget; 64]) -> u32 {
         if let Some(&known) = self.known.get(after) {
             return known;
         }
         let mut below: Vec<u32> = Vec::new();
         for &after in after {
             match after {
-                After::No => {}
-                After::Class(class) => below.push(class),
-                After::Inside(place) => below.extend(&self.below[place as usize]),
+                ByteTarget::No => {}
+                ByteTarget::Class(class) => below.push(class),
+                ByteTarget::Inside(place) => below.extend(&self.below[place as usize]),
             }
         }
         below.sort_unstable();
@@ -269,15 +269,15 @@ mod tests {
             }
             let mut buffer = [0; 4];
             let mut place = None;
-            let mut found = After::No;
+            let mut found = ByteTarget::No;
             for byte in char.encode_utf8(&mut buffer).bytes() {
                 found = utf8.step(place, byte);
-                if let After::Inside(inside) = found {
+                if let ByteTarget::Inside(inside) = found {
                     assert!(utf8.below(inside).contains(&class));
                     place = Some(inside);
                 }
             }
-            assert_eq!(found, After::Class(class), "{char:?}");
+            assert_eq!(found, ByteTarget::Class(class), "{char:?}");
         }
         for none in
             [&[0xC0u8][..], &[0xC1], &[0xE0, 0x9F], &[0xED, 0xA0], &[0xF0, 0x8F], &[0xF4, 0x90], &[0xF5], &[0x80]]
@@ -285,10 +285,10 @@ mod tests {
             let mut place = None;
             let last = none.iter().map(|&byte| {
                 let after = utf8.step(place, byte);
-                place = if let After::Inside(inside) = after { Some(inside) } else { None };
+                place = if let ByteTarget::Inside(inside) = after { Some(inside) } else { None };
                 after
             });
-            assert_eq!(last.last(), Some(After::No), "{none:x?}");
+            assert_eq!(last.last(), Some(ByteTarget::No), "{none:x?}");
         }
     }
 }

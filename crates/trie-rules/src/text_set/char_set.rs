@@ -13,7 +13,7 @@ const SURROGATES: (u32, u32) = (0xD800, 0xDFFF);
 pub(super) struct CharSet(Vec<(u32, u32)>);
 
 impl CharSet {
-    /// Of code points from one to another; surrogates among them are left out.
+    /// Builds a set from ranges of code points; surrogates among them are left out.
     pub(super) fn ranges(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let mut sorted: Vec<(u32, u32)> = Vec::new();
         for (low, high) in ranges {
@@ -26,7 +26,7 @@ impl CharSet {
         for (low, high) in sorted {
             match merged.last_mut() {
                 // Ranges on both sides of the surrogates touch, too.
-                Some(last) if low <= after(last.1) => last.1 = last.1.max(high),
+                Some(last) if low <= next_char(last.1) => last.1 = last.1.max(high),
                 _ => merged.push((low, high)),
             }
         }
@@ -62,7 +62,7 @@ impl CharSet {
     }
 
     /// With all characters that differ from one of it in case alone: the simple folding of Unicode.
-    pub(super) fn folded(&self) -> Self {
+    pub(super) fn fold_case(&self) -> Self {
         let range = |(low, high): (u32, u32)| {
             // A range over the surrogates is two.
             let parts = [(low, high.min(SURROGATES.0 - 1)), (low.max(SURROGATES.1 + 1), high)];
@@ -79,7 +79,7 @@ impl CharSet {
         Self::ranges(class.iter().map(|range| (u32::from(range.start()), u32::from(range.end()))))
     }
 
-    /// What `\p{…}` holds, by what stands in the braces; `None` if Unicode has no such property.
+    /// Returns the set of `\p{…}`, by the name in the braces; `None` if Unicode has no such property.
     pub(super) fn property(name: &str) -> Option<Self> {
         let known = |char: char| char.is_ascii_alphanumeric() || "_=".contains(char);
         if name.is_empty() || !name.chars().all(known) {
@@ -100,7 +100,7 @@ impl CharSet {
 }
 
 /// The code point behind another, surrogates left out.
-fn after(char: u32) -> u32 {
+fn next_char(char: u32) -> u32 {
     if char + 1 == SURROGATES.0 { SURROGATES.1 + 1 } else { char + 1 }
 }
 

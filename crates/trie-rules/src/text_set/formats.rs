@@ -49,7 +49,7 @@ impl TextFormat {
         if let Some(known) = KNOWN[at].get() {
             return Ok(Some(known.clone()));
         }
-        let made = Self(Arc::new(made(name)?));
+        let made = Self(Arc::new(build(name)?));
         Ok(Some(KNOWN[at].get_or_init(|| made).clone()))
     }
 
@@ -119,7 +119,7 @@ const PRIVATE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{1
 const LETTERS: &str = "\\u{DF}-\\u{F6}\\u{F8}-\\u{FF}\\u{3AC}-\\u{3CE}\\u{430}-\\u{45F}\\u{4E00}-\\u{9FA5}\
     \\u{3041}-\\u{3096}\\u{30A1}-\\u{30FA}\\u{30FC}\\u{AC00}-\\u{D7A3}";
 
-fn made(name: &str) -> Result<Format, AutomatonError> {
+fn build(name: &str) -> Result<Format, AutomatonError> {
     let mut max_chars = None;
     let (mut narrower, mut wider) = (None, None);
     let pattern = match name {
@@ -163,10 +163,10 @@ fn made(name: &str) -> Result<Format, AutomatonError> {
             wider = Some(email("\\u{80}-\\u{10FFFF}", Host::AnyLetters));
             email("\\u{80}-\\u{10FFFF}", Host::Letters)
         }
-        "uri" => Uri { beyond: "", private: "" }.whole(false),
-        "uri-reference" => Uri { beyond: "", private: "" }.whole(true),
-        "iri" => Uri { beyond: BEYOND, private: PRIVATE }.whole(false),
-        "iri-reference" => Uri { beyond: BEYOND, private: PRIVATE }.whole(true),
+        "uri" => Uri { beyond: "", private: "" }.pattern(false),
+        "uri-reference" => Uri { beyond: "", private: "" }.pattern(true),
+        "iri" => Uri { beyond: BEYOND, private: PRIVATE }.pattern(false),
+        "iri-reference" => Uri { beyond: BEYOND, private: PRIVATE }.pattern(true),
         "uri-template" => uri_template(),
         "json-pointer" => POINTER.to_owned(),
         "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
@@ -176,14 +176,14 @@ fn made(name: &str) -> Result<Format, AutomatonError> {
             regex()
         }
     };
-    let all = whole(&pattern)?;
-    let texts = narrower.map_or_else(|| Ok(all.clone()), |narrower| all.and(&whole(narrower)?))?;
-    let others = wider.map_or_else(|| Ok(all), |wider| whole(&wider))?.complement();
+    let all = whole_matches(&pattern)?;
+    let texts = narrower.map_or_else(|| Ok(all.clone()), |narrower| all.and(&whole_matches(narrower)?))?;
+    let others = wider.map_or_else(|| Ok(all), |wider| whole_matches(&wider))?.complement();
     Ok(Format { texts, max_chars, others })
 }
 
 /// The texts that match from the first character to the last.
-fn whole(pattern: &str) -> Result<TextSet, AutomatonError> {
+fn whole_matches(pattern: &str) -> Result<TextSet, AutomatonError> {
     match super::syntax::parse(&format!("^(?:{pattern})$")) {
         Ok(node) => TextSet::of(&node, AutomatonLimits::default()),
         Err(problem) => Err(AutomatonError::Unsupported { what: problem.problem }),
@@ -207,12 +207,12 @@ fn duration() -> String {
     format!("P(?:(?:{})(?:T(?:{time}))?|T(?:{time})|[0-9]+W)", last("Y", "M", "D"))
 }
 
-/// Which labels a name of a host has.
+/// Labels that are allowed in a host name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Host {
-    /// Of ASCII, none that may be coded.
+    /// ASCII labels, none of them encoded.
     Plain,
-    /// All of ASCII.
+    /// All labels of ASCII.
     Wide,
     /// With letters that are surely allowed.
     Letters,
@@ -298,7 +298,7 @@ impl Uri {
     }
 
     /// One of them; with those that are relative.
-    fn whole(&self, relative: bool) -> String {
+    fn pattern(&self, relative: bool) -> String {
         let (char, plain) = (self.chars(":@"), self.chars("@"));
         let (segment, user, name) = (format!("{char}*"), self.chars(":"), self.chars(""));
         let literal = format!("{}|[Vv]{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+", ipv6());

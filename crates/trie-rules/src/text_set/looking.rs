@@ -111,7 +111,7 @@ impl Formulas {
 /// A state of the deterministic automaton.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
-    /// What must hold of the rest.
+    /// Formula over the remaining text.
     rest: Formula,
     /// For each body that looks behind, in order: under what its states were reached that read, and its end.
     behind: Rc<[Vec<(u32, Formula)>]>,
@@ -120,29 +120,29 @@ struct Place {
 struct Machine<'n> {
     nfa: &'n Nfa,
     formulas: Formulas,
-    /// Of each set of characters and each class: whether it is in the set.
+    /// For each set of characters, the classes that it contains.
     has: Vec<Vec<bool>>,
-    /// Of each state: its place in its body.
+    /// Index of each state in its body.
     local: Vec<u32>,
-    /// Of each state: its body.
+    /// Body of each state.
     owner: Vec<u32>,
-    /// Of states of a body, what must hold of the rest: by body, by whether the text begins here, and by what holds of
-    /// what was looked for behind.
+    /// Formulas over the remaining text, of the states of a body: by body, by whether the text begins here, and by the
+    /// results of lookbehinds.
     known: HashMap<(u32, bool, Vec<Formula>), Rc<[Formula]>>,
 }
 
-/// What holds at one place of the text.
-struct Here {
+/// Facts about one position of the text.
+struct PlaceFacts {
     is_start: bool,
-    /// Of each body, what must hold of the rest that its states lead to their end; nothing for those that look behind.
+    /// For each lookahead body, the formulas that its states need to reach the end; empty for lookbehinds.
     ahead: Vec<Rc<[Formula]>>,
-    /// Of each body that looks behind, whether it has matched.
+    /// For each lookbehind body, whether it has matched.
     values: Vec<Formula>,
     behind: Vec<Vec<(u32, Formula)>>,
 }
 
 /// All states of the texts that match.
-pub(super) fn determinised(
+pub(super) fn determinise(
     nfa: &Nfa,
     has: Vec<Vec<bool>>,
     width: usize,
@@ -185,7 +185,7 @@ pub(super) fn determinised(
 
 impl Machine<'_> {
     fn start(&mut self) -> Result<Place, AutomatonError> {
-        let here = self.here(true, |_, _| Ok(Vec::new()))?;
+        let here = self.facts_at(true, |_, _| Ok(Vec::new()))?;
         let main = self.nfa.main();
         let rest = here.ahead[self.nfa.bodies.len() - 1][self.local[main.entry as usize] as usize];
         Ok(Self::place(rest, here.behind))
@@ -203,7 +203,7 @@ impl Machine<'_> {
         }
         let mut made = HashMap::new();
         let mut number = 0;
-        let here = self.here(false, |machine, here| {
+        let here = self.facts_at(false, |machine, here| {
             let reached = &place.behind[number];
             number += 1;
             let mut seeds = Vec::new();
@@ -211,22 +211,22 @@ impl Machine<'_> {
                 if let State::Set { set, next } = machine.nfa.states[state as usize]
                     && machine.has[set as usize][class]
                 {
-                    let under = machine.derived(under, class, here, &mut made)?;
+                    let under = machine.derive(under, class, here, &mut made)?;
                     seeds.push((next, under));
                 }
             }
             Ok(seeds)
         })?;
-        let rest = self.derived(place.rest, class, &here, &mut made)?;
+        let rest = self.derive(place.rest, class, &here, &mut made)?;
         Ok(Self::place(rest, here.behind))
     }
 
-    /// What must hold behind a character, that a formula holds before it. Only bodies that were decided may be in it.
-    fn derived(
+    /// Computes the derivative of a formula by a character. Only bodies that were decided may be in it.
+    fn derive(
         &mut self,
         formula: Formula,
         class: usize,
-        here: &Here,
+        here: &PlaceFacts,
         made: &mut HashMap<Formula, Formula>,
     ) -> Result<Formula, AutomatonError> {
         if formula <= TRUE {
@@ -237,14 +237,14 @@ impl Machine<'_> {
         }
         let (var, no, yes) = self.formulas.nodes[formula as usize];
         let when = self.variable_after(var, class, here);
-        let yes = self.derived(yes, class, here, made)?;
-        let no = self.derived(no, class, here, made)?;
+        let yes = self.derive(yes, class, here, made)?;
+        let no = self.derive(no, class, here, made)?;
         let after = self.formulas.choose(when, yes, no)?;
         made.insert(formula, after);
         Ok(after)
     }
 
-    fn variable_after(&self, var: u32, class: usize, here: &Here) -> Formula {
+    fn variable_after(&self, var: u32, class: usize, here: &PlaceFacts) -> Formula {
         if var == END {
             return FALSE;
         }
@@ -257,13 +257,14 @@ impl Machine<'_> {
         }
     }
 
-    /// What holds at a place; `seeds` are the states of each body that looks behind, in order, reached by a character.
-    fn here(
+    /// Computes the facts about a position; `seeds` are the states of each lookbehind body, in order, reached by a
+    /// character.
+    fn facts_at(
         &mut self,
         is_start: bool,
-        mut seeds: impl FnMut(&mut Self, &Here) -> Result<Vec<(u32, Formula)>, AutomatonError>,
-    ) -> Result<Here, AutomatonError> {
-        let mut here = Here { is_start, ahead: Vec::new(), values: Vec::new(), behind: Vec::new() };
+        mut seeds: impl FnMut(&mut Self, &PlaceFacts) -> Result<Vec<(u32, Formula)>, AutomatonError>,
+    ) -> Result<PlaceFacts, AutomatonError> {
+        let mut here = PlaceFacts { is_start, ahead: Vec::new(), values: Vec::new(), behind: Vec::new() };
         for body in 0..self.nfa.bodies.len() as u32 {
             if self.nfa.bodies[body as usize].is_ahead {
                 let ahead = self.ahead(body, &here)?;
@@ -280,8 +281,8 @@ impl Machine<'_> {
         Ok(here)
     }
 
-    /// Whether what a body looks for is there.
-    fn holds(&mut self, body: u32, negative: bool, here: &Here) -> Result<Formula, AutomatonError> {
+    /// Returns whether the assertion of a body holds.
+    fn holds(&mut self, body: u32, negative: bool, here: &PlaceFacts) -> Result<Formula, AutomatonError> {
         let of = &self.nfa.bodies[body as usize];
         let holds = if of.is_ahead {
             here.ahead[body as usize][self.local[of.entry as usize] as usize]
@@ -291,7 +292,7 @@ impl Machine<'_> {
         if negative { self.formulas.not(holds) } else { Ok(holds) }
     }
 
-    fn ahead(&mut self, body: u32, here: &Here) -> Result<Rc<[Formula]>, AutomatonError> {
+    fn ahead(&mut self, body: u32, here: &PlaceFacts) -> Result<Rc<[Formula]>, AutomatonError> {
         let key = (body, here.is_start, here.values.clone());
         if let Some(known) = self.known.get(&key) {
             return Ok(Rc::clone(known));
@@ -359,7 +360,7 @@ impl Machine<'_> {
         &mut self,
         body: u32,
         mut queue: Vec<(u32, Formula)>,
-        here: &Here,
+        here: &PlaceFacts,
     ) -> Result<(Vec<(u32, Formula)>, Formula), AutomatonError> {
         let nfa = self.nfa;
         let of = &nfa.bodies[body as usize];

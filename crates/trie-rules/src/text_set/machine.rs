@@ -1,6 +1,6 @@
 //! Sets of texts with bounds on their length, byte by byte.
 
-use super::alphabet::After;
+use super::alphabet::ByteTarget;
 use super::{Characters, TextSet};
 use crate::automaton::table::DEAD;
 use std::collections::HashMap;
@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// # Ok::<(), trie_rules::RegexError>(())
 /// ```
 #[derive(Clone)]
-pub struct TextMachine(Arc<Bounded>);
+pub struct TextMachine(Arc<TextTables>);
 
-struct Bounded {
+struct TextTables {
     characters: Arc<Characters>,
     min: u32,
     max: Option<u32>,
@@ -42,14 +42,14 @@ struct Bounded {
 struct Lengths {
     sets: Vec<Arc<[u64]>>,
     known: HashMap<Arc<[u64]>, usize>,
-    /// Where the last set goes on: they repeat from there.
+    /// Index from which the sets repeat.
     again: Option<usize>,
 }
 
-/// Where a text is in a [`TextMachine`].
+/// State of a text in a [`TextMachine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TextState {
-    /// Of the automaton, before the character.
+    /// State of the automaton before the character.
     state: u32,
     /// Inside the character: the place + 1; 0 before it.
     place: u32,
@@ -59,7 +59,7 @@ pub struct TextState {
 
 impl fmt::Debug for TextMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Bounded { characters, min, max, .. } = &*self.0;
+        let TextTables { characters, min, max, .. } = &*self.0;
         let states = characters.raw.ends.len();
         f.debug_struct("TextMachine").field("states", &states).field("min", min).field("max", max).finish()
     }
@@ -90,7 +90,7 @@ impl TextMachine {
         let most = longest(&characters, &into);
         let lengths = Mutex::default();
         let (min, max) = (min_chars, max_chars);
-        let machine = Self(Arc::new(Bounded { characters, min, max, fewest, most, free, lengths }));
+        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths }));
         machine.0.completes(0, 0).then_some(machine)
     }
 
@@ -104,9 +104,9 @@ impl TextMachine {
     pub fn step(&self, state: TextState, byte: u8) -> Option<TextState> {
         let utf8 = self.0.characters.utf8();
         match utf8.step(state.place.checked_sub(1), byte) {
-            After::No => None,
-            After::Class(class) => self.after_class(state, class),
-            After::Inside(place) => {
+            ByteTarget::No => None,
+            ByteTarget::Class(class) => self.after_class(state, class),
+            ByteTarget::Inside(place) => {
                 let goes = utf8.below(place).iter().any(|&class| self.after_class(state, class).is_some());
                 goes.then_some(TextState { place: place + 1, ..state })
             }
@@ -118,8 +118,8 @@ impl TextMachine {
         self.after_class(state, self.0.characters.alphabet.class(u32::from(char)))
     }
 
-    /// Whether one of the characters from one code point to another may come next, between characters. Surrogates among
-    /// them are none.
+    /// Returns whether one of the characters in a range of code points is allowed next, between characters. Surrogates
+    /// among them are none.
     pub fn takes_any(&self, state: TextState, low: u32, high: u32) -> bool {
         let takes = |low: u32, high: u32| {
             low <= high
@@ -128,16 +128,16 @@ impl TextMachine {
         takes(low, high.min(0xD7FF)) || takes(low.max(0xE000), high.min(0x10_FFFF))
     }
 
-    /// Whether a text ends here.
+    /// Returns whether a text ends here.
     #[inline]
     pub fn is_end(&self, state: TextState) -> bool {
         state.place == 0 && state.chars >= self.0.min && self.0.characters.raw.ends[state.state as usize]
     }
 
-    /// How many characters may come whatever they are, from between two: after each of them the text can still be
-    /// completed. `u32::MAX` if they may for ever. Sound, but not always the most.
+    /// Returns a number of arbitrary characters that are allowed, from between two: after each of them the text can
+    /// still be completed. `u32::MAX` if they may for ever. Sound, but not always the most.
     pub fn free_chars(&self, state: TextState) -> u32 {
-        let Bounded { characters, min, max, fewest, most, free, .. } = &*self.0;
+        let TextTables { characters, min, max, fewest, most, free, .. } = &*self.0;
         let free = free[state.state as usize];
         match max {
             None if *min == 0 || state.chars >= *min || most.iter().all(|&most| most == u32::MAX) => free,
@@ -156,7 +156,7 @@ impl TextMachine {
 
     #[inline]
     fn after_class(&self, state: TextState, class: u32) -> Option<TextState> {
-        let Bounded { characters, min, max, .. } = &*self.0;
+        let TextTables { characters, min, max, .. } = &*self.0;
         let next = characters.raw.step(state.state, class);
         if next == DEAD {
             return None;
@@ -167,8 +167,8 @@ impl TextMachine {
     }
 }
 
-impl Bounded {
-    /// Whether texts end with so many characters behind these.
+impl TextTables {
+    /// Returns whether some text ends exactly so many characters from here.
     #[inline]
     fn completes(&self, state: u32, chars: u32) -> bool {
         let at_least = self.min.saturating_sub(chars);
@@ -188,7 +188,7 @@ impl Bounded {
 }
 
 impl Lengths {
-    /// Whether a text of so many characters ends, from a state.
+    /// Returns whether a text of so many characters ends, from a state.
     fn ends_after(&mut self, characters: &Characters, state: u32, chars: usize) -> bool {
         let raw = &characters.raw;
         while self.again.is_none() && self.sets.len() <= chars {
@@ -218,7 +218,7 @@ impl Lengths {
     }
 }
 
-/// How many steps lead from each state to one of some; `u32::MAX` where none do.
+/// Computes the shortest distance from each state to one of some; `u32::MAX` if none is reachable.
 fn distances(into: &[Vec<u32>], from: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
     let mut found = vec![u32::MAX; into.len()];
     let mut queue: std::collections::VecDeque<u32> = from
@@ -238,8 +238,8 @@ fn distances(into: &[Vec<u32>], from: impl Iterator<Item = (u32, u32)>) -> Vec<u
     found
 }
 
-/// How many characters the longest text has from each state; `u32::MAX` where there is no longest. Every state leads to
-/// an end, so that those that lead into a circle have none.
+/// Computes the length of the longest text from each state; `u32::MAX` if unbounded. Every state leads to an end, so
+/// that those that lead into a circle have none.
 fn longest(characters: &Characters, into: &[Vec<u32>]) -> Vec<u32> {
     let raw = &characters.raw;
     let states = raw.ends.len();

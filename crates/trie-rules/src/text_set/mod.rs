@@ -40,7 +40,7 @@ use trie_core::work::{Limits, Work, spend};
 #[derive(Clone)]
 pub struct TextSet(Arc<Characters>);
 
-/// The automaton.
+/// Automaton over characters.
 struct Characters {
     alphabet: Alphabet,
     raw: Raw,
@@ -74,12 +74,12 @@ impl TextSet {
         Self(Arc::new(Characters { alphabet, raw, utf8: OnceLock::new() }))
     }
 
-    /// Every text.
+    /// Returns the set of all texts.
     pub fn all() -> Self {
         Self::new(&Alphabet::one(), Raw { next: vec![0], ends: vec![true], width: 1 })
     }
 
-    /// No text.
+    /// Returns the empty set.
     pub fn none() -> Self {
         Self::new(&Alphabet::one(), Raw { next: Vec::new(), ends: Vec::new(), width: 1 })
     }
@@ -130,10 +130,10 @@ impl TextSet {
         let classes = Alphabet::of_sets(&nfa.sets);
         let width = classes.alphabet.width;
         let raw = if nfa.is_plain {
-            raw::determinised(&nfa, &classes.of, width, limits)?
+            raw::determinise(&nfa, &classes.of, width, limits)?
         } else {
             let has = |of: &Vec<u32>| (0..width as u32).map(|class| of.contains(&class)).collect();
-            looking::determinised(&nfa, classes.of.iter().map(has).collect(), width, limits)?
+            looking::determinise(&nfa, classes.of.iter().map(has).collect(), width, limits)?
         };
         Ok(Self::new(&classes.alphabet, raw))
     }
@@ -251,27 +251,27 @@ impl TextSet {
         Ok(Self::new(&alphabet, Raw { next, ends, width: classes.len() }))
     }
 
-    /// Whether it holds no text.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.raw.ends.is_empty()
     }
 
-    /// Whether it holds every text.
+    /// Returns whether it holds every text.
     pub fn is_all(&self) -> bool {
         self.0.raw.ends == [true] && self.0.raw.next == [0]
     }
 
-    /// How many states its automaton has.
+    /// Returns the number of states of its automaton.
     pub fn states(&self) -> usize {
         self.0.raw.ends.len()
     }
 
-    /// Bytes held, about.
+    /// Returns the approximate number of bytes held.
     pub fn nbytes(&self) -> usize {
         size_of::<u32>() * self.0.raw.next.len() + self.0.raw.ends.len()
     }
 
-    /// Whether a text is in it.
+    /// Returns whether a text is in it.
     pub fn is_match(&self, text: &str) -> bool {
         let mut state = if self.is_empty() { DEAD } else { 0 };
         for char in text.chars() {

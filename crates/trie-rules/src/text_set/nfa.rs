@@ -6,7 +6,7 @@ use crate::automaton::{AutomatonError, AutomatonLimits};
 use std::collections::HashMap;
 use trie_core::work::spend;
 
-/// What a state does.
+/// Transition of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
     /// Reads a character of a set.
@@ -31,7 +31,7 @@ pub(super) enum State {
     All,
 }
 
-/// What a [`State::Look`] looks for.
+/// Assertion of a [`State::Look`].
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) is_ahead: bool,
@@ -47,7 +47,7 @@ pub(super) struct Nfa {
     pub(super) states: Vec<State>,
     pub(super) sets: Vec<CharSet>,
     pub(super) bodies: Vec<Body>,
-    /// Whether nothing looks around.
+    /// True if there is no assertion.
     pub(super) is_plain: bool,
 }
 
@@ -63,7 +63,7 @@ struct Builder {
 }
 
 impl Nfa {
-    /// Of the texts in which a pattern matches somewhere.
+    /// Builds the automaton of the texts in which a pattern matches somewhere.
     pub(super) fn of(node: &Node, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
         const STATE: usize = 2 * size_of::<State>();
         let mut builder = Builder {
@@ -78,7 +78,7 @@ impl Nfa {
         let end = builder.push(State::Accept)?;
         let mut ways = Vec::new();
         for way in ways_of(node) {
-            let (parts, from_start, to_end) = anchored(way);
+            let (parts, from_start, to_end) = strip_anchors(way);
             let mut at = if to_end { end } else { all };
             for part in parts.iter().rev() {
                 at = builder.build(part, at)?;
@@ -131,7 +131,7 @@ fn is_anchored(node: &Node) -> bool {
 }
 
 /// A way without the anchors at its ends, and whether it had them.
-fn anchored(way: Node) -> (Vec<Node>, bool, bool) {
+fn strip_anchors(way: Node) -> (Vec<Node>, bool, bool) {
     let mut parts = if let Node::Concat(parts) = way { parts } else { vec![way] };
     let starts = parts.iter().take_while(|part| **part == Node::Start).count();
     parts.drain(..starts);
@@ -163,7 +163,7 @@ impl Builder {
         number
     }
 
-    /// Behind any characters.
+    /// Adds a loop over any characters.
     fn anywhere(&mut self, next: u32) -> Result<u32, AutomatonError> {
         self.build(&Node::Repeat { node: Box::new(Node::Set(CharSet::all())), min: 0, max: None }, next)
     }

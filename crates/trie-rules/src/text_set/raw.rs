@@ -46,7 +46,7 @@ impl Raw {
                 *known.entry(after).or_insert(fresh)
             })
             .collect();
-        let (alphabet, columns) = alphabet.merged(&as_one);
+        let (alphabet, columns) = alphabet.merge_classes(&as_one);
         let column: Vec<usize> =
             columns.iter().map(|one| as_one.iter().position(|other| other == one).unwrap_or_default()).collect();
         let count = class.iter().max().map_or(0, |&most| most as usize + 1);
@@ -89,7 +89,7 @@ struct Subsets<'n> {
 }
 
 /// All sets of states that texts lead to. `classes`: those of each set of characters.
-pub(super) fn determinised(
+pub(super) fn determinise(
     nfa: &Nfa,
     classes: &[Vec<u32>],
     width: usize,

@@ -6,11 +6,11 @@
 
 use super::char_set::{CharSet, LAST};
 
-/// A parsed pattern.
+/// Syntax tree of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Empty,
-    /// One character.
+    /// One character of a set.
     Set(CharSet),
     Concat(Vec<Node>),
     Either(Vec<Node>),
@@ -21,9 +21,9 @@ pub(super) enum Node {
     },
     /// The beginning of the text.
     Start,
-    /// Its end.
+    /// End of the text.
     End,
-    /// What follows here, or stands before it.
+    /// A lookahead or lookbehind assertion.
     Look {
         ahead: bool,
         negative: bool,
@@ -31,7 +31,7 @@ pub(super) enum Node {
     },
 }
 
-/// Where a pattern is none, in characters, and why.
+/// Syntax error of a pattern: its position, in characters, and its description.
 pub(super) struct Problem {
     pub(super) position: usize,
     pub(super) problem: String,
@@ -79,7 +79,7 @@ enum Member {
 pub(super) fn parse(pattern: &str) -> Result<Node, Problem> {
     let mut parser = Parser { chars: pattern.chars().collect(), at: 0, flags: Flags::default(), depth: 0 };
     parser.flags_in_front();
-    let node = parser.either()?;
+    let node = parser.alternation()?;
     if parser.at < parser.chars.len() {
         return Err(problem_at(parser.at, "a ) that closes nothing: write \\) for the character"));
     }
@@ -122,7 +122,7 @@ impl Parser {
         self.flags = self.flags.with(&letters, true);
     }
 
-    fn either(&mut self) -> Result<Node, Problem> {
+    fn alternation(&mut self) -> Result<Node, Problem> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
             return Err(problem_at(self.at, format!("more than {MOST_DEPTH} groups in each other")));
@@ -142,7 +142,7 @@ impl Parser {
                 break;
             }
             let node = self.term()?;
-            all.push(self.repeated(node)?);
+            all.push(self.repetition(node)?);
         }
         Ok(match all.len() {
             0 => Node::Empty,
@@ -183,17 +183,17 @@ impl Parser {
                     "invalid quantifier: expected {n}, {n,} or {n,m} behind what is repeated",
                 ));
             }
-            char => Node::Set(self.cased(CharSet::one(u32::from(char)))),
+            char => Node::Set(self.apply_case(CharSet::one(u32::from(char)))),
         })
     }
 
     /// Characters, whatever their case where that is ignored.
-    fn cased(&self, set: CharSet) -> CharSet {
-        if self.flags.ignore_case { set.folded() } else { set }
+    fn apply_case(&self, set: CharSet) -> CharSet {
+        if self.flags.ignore_case { set.fold_case() } else { set }
     }
 
     fn word(&self) -> CharSet {
-        self.cased(CharSet::ranges(WORD))
+        self.apply_case(CharSet::ranges(WORD))
     }
 
     fn group(&mut self, begin: usize) -> Result<Node, Problem> {
@@ -222,7 +222,7 @@ impl Parser {
                 self.group_flags(begin)?;
             }
         }
-        let node = self.either()?;
+        let node = self.alternation()?;
         self.flags = flags;
         if !self.takes(")") {
             return Err(problem_at(begin, "a group that nothing closes: write \\( for the character"));
@@ -233,7 +233,7 @@ impl Parser {
         })
     }
 
-    /// `(?i-ms:`.
+    /// Parses the flags of a group, as `(?i-ms:`.
     fn group_flags(&mut self, begin: usize) -> Result<(), Problem> {
         let mut on = true;
         while let Some(next) = self.peek() {
@@ -251,7 +251,7 @@ impl Parser {
         ))
     }
 
-    fn repeated(&mut self, node: Node) -> Result<Node, Problem> {
+    fn repetition(&mut self, node: Node) -> Result<Node, Problem> {
         let begin = self.at;
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
@@ -310,7 +310,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// What stands behind a backslash.
+    /// Parses an escape behind a backslash.
     fn escape(&mut self, begin: usize) -> Result<Node, Problem> {
         let Some(next) = self.peek() else {
             return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
@@ -330,13 +330,13 @@ impl Parser {
                 "a back reference is not supported: what it repeats cannot be counted by an automaton",
             )),
             _ => match self.member_escape(begin)? {
-                Member::Char(char) => Ok(Node::Set(self.cased(CharSet::one(char)))),
+                Member::Char(char) => Ok(Node::Set(self.apply_case(CharSet::one(char)))),
                 Member::Set(set) => Ok(Node::Set(set)),
             },
         }
     }
 
-    /// What stands behind a backslash, in a class or not.
+    /// Parses an escape behind a backslash, in a class or not.
     fn member_escape(&mut self, begin: usize) -> Result<Member, Problem> {
         let Some(next) = self.peek() else {
             return Err(problem_at(begin, "a \\ at the end: write \\\\ for the character"));
@@ -352,7 +352,7 @@ impl Parser {
             'p' | 'P' => {
                 let set = self.property(begin)?;
                 let set = if next == 'P' { set.complement() } else { set };
-                return Ok(Member::Set(self.cased(set)));
+                return Ok(Member::Set(self.apply_case(set)));
             }
             'f' => 0xC,
             'n' => 0xA,
@@ -385,7 +385,7 @@ impl Parser {
         u32::from_str_radix(&text, 16).ok()
     }
 
-    /// Behind `\u`.
+    /// Parses the digits behind `\u`.
     fn unicode(&mut self, begin: usize) -> Result<u32, Problem> {
         if self.takes("{") {
             let text: String = self.chars[self.at..].iter().take_while(|char| char.is_ascii_hexdigit()).collect();
@@ -450,7 +450,7 @@ impl Parser {
                 }
             }
         }
-        let set = self.cased(CharSet::ranges(ranges));
+        let set = self.apply_case(CharSet::ranges(ranges));
         Ok(if is_negative { set.complement() } else { set })
     }
 

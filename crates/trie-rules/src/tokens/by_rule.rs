@@ -30,16 +30,16 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 ///
 /// A value of it has no number and no name: its text is what the tokens spell.
 #[derive(Debug)]
-pub struct ByRule<R: Rule>(Arc<Walked<R>>);
+pub struct ByRule<R: Rule>(Arc<RuleWalk<R>>);
 
-struct Walked<R: Rule> {
+struct RuleWalk<R: Rule> {
     rule: R,
     /// The rule's own way to its tokens.
     walker: Option<Arc<dyn Walker<R::State>>>,
     spelling: Spelling,
     masks: Masks<R::State>,
     forced: Mutex<LruCache<R::State, Option<TokenId>>>,
-    /// What the rule failed with, at which states.
+    /// Errors of the rule, by state.
     failed: Mutex<LruCache<R::State, Problem>>,
     /// Memory of walks that are over.
     spare: Mutex<Vec<Spare<R::State>>>,
@@ -50,7 +50,7 @@ struct Spare<S> {
     words: Vec<u32>,
 }
 
-/// Where a walk is: the state of the rule.
+/// State of a walk: the state of the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ByRuleState<S>(S);
 
@@ -69,13 +69,13 @@ impl<S> ByRuleState<S> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ByRuleError {
     /// No token begins a legal text.
-    #[error("no token of the vocabulary begins a legal text: it would have to begin with {}", shown(.bytes))]
+    #[error("no token of the vocabulary begins a legal text: it would have to begin with {}", describe_bytes(.bytes))]
     Unspellable {
         /// The bytes with which legal texts begin.
         bytes: Vec<u8>,
     },
     /// Every text runs into bytes that the vocabulary has no token for.
-    #[error("the vocabulary cannot spell any text of the rule: sooner or later each needs {}", shown(.bytes))]
+    #[error("the vocabulary cannot spell any text of the rule: sooner or later each needs {}", describe_bytes(.bytes))]
     NoWay {
         /// Bytes with which a text would have to go on, and no token does.
         bytes: Vec<u8>,
@@ -83,7 +83,7 @@ pub enum ByRuleError {
     /// The rule allows no text, or only the empty one.
     #[error("the rule allows {}: there is nothing to write", if *.empty { "only the empty text" } else { "no text" })]
     Nothing {
-        /// Whether the empty text is legal.
+        /// True if the empty text is legal.
         empty: bool,
     },
     /// The rule failed before its first byte.
@@ -106,7 +106,7 @@ impl ByRuleError {
 #[error(
     "no token goes on here: the rule wants {}. Either the vocabulary cannot spell that, or the rule says that it goes \
      on where it does not",
-    if .bytes.is_empty() { "nothing, though its text is not over".to_owned() } else { shown(.bytes) }
+    if .bytes.is_empty() { "nothing, though its text is not over".to_owned() } else { describe_bytes(.bytes) }
 )]
 pub struct DeadEnd {
     /// The bytes with which the rule would go on.
@@ -115,7 +115,7 @@ pub struct DeadEnd {
 
 trie_core::error_kind!(DeadEnd, Rule);
 
-fn shown(bytes: &[u8]) -> String {
+fn describe_bytes(bytes: &[u8]) -> String {
     let some: Vec<String> = bytes.iter().take(8).map(|&byte| format!("{:?}", char::from(byte))).collect();
     format!("{}{}", some.join(" or "), if bytes.len() > some.len() { " or others" } else { "" })
 }
@@ -126,7 +126,7 @@ impl<R: Rule> Clone for ByRule<R> {
     }
 }
 
-impl<R: Rule> fmt::Debug for Walked<R> {
+impl<R: Rule> fmt::Debug for RuleWalk<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByRule").field("rule", &self.rule).field("spelling", &self.spelling).finish_non_exhaustive()
     }
@@ -168,7 +168,7 @@ impl<R: Rule> ByRule<R> {
         }
         let (forced, failed) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let (masks, spare) = (Masks::new(limits), Mutex::default());
-        let made = Self(Arc::new(Walked { rule, walker, spelling, masks, forced, failed, spare }));
+        let made = Self(Arc::new(RuleWalk { rule, walker, spelling, masks, forced, failed, spare }));
         match made.legal(&start) {
             Err(problem) => Err(ByRuleError::Failed(problem)),
             Ok(legal) if legal.is_empty() => Err(ByRuleError::Unspellable { bytes }),
@@ -176,18 +176,18 @@ impl<R: Rule> ByRule<R> {
         }
     }
 
-    /// The rule.
+    /// Returns the rule itself.
     pub fn rule(&self) -> &R {
         &self.0.rule
     }
 
-    /// What is kept, and how often it was of use.
+    /// Returns the statistics of the mask cache.
     pub fn stats(&self) -> MaskStats {
         let walker_bytes = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
         MaskStats { walker_bytes, ..self.0.masks.stats() }
     }
 
-    /// Whether so many more masks can be kept without others being thrown away.
+    /// Returns whether so many more masks fit without an eviction.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize) -> bool {
         let walker = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
@@ -198,7 +198,7 @@ impl<R: Rule> ByRule<R> {
         &self.0.spelling
     }
 
-    /// How many clones of it there are.
+    /// Returns the number of clones of it.
     pub(crate) fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }
@@ -211,7 +211,7 @@ impl<R: Rule> ByRule<R> {
         let walked = &*self.0;
         walked.masks.get(state, || {
             let mut memory =
-                kept(&walked.spare).pop().unwrap_or_else(|| Spare { path: Path::default(), words: Vec::new() });
+                lock(&walked.spare).pop().unwrap_or_else(|| Spare { path: Path::default(), words: Vec::new() });
             memory.words.clear();
             memory.words.resize(self.tokens().n_vocab().div_ceil(32), 0);
             let words = &mut memory.words;
@@ -224,14 +224,14 @@ impl<R: Rule> ByRule<R> {
                 });
             }
             let legal = Legal::of(words);
-            kept(&walked.spare).push(memory);
+            lock(&walked.spare).push(memory);
             let taken = walked.walker.as_ref().map_or(0, |walker| walker.nbytes());
             walked.rule.failure().map_or(Ok((legal, taken)), Err)
         })
     }
 
-    /// What may come at a state, and whether a text ends there; what the rule fails with is kept.
-    fn found(&self, state: &R::State) -> Option<(Legal, bool)> {
+    /// Returns the allowed tokens at a state, and whether a text ends there; an error of the rule is cached.
+    fn allowed_at(&self, state: &R::State) -> Option<(Legal, bool)> {
         let found = self.legal(state).and_then(|legal| {
             let end = self.0.rule.is_end(state);
             self.0.rule.failure().map_or(Ok((legal, end)), Err)
@@ -246,7 +246,7 @@ impl<R: Rule> ByRule<R> {
             Err(problem) => {
                 STOPPED.set(passing(&problem).then(|| problem.clone()));
                 if !passing(&problem) {
-                    kept(&self.0.failed).put(state.clone(), problem);
+                    lock(&self.0.failed).put(state.clone(), problem);
                 }
                 None
             }
@@ -260,7 +260,7 @@ fn bytes_from<R: Rule>(rule: &R, state: &R::State) -> Vec<u8> {
 }
 
 /// Whole entries stand behind these locks, which no panic can leave half changed.
-fn kept<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -272,7 +272,7 @@ impl<R: Rule> Constraint for ByRule<R> {
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
-        let Some((legal, end)) = self.found(&at.0) else {
+        let Some((legal, end)) = self.allowed_at(&at.0) else {
             return Next { tokens: Tokens::default(), ending: Ending::No };
         };
         let ending = legal.ending(end);
@@ -283,7 +283,7 @@ impl<R: Rule> Constraint for ByRule<R> {
         let next = step_token(&self.0.rule, self.tokens(), &at.0, token);
         if let Some(problem) = self.0.rule.failure() {
             if problem.downcast_ref::<Over>().is_none() {
-                kept(&self.0.failed).put(at.0.clone(), problem);
+                lock(&self.0.failed).put(at.0.clone(), problem);
             }
             return None;
         }
@@ -305,12 +305,12 @@ impl<R: Rule> Constraint for ByRule<R> {
         if let Some(only) = tokens.only() {
             return Some(only);
         }
-        if let Some(&known) = kept(&self.0.forced).get(&at.0) {
+        if let Some(&known) = lock(&self.0.forced).get(&at.0) {
             return known;
         }
         let forced = forced_token(&self.0.rule, &self.0.spelling, &at.0);
         if self.0.rule.failure().is_none() {
-            kept(&self.0.forced).put(at.0.clone(), forced);
+            lock(&self.0.forced).put(at.0.clone(), forced);
         }
         forced
     }
@@ -319,10 +319,10 @@ impl<R: Rule> Constraint for ByRule<R> {
         if let Some(problem) = STOPPED.take() {
             return Some(problem);
         }
-        if let Some(problem) = kept(&self.0.failed).get(&at.0) {
+        if let Some(problem) = lock(&self.0.failed).get(&at.0) {
             return Some(problem.clone());
         }
-        let (legal, end) = self.found(&at.0)?;
+        let (legal, end) = self.allowed_at(&at.0)?;
         let bytes = || bytes_from(&self.0.rule, &at.0);
         (!end && legal.is_empty()).then(|| Problem::new(DeadEnd { bytes: bytes() }))
     }

@@ -24,7 +24,7 @@ pub(crate) fn forced_token<R: Rule>(rule: &R, spelling: &Spelling, from: &R::Sta
 }
 
 impl Spelling {
-    /// Whether there is a tokenizer.
+    /// Returns whether there is a tokenizer.
     pub fn has_tokenizer(&self) -> bool {
         self.tokenizer().is_some()
     }
@@ -83,7 +83,7 @@ impl Spelling {
     }
 }
 
-/// Whether a token that begins at this place may go on behind the bytes.
+/// Returns whether a token that begins at this place may extend beyond the bytes.
 fn straddles(tokens: &TokenBytes, bytes: &[u8], place: usize, mut goes_on: impl FnMut(&[u8]) -> bool) -> bool {
     let begun = &bytes[place..];
     tokens.longer_than(begun).any(|token| goes_on(&tokens.bytes(token)[begun.len()..]))

@@ -19,7 +19,7 @@ use trie_core::work::quiet;
 pub struct LazyWalk<R: Rule> {
     rule: Arc<R>,
     tokens: Arc<TokenBytes>,
-    known: Mutex<Known<R::State>>,
+    known: Mutex<LazyStates<R::State>>,
 }
 
 /// No way on, and a way that was not asked yet. Numbers of states are less.
@@ -35,15 +35,15 @@ const MOST_IN_A_WALK: usize = 2 * MOST;
 /// Walks that later ones may copy from.
 const COPIED: usize = 8;
 
-struct Known<S> {
+struct LazyStates<S> {
     numbers: HashMap<S, u32>,
     states: Vec<S>,
     next: Vec<[u32; 256]>,
     most: usize,
-    /// Whether a step led to a state that there was no room for.
+    /// True if a step led to a state beyond the limit.
     full: bool,
     path: Path<u32>,
-    /// Where many tokens may come: those of the last such walks.
+    /// Recent walks that found many tokens.
     walked: VecDeque<(u32, Box<[u32]>)>,
 }
 
@@ -54,20 +54,20 @@ impl<R: Rule> fmt::Debug for LazyWalk<R> {
 }
 
 impl<R: Rule> LazyWalk<R> {
-    /// Over these tokens.
+    /// Builds the walk over these tokens.
     pub fn new(rule: Arc<R>, tokens: Arc<TokenBytes>) -> Self {
         Self { rule, tokens, known: Mutex::default() }
     }
 }
 
-impl<S> Default for Known<S> {
+impl<S> Default for LazyStates<S> {
     fn default() -> Self {
         let (numbers, states, next) = (HashMap::new(), Vec::new(), Vec::new());
         Self { numbers, states, next, most: MOST, full: false, path: Path::default(), walked: VecDeque::new() }
     }
 }
 
-impl<S: Clone + Eq + std::hash::Hash> Known<S> {
+impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
     fn number(&mut self, state: S) -> u32 {
         if let Some(&number) = self.numbers.get(&state) {
             return number;
@@ -168,7 +168,7 @@ impl<R: Rule> LazyWalk<R> {
         words: &mut [u32],
     ) {
         quiet(|| {
-            let known = &mut *self.known();
+            let known = &mut *self.lock_states();
             let from = known.number(state.clone());
             for nodes in some {
                 known.scan(&*self.rule, (state, from), nodes, words);
@@ -191,18 +191,18 @@ impl<R: Rule> LazyWalk<R> {
         }
     }
 
-    /// What is known, of which there is room for more.
-    fn known(&self) -> MutexGuard<'_, Known<R::State>> {
+    /// Locks the known states, which there is room to extend.
+    fn lock_states(&self) -> MutexGuard<'_, LazyStates<R::State>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {
             let most = known.most;
-            *known = Known { most, ..Known::default() };
+            *known = LazyStates { most, ..LazyStates::default() };
         }
         known
     }
 
     fn walk(&self, state: &R::State, words: &mut [u32]) {
-        let known = &mut *self.known();
+        let known = &mut *self.lock_states();
         let from = known.number(state.clone());
         let like = known.walked_like(&*self.rule, from);
         if let Some(number) = like {

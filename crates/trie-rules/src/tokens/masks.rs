@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 
-/// How much may be kept.
+/// Size limits of the mask cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
@@ -18,46 +18,46 @@ pub struct MaskLimits {
 }
 
 impl Default for MaskLimits {
-    /// 64 MiB.
+    /// Returns a limit of 64 MiB.
     fn default() -> Self {
         Self { bytes: 64 << 20 }
     }
 }
 
 impl MaskLimits {
-    /// So many bytes.
+    /// Sets the limit in bytes.
     pub const fn bytes(bytes: usize) -> Self {
         Self { bytes }
     }
 }
 
-/// What is kept, and how often it was of use.
+/// Statistics of the mask cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct MaskStats {
-    /// Masks kept.
+    /// Number of cached masks.
     pub masks: usize,
-    /// Bytes of them.
+    /// Bytes of the cached masks.
     pub bytes: usize,
     /// Bytes that the rule's [`Walker`](crate::Walker) keeps to find more of them.
     pub walker_bytes: usize,
-    /// How often one was there already.
+    /// Number of cache hits.
     pub hits: u64,
-    /// How often one was walked.
+    /// Number of cache misses.
     pub misses: u64,
 }
 
 /// Tokens that may come, in whichever form is smaller. A clone is one reference count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Legal {
-    /// Few: ascending ids.
+    /// Few tokens: ascending ids.
     Ids(Arc<[TokenId]>),
     /// Many: one bit each, bit `id % 32` of word `id / 32`.
     Words(Arc<[u32]>),
 }
 
 impl Legal {
-    /// Of all tokens of a vocabulary, given as bits.
+    /// Builds the set from a token mask over a vocabulary.
     pub fn of(words: &[u32]) -> Self {
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         // As many ids as take the memory of the bits.
@@ -75,12 +75,12 @@ impl Legal {
         Self::Ids(words.iter().enumerate().flat_map(bits).collect())
     }
 
-    /// Whether none may come.
+    /// Returns whether no token is allowed.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Ids(ids) if ids.is_empty())
     }
 
-    /// Whether this one may come.
+    /// Returns whether this token is allowed.
     pub fn contains(&self, token: TokenId) -> bool {
         match self {
             Self::Ids(ids) => ids.binary_search(&token).is_ok(),
@@ -90,7 +90,7 @@ impl Legal {
         }
     }
 
-    /// Whether a text is over where these go on, if one ends there.
+    /// Returns the possible end of a text at a state with these tokens, given that one ends there.
     pub fn ending(&self, ends: bool) -> Ending {
         match (ends, self.is_empty()) {
             (false, _) => Ending::No,
@@ -109,7 +109,7 @@ impl Legal {
         }
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn nbytes(&self) -> usize {
         match self {
             Self::Ids(ids) => size_of_val(&**ids),
@@ -117,7 +117,7 @@ impl Legal {
         }
     }
 
-    /// Of so many tokens of a vocabulary, given as ids in any order.
+    /// Builds the set from ids in any order, for a vocabulary of this size.
     pub(crate) fn of_ids(mut ids: Vec<TokenId>, n_vocab: usize) -> Self {
         if ids.len() <= n_vocab.div_ceil(32) {
             ids.sort_unstable();
@@ -158,7 +158,7 @@ struct Part<S: Eq + Hash> {
 }
 
 impl<S: Eq + Hash + Clone> Masks<S> {
-    /// What an entry takes beside its tokens: its state, what counts references, its place in a list and in a table.
+    /// Overhead of an entry beside its tokens: its state, reference counts, its place in a list and in a table.
     const ENTRY: usize = size_of::<S>() + size_of::<Legal>() + 96;
 
     pub(crate) fn new(limits: MaskLimits) -> Self {
@@ -177,8 +177,8 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept for a state, or what `walk` finds, with how many bytes are taken by others. Two threads may walk
-    /// the same state at once; both find the same.
+    /// Returns the cached tokens of a state, or the result of `walk`; `walk` also returns the number of bytes taken by
+    /// others. Two threads may walk the same state at once; both find the same.
     pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<(Legal, usize), E>) -> Result<Legal, E> {
         if let Some(kept) = self.part(state).kept.get(state) {
             self.hits.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         Ok(found)
     }
 
-    /// Whether every part has room for so many more masks, with how many bytes are taken by others.
+    /// Returns whether every part has room for so many more masks, given the number of bytes taken by others.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize, taken: usize, n_vocab: usize) -> bool {
         let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + Self::ENTRY);

@@ -10,7 +10,7 @@ use trie_core::TokenId;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     nodes: Vec<Node>,
-    /// How many tokens end before each node; one more than nodes.
+    /// Number of tokens that end before each node; one more than nodes.
     places: Vec<u32>,
     /// Tokens in the order of their bytes.
     tokens: Vec<TokenId>,
@@ -23,7 +23,7 @@ pub(crate) struct Order {
 pub(crate) struct Node {
     /// The next node that is not below this one.
     behind: u32,
-    /// How many bytes come before in 24 bits, and the byte in 8.
+    /// Depth in 24 bits, and the byte in 8.
     packed: u32,
 }
 
@@ -48,8 +48,8 @@ impl Node {
 }
 
 impl Order {
-    /// Of tokens that are sorted, with how many bytes each shares with the one before. None is longer than
-    /// [`LONGEST`], and all together have less than 4 GiB.
+    /// Builds the order from sorted tokens, each with the length of the prefix that it shares with its predecessor.
+    /// None is longer than [`LONGEST`], and all together have less than 4 GiB.
     pub(crate) fn new<'b>(rows: impl Iterator<Item = (&'b [u8], usize, TokenId)>) -> Self {
         let mut order = Self { places: vec![0], ..Self::default() };
         // Nodes above the next one.
@@ -83,7 +83,7 @@ impl Order {
         if with_blank { [self.blank.clone(), 0..0] } else { [0..self.blank.start, self.blank.end..self.nodes.len()] }
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.tokens.len()
     }
@@ -109,7 +109,7 @@ impl Order {
     }
 }
 
-/// How many bytes two tokens share.
+/// Returns the length of the common prefix of two tokens.
 pub(crate) fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }

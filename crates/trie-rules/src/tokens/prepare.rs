@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trie_core::work::Instant;
 
-/// How far to walk ahead.
+/// Limits of walking ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrepareLimits {
     /// States at most, those of the shortest texts first.
     pub states: usize,
-    /// How long at most, about.
+    /// Approximate time limit of the walk.
     pub time: Duration,
 }
 
@@ -26,28 +26,28 @@ impl Default for PrepareLimits {
 }
 
 impl PrepareLimits {
-    /// So many states.
+    /// Sets the limit on states.
     #[must_use]
     pub const fn states(self, states: usize) -> Self {
         Self { states, ..self }
     }
 
-    /// So long.
+    /// Sets the time limit.
     #[must_use]
     pub const fn time(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 }
 
-/// What was walked ahead.
+/// Extent of a walk ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Prepared {
+pub struct Preparation {
     /// States that were found.
     pub states: usize,
     /// States whose masks are there now.
     pub walked: usize,
-    /// Whether these are all states of the rule: then every mask is there, and none will be walked later.
+    /// True if all states of the rule were visited: then every mask is cached, and none will be computed later.
     pub complete: bool,
 }
 
@@ -70,7 +70,7 @@ impl<R: Rule> ByRule<R> {
     /// assert!(done.complete && done.walked == 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prepare(&self, limits: PrepareLimits) -> Prepared {
+    pub fn prepare(&self, limits: PrepareLimits) -> Preparation {
         let deadline = Instant::now().checked_add(limits.time);
         let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let (states, all) = self.shortest(limits.states, late);
@@ -88,7 +88,7 @@ impl<R: Rule> ByRule<R> {
             self.legal(state).is_ok()
         });
         let walked = walked.count();
-        Prepared { states: states.len(), walked, complete: all && walked == states.len() }
+        Preparation { states: states.len(), walked, complete: all && walked == states.len() }
     }
 
     /// Up to so many states, those of the shortest texts first, and whether there are no more.

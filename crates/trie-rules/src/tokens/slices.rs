@@ -11,7 +11,8 @@ use trie_core::TokenId;
 pub(crate) const MOST_CHARS: usize = 16;
 
 /// Kinds of characters, one bit each. Digits; _; other ASCII but for controls, blank, quote and backslash; A-Z; beyond
-/// ASCII what is no letter; letters beyond ASCII; a-z. Where not all can be kept, the first are given up first.
+/// ASCII characters that are not letters; letters beyond ASCII; a-z. Where not all can be kept, the first are given up
+/// first.
 pub(crate) const DIGIT: u8 = 1;
 pub(crate) const UNDERSCORE: u8 = 2;
 pub(crate) const PUNCTUATION: u8 = 4;
@@ -20,7 +21,7 @@ pub(crate) const OTHER: u8 = 16;
 pub(crate) const LETTER: u8 = 32;
 pub(crate) const LOWER: u8 = 64;
 pub(crate) const ALL: u8 = 127;
-/// Those of ASCII.
+/// The kinds of ASCII characters.
 pub(crate) const ASCII: [u8; 5] = [DIGIT, UNDERSCORE, PUNCTUATION, UPPER, LOWER];
 
 /// The kind of an ASCII character; 0 for those that are in no slice.
@@ -59,8 +60,8 @@ fn letter_bits() -> &'static [u64] {
     })
 }
 
-/// What a token is made of: kinds, how many characters, and whether a blank comes before them. Without kinds it is in
-/// no slice.
+/// Signature of a token: its kinds, its number of characters, and whether a blank comes before them. Without kinds it
+/// is in no slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sign {
     kinds: u8,
@@ -110,18 +111,18 @@ pub(crate) struct Slices {
     signs: Vec<Sign>,
     /// Without a blank in front, and with one; by kinds.
     by_kinds: [[OnceLock<Box<Slice>>; ALL as usize + 1]; 2],
-    /// Which of them are made or being made.
+    /// Slices that are built or being built.
     made: Arc<Mutex<Vec<(bool, u8)>>>,
-    /// How many tokens have exactly these kinds.
+    /// Number of tokens with exactly these kinds.
     counts: [[u32; ALL as usize + 1]; 2],
 }
 
 /// The tokens that are made of some kinds of characters, and those that are not.
 #[derive(Debug, Clone)]
 struct Slice {
-    /// Those that are not, which must be walked.
+    /// Tokens outside the slice, which must be walked.
     others: Order,
-    /// Those that are, as bits, of at most so many characters.
+    /// Tokens in the slice, as bits, of at most so many characters.
     masks: [OnceLock<Box<[u32]>>; MOST_CHARS + 1],
 }
 
@@ -137,8 +138,8 @@ impl Slices {
         Self { signs, by_kinds, made: Arc::default(), counts }
     }
 
-    /// Which slice to take where tokens of these kinds are legal: of them, or of some of them; of none where few tokens
-    /// are of these kinds.
+    /// Returns the best slice for a state at which tokens of these kinds are legal, all or some of them; none if few
+    /// tokens are of these kinds.
     pub(crate) fn best(&self, blank: bool, kinds: u8) -> u8 {
         let size = |kinds: u8| {
             let counts = &self.counts[usize::from(blank)];

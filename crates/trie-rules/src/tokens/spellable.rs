@@ -1,4 +1,4 @@
-//! Whether tokens can write any text of a rule: a vocabulary that lacks a byte may begin one and end none.
+//! Spellability of rules: a vocabulary that lacks a byte may begin a text and end none.
 
 use crate::rule::Rule;
 use crate::tokens::token_bytes::TokenBytes;

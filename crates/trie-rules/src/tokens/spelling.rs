@@ -1,4 +1,4 @@
-//! How texts are spelled: the bytes of every token, and the tokens that a tokenizer writes.
+//! Spelling of texts: the bytes of every token, and the tokens that a tokenizer writes.
 
 use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
@@ -8,8 +8,8 @@ use trie_core::TokenId;
 /// The tokens of a text as it stands in the middle of another; `None` if the tokenizer has none that spell it.
 pub type Tokenize = dyn Fn(&str) -> Option<Vec<TokenId>> + Send + Sync;
 
-/// What a rule is spelled with: the tokens of a vocabulary, and its tokenizer, if there is one. With a tokenizer, text
-/// that must come is written in the tokenizer's own tokens. A clone is two reference counts.
+/// Spelling of rules: the tokens of a vocabulary, and its tokenizer, if there is one. With a tokenizer, text that must
+/// come is written in the tokenizer's own tokens. A clone is two reference counts.
 #[derive(Clone)]
 pub struct Spelling {
     tokens: Arc<TokenBytes>,
@@ -17,7 +17,7 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// With a tokenizer.
+    /// Adds a tokenizer to the tokens.
     pub fn with_tokenizer(
         tokens: Arc<TokenBytes>,
         tokenizer: impl Fn(&str) -> Option<Vec<TokenId>> + Send + Sync + 'static,
@@ -36,7 +36,7 @@ impl Spelling {
 }
 
 impl From<Arc<TokenBytes>> for Spelling {
-    /// Without a tokenizer.
+    /// Uses the tokens without a tokenizer.
     fn from(tokens: Arc<TokenBytes>) -> Self {
         Self { tokens, tokenizer: None }
     }

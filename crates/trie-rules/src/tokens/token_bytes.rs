@@ -15,14 +15,14 @@ pub struct TokenBytes {
     order: Order,
     slices: Slices,
     /// Bytes of each token by its id, for single steps.
-    spelled: Spelled,
-    /// Which bytes are tokens.
+    spelled: TokenTexts,
+    /// Bytes that are tokens of their own.
     single: [bool; 256],
     longest: usize,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Spelled {
+struct TokenTexts {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
@@ -33,7 +33,7 @@ pub enum TokenBytesError {
     /// An id that the vocabulary does not have.
     #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -41,7 +41,7 @@ pub enum TokenBytesError {
     /// An id that comes twice.
     #[error("token id {token} comes twice: each token has one text")]
     Repeated {
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
     },
     /// More bytes than can be counted.
@@ -52,10 +52,10 @@ pub enum TokenBytesError {
 trie_core::error_kind!(TokenBytesError, Vocabulary);
 
 impl Default for TokenBytes {
-    /// Without tokens.
+    /// Returns a vocabulary without tokens.
     fn default() -> Self {
         let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
-        Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
+        Self { n_vocab: 0, order, slices, spelled: TokenTexts::default(), single: [false; 256], longest: 0 }
     }
 }
 
@@ -83,7 +83,7 @@ impl TokenBytes {
                 return Err(TokenBytesError::Repeated { token });
             }
         }
-        let mut spelled = Spelled { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
+        let mut spelled = TokenTexts { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
         for bytes in by_id {
             spelled.bytes.extend_from_slice(bytes.unwrap_or_default());
             spelled.ends.push(spelled.bytes.len() as u32);
@@ -112,7 +112,7 @@ impl TokenBytes {
         self.order.len()
     }
 
-    /// Whether no token is text.
+    /// Returns whether no token is text.
     pub fn is_empty(&self) -> bool {
         self.order.len() == 0
     }
@@ -122,14 +122,14 @@ impl TokenBytes {
         self.longest
     }
 
-    /// The bytes of a token; empty for what is no text.
+    /// The bytes of a token; empty for anything that is not text.
     pub fn bytes(&self, token: TokenId) -> &[u8] {
         let Some(&end) = self.spelled.ends.get(token.index()) else { return &[] };
         let begin = token.index().checked_sub(1).map_or(0, |before| self.spelled.ends[before]);
         &self.spelled.bytes[begin as usize..end as usize]
     }
 
-    /// Whether a token is this byte alone.
+    /// Returns whether a token is this byte alone.
     pub fn has_byte(&self, byte: u8) -> bool {
         self.single[usize::from(byte)]
     }
@@ -161,7 +161,7 @@ impl TokenBytes {
         (&self.order, 0..self.order.nodes().len())
     }
 
-    /// All tokens.
+    /// Returns all tokens in byte order.
     #[inline]
     pub(crate) fn order(&self) -> &Order {
         &self.order

@@ -1,4 +1,4 @@
-//! Which tokens go on from a state: one scan over the tokens in the order of their bytes.
+//! Tokens that continue from a state: one scan over the tokens in the order of their bytes.
 
 use crate::rule::Rule;
 use crate::tokens::order::Order;

@@ -1,8 +1,8 @@
-//! What is wrong with a module.
+//! Errors of WebAssembly modules.
 
 use trie_core::work::Over;
 
-/// A module that is no rule, or failed when it was asked.
+/// A module that is not a rule, or failed when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WasmError {
@@ -11,49 +11,49 @@ pub enum WasmError {
         "the module has {bytes} bytes: it may have {most}. Leave out debug information, or raise the limit (bytes)"
     )]
     TooLarge {
-        /// Its size.
+        /// Size in bytes.
         bytes: usize,
-        /// What it may be.
+        /// Limit on the size.
         most: usize,
     },
-    /// It is no valid module.
+    /// It is not a valid module.
     #[error("no module of WebAssembly that is read here: {reason}")]
     Invalid {
-        /// What is wrong.
+        /// Description of the defect.
         reason: String,
     },
-    /// It imports something.
+    /// The module imports something.
     #[error("the module imports {name}: a rule imports nothing")]
     Import {
-        /// What, as `module.name`.
+        /// Name of the import, as `module.name`.
         name: String,
     },
     /// A function is missing, or is another than it must be.
     #[error("the module must export {name} as a function {signature}")]
     Export {
-        /// Its name.
+        /// Name of the export.
         name: &'static str,
-        /// Its type.
+        /// Expected type of it.
         signature: &'static str,
     },
     /// It cannot be begun, such as for more memory than it may have.
     #[error("the module cannot be begun: {reason}")]
     Instance {
-        /// Why.
+        /// Description of the error.
         reason: String,
     },
     /// It begins where nothing is legal.
     #[error("start gave {state}: states are at least 0")]
     Start {
-        /// What it gave.
+        /// State that was returned.
         state: i64,
     },
-    /// It trapped.
+    /// A call that trapped.
     #[error("{function}{arguments} trapped: {reason}")]
     Trap {
-        /// Which function.
+        /// Name of the function.
         function: &'static str,
-        /// What it was asked.
+        /// Arguments of the call.
         arguments: String,
         /// Why, as WebAssembly says it.
         reason: String,
@@ -61,11 +61,11 @@ pub enum WasmError {
     /// One call took too long.
     #[error("{function}{arguments} takes more than {fuel} units of fuel: does it end? Else raise the limit (steps)")]
     Fuel {
-        /// Which function.
+        /// Name of the function.
         function: &'static str,
-        /// What it was asked.
+        /// Arguments of the call.
         arguments: String,
-        /// What a call may take.
+        /// Fuel limit of a call.
         fuel: u64,
     },
     /// All calls together took too long.
@@ -73,7 +73,7 @@ pub enum WasmError {
         "the calls for one answer take more than {fuel} units of fuel: do less in step, or raise the limit (steps)"
     )]
     Slow {
-        /// What they may take.
+        /// Fuel limit of the calls.
         fuel: u64,
     },
     /// It takes more work than it may.

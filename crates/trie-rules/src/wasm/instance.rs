@@ -16,7 +16,7 @@ const ANSWER: u64 = 4;
 /// Elements of a table; nothing can be called but what a module has, so that more are of no use.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// A compiled module.
+/// Code of a compiled module.
 pub(super) struct Code {
     module: Module,
     limits: Limits,

@@ -53,16 +53,16 @@ use trie_core::work::{Limits, Work, over, spend};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Wasm(Arc<Loaded>);
+pub struct Wasm(Arc<LoadedModule>);
 
-struct Loaded {
+struct LoadedModule {
     code: Code,
     start: i64,
     nbytes: usize,
     /// Instances that nobody uses.
     #[expect(clippy::vec_box, reason = "they are large, and would be copied with every call")]
     spare: Mutex<Vec<Box<Instance>>>,
-    /// Whether a text ends at a state: asked with every mask, also where the mask is kept.
+    /// Cached end flags by state: asked with every mask, also when the mask is cached.
     ends: Mutex<LruCache<i64, bool>>,
 }
 
@@ -82,10 +82,10 @@ impl fmt::Debug for Wasm {
 }
 
 impl Wasm {
-    /// Of the bytes of a module.
+    /// Compiles a module from its bytes.
     ///
     /// # Errors
-    /// [`WasmError`]: it is no module, or not one of a rule, or takes more than [`Limits::default`].
+    /// [`WasmError`]: it is not a module, or not one of a rule, or takes more than [`Limits::default`].
     pub fn new(module: &[u8]) -> Result<Self, WasmError> {
         Self::with_limits(module, Limits::default())
     }
@@ -104,7 +104,7 @@ impl Wasm {
                 return Err(WasmError::Start { state: start });
             }
             let (spare, ends) = (Mutex::new(vec![instance]), Mutex::new(LruCache::new(ENDS)));
-            Ok(Self(Arc::new(Loaded { code, start, nbytes: module.len(), spare, ends })))
+            Ok(Self(Arc::new(LoadedModule { code, start, nbytes: module.len(), spare, ends })))
         })
     }
 
@@ -114,8 +114,8 @@ impl Wasm {
         if over().is_some() {
             return None;
         }
-        Question::answered(self.key(), loaded.code.most_fuel(), || {
-            let spare = || held(&loaded.spare);
+        Question::run_metered(self.key(), loaded.code.most_fuel(), || {
+            let spare = || lock(&loaded.spare);
             let kept = spare().pop();
             let mut instance = kept.map_or_else(|| loaded.code.instance().map(Box::new), Ok)?;
             let answer = call(&mut instance);
@@ -130,14 +130,14 @@ impl Wasm {
         })
     }
 
-    /// What tells it from other rules, as long as it lives.
+    /// Returns a key that identifies the rule as long as it lives.
     fn key(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 }
 
 /// Whole entries stand behind these locks.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -153,12 +153,12 @@ impl Rule for Wasm {
     }
 
     fn is_end(&self, &state: &i64) -> bool {
-        if let Some(&known) = held(&self.0.ends).get(&state) {
+        if let Some(&known) = lock(&self.0.ends).get(&state) {
             return known;
         }
         let end = self.ask(|instance| instance.is_end(state));
         end.is_some_and(|end| {
-            held(&self.0.ends).put(state, end);
+            lock(&self.0.ends).put(state, end);
             end
         })
     }
@@ -181,7 +181,7 @@ const FREE: u64 = 256;
 
 #[derive(Default)]
 struct Question {
-    /// Of which rule it is.
+    /// Key of the rule.
     rule: usize,
     fuel: u64,
     failed: Option<Problem>,
@@ -193,7 +193,7 @@ thread_local! {
 
 impl Question {
     /// An answer of a rule and the fuel that it took; nothing where one has failed that nobody heard of yet.
-    fn answered<T>(rule: usize, most: u64, answer: impl FnOnce() -> Result<(T, u64), WasmError>) -> Option<T> {
+    fn run_metered<T>(rule: usize, most: u64, answer: impl FnOnce() -> Result<(T, u64), WasmError>) -> Option<T> {
         let open = ASKED.with_borrow_mut(|asked| {
             if asked.rule != rule {
                 *asked = Self { rule, ..Self::default() };
@@ -214,7 +214,7 @@ impl Question {
         ASKED.with_borrow(|asked| asked.rule == rule && asked.failed.is_some())
     }
 
-    /// What went wrong. The next question begins anew.
+    /// Takes the error of a rule. The next question begins anew.
     fn end(rule: usize) -> Option<Problem> {
         ASKED.with_borrow_mut(|asked| if asked.rule == rule { std::mem::take(asked).failed } else { None })
     }

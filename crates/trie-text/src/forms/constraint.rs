@@ -1,6 +1,6 @@
 //! A form as a constraint: what may come in it, token by token.
 
-use super::state::{At, FormState, LastToken};
+use super::state::{FormState, LastToken, PartPosition};
 use super::{Form, FormError, FormOptions, Listing, Overshoot, Part};
 use crate::vocab::Vocab;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl FormConstraint {
             before: Arc::default(),
             tokens: Vec::new(),
             part: 0,
-            at: At::Over,
+            at: PartPosition::Over,
             last: LastToken::Written,
         };
         let mut made = Self { form, vocab: Arc::clone(vocab), options, start: unset };
@@ -87,7 +87,7 @@ impl FormConstraint {
         Ok(SpanRules::new(vec![(String::new(), Self::new(form, vocab, walk)?)], vocab.len())?)
     }
 
-    /// The form.
+    /// Returns the form of it.
     pub fn form(&self) -> &Arc<Form> {
         &self.form
     }
@@ -96,7 +96,7 @@ impl FormConstraint {
         self.options.overshoot == Overshoot::TakenBack
     }
 
-    /// Whether the part is the last, and nothing stands behind it.
+    /// Returns whether the part is the last, and nothing stands behind it.
     fn is_last(&self, part: usize) -> bool {
         part + 1 >= self.form.parts().len()
     }
@@ -104,14 +104,14 @@ impl FormConstraint {
     /// Tokens that end a value that might go on, where any of them may: what they begin instead may be dropped.
     pub(super) fn end_tokens(state: &FormState) -> &[TokenId] {
         match &state.at {
-            At::Set(set, _) => set.rules.end_tokens(),
-            At::Rule { rule, .. } => rule.rules.end_tokens(),
+            PartPosition::Set(set, _) => set.rules.end_tokens(),
+            PartPosition::Rule { rule, .. } => rule.rules.end_tokens(),
             _ => &[],
         }
     }
 
-    /// Whether what is around the form tells where a value ends that might go on: it ends with the form; or everything
-    /// may come after it, and what does not fit is dropped.
+    /// Returns whether the context of the form determines the end of a value that might continue: it ends with the
+    /// form; or everything is allowed after it, and text that does not fit is dropped.
     fn is_open(&self, state: &FormState) -> bool {
         if self.takes_back() { Self::end_tokens(state).is_empty() } else { self.is_last(state.part) }
     }
@@ -122,22 +122,22 @@ impl FormConstraint {
         if self.takes_back() {
             inner(&state.at).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
-            return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
+            return ends.then(|| FormState { last: LastToken::Ended, ..self.end_value(state) });
         }
-        let mut after = self.behind(state)?;
+        let mut after = self.step_behind(state)?;
         while !self.goes_on(&mut after, token)? {
-            if let Some(crossed) = self.crossed(&after, token) {
+            if let Some(crossed) = self.cross(&after, token) {
                 return Some(crossed);
             }
-            after = self.behind(&after)?;
+            after = self.step_behind(&after)?;
         }
         Some(after)
     }
 
     /// After a value that might go on where what follows tells its end.
-    fn behind(&self, state: &FormState) -> Option<FormState> {
+    fn step_behind(&self, state: &FormState) -> Option<FormState> {
         let (constraint, at) = inner(&state.at)?;
-        (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.ended(state))
+        (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.end_value(state))
     }
 }
 
@@ -153,12 +153,12 @@ fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
 }
 
 /// The constraint of a slot or text, and where it is.
-pub(super) fn inner(at: &At) -> Option<(&AnyConstraint, &AnyState)> {
+pub(super) fn inner(at: &PartPosition) -> Option<(&AnyConstraint, &AnyState)> {
     match at {
-        At::Set(set, at) => Some((set.constraint(), at)),
-        At::Rule { rule, at, .. } => Some((rule.constraint(), at)),
-        At::Held(rules, at) => Some((rules.constraint(at), at.position())),
-        At::Lead(..) | At::Free(..) | At::Over | At::Failed(_) => None,
+        PartPosition::Set(set, at) => Some((set.constraint(), at)),
+        PartPosition::Rule { rule, at, .. } => Some((rule.constraint(), at)),
+        PartPosition::Held(rules, at) => Some((rules.constraint(at), at.position())),
+        PartPosition::Lead(..) | PartPosition::Free(..) | PartPosition::Over | PartPosition::Failed(_) => None,
     }
 }
 
@@ -174,12 +174,12 @@ impl Constraint for FormConstraint {
 
     fn next<'a>(&'a self, state: &'a FormState, scratch: &'a mut Scratch) -> Next<'a> {
         match &state.at {
-            At::Lead(tokens, _) => {
+            PartPosition::Lead(tokens, _) => {
                 let next = tokens.get(state.tokens.len()..).and_then(|left| left.get(..1)).unwrap_or_default();
                 Next { tokens: Tokens::Ids(next), ending: Ending::No }
             }
-            At::Free(_, allowed) => Next { tokens: Tokens::Ids(allowed), ending: Ending::No },
-            At::Held(rules, at) if self.takes_back() => {
+            PartPosition::Free(_, allowed) => Next { tokens: Tokens::Ids(allowed), ending: Ending::No },
+            PartPosition::Held(rules, at) if self.takes_back() => {
                 let tokens = match rules.allowed(at, scratch) {
                     trie_core::Allowed::Only { tokens, .. } => tokens,
                     trie_core::Allowed::All | trie_core::Allowed::Open { .. } => EVERYTHING,
@@ -187,8 +187,8 @@ impl Constraint for FormConstraint {
                 };
                 Next { tokens, ending: Ending::No }
             }
-            At::Held(rules, at) => rules.constraint(at).next(at.position(), scratch),
-            At::Set(..) | At::Rule { .. } => {
+            PartPosition::Held(rules, at) => rules.constraint(at).next(at.position(), scratch),
+            PartPosition::Set(..) | PartPosition::Rule { .. } => {
                 let Some((constraint, at)) = inner(&state.at) else { return NOTHING };
                 if constraint.ending(at) != Ending::May {
                     return Next { ending: Ending::No, tokens: self.or_crossing(state, constraint, at, scratch) };
@@ -198,27 +198,29 @@ impl Constraint for FormConstraint {
                 }
                 self.or_after(state, constraint, at, scratch)
             }
-            At::Over => Next { tokens: Tokens::default(), ending: Ending::Must },
-            At::Failed(_) => NOTHING,
+            PartPosition::Over => Next { tokens: Tokens::default(), ending: Ending::Must },
+            PartPosition::Failed(_) => NOTHING,
         }
     }
 
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
         if !self.goes_on(state, token)? {
             // Perhaps a value ended that might have gone on, or the token goes beyond a stop.
-            *state = self.crossed(state, token).or_else(|| self.carry(state, token))?;
+            *state = self.cross(state, token).or_else(|| self.carry(state, token))?;
         }
         Some(Role::Value)
     }
 
     fn ending(&self, state: &FormState) -> Ending {
         match &state.at {
-            At::Over => Ending::Must,
-            At::Held(rules, at) if !self.takes_back() => rules.constraint(at).ending(at.position()),
-            At::Set(..) | At::Rule { .. } => match inner(&state.at).map(|(constraint, at)| constraint.ending(at)) {
-                Some(Ending::May) if self.is_open(state) => Ending::May,
-                _ => Ending::No,
-            },
+            PartPosition::Over => Ending::Must,
+            PartPosition::Held(rules, at) if !self.takes_back() => rules.constraint(at).ending(at.position()),
+            PartPosition::Set(..) | PartPosition::Rule { .. } => {
+                match inner(&state.at).map(|(constraint, at)| constraint.ending(at)) {
+                    Some(Ending::May) if self.is_open(state) => Ending::May,
+                    _ => Ending::No,
+                }
+            }
             _ => Ending::No,
         }
     }
@@ -239,7 +241,7 @@ impl Constraint for FormConstraint {
     fn values(&self, state: &FormState, over: bool) -> Vec<Leaf> {
         let ended;
         let state = if over && !state.is_over() && self.ending(state) != Ending::No {
-            ended = self.ended(state);
+            ended = self.end_value(state);
             &ended
         } else {
             state
@@ -249,7 +251,7 @@ impl Constraint for FormConstraint {
 
     fn problem(&self, state: &FormState) -> Option<Problem> {
         match &state.at {
-            At::Failed(problem) => Some(problem.clone()),
+            PartPosition::Failed(problem) => Some(problem.clone()),
             _ => inner(&state.at).and_then(|(constraint, at)| constraint.problem(at)),
         }
     }
@@ -272,7 +274,7 @@ impl Constraint for FormConstraint {
             Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(Listing::Always));
         let listed = listed.map_err(|_| NotListed::Endless)?;
         let healed = self.form.begins_with().map_or(0, Trie::heal_bytes);
-        let set = list_values(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
+        let set = list_values(&listed, |state| listed.end_value(state).text().get(healed..).map(str::to_owned), limit)?;
         Ok(set.with_heal_bytes(healed as u32))
     }
 }
@@ -287,36 +289,36 @@ impl FormConstraint {
     /// Takes a token of the part; whether it is one. `None` where no part takes it.
     pub(super) fn goes_on(&self, state: &mut FormState, token: TokenId) -> Option<bool> {
         let goes_on = match &mut state.at {
-            At::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
-            At::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
-            At::Free(..) if self.vocab.is_end_of_generation(token) => {
-                *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+            PartPosition::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
+            PartPosition::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
+            PartPosition::Free(..) if self.vocab.is_end_of_generation(token) => {
+                *state = FormState { last: LastToken::Dropped, ..self.end_value(state) };
                 return Some(true);
             }
-            At::Free(text, _) => {
+            PartPosition::Free(text, _) => {
                 let Some(Part::Text { stops, .. }) = self.form.parts().get(state.part) else { return None };
                 text.push(self.vocab.piece(token).unwrap_or_default(), stops);
                 true
             }
-            At::Held(rules, at) => {
+            PartPosition::Held(rules, at) => {
                 let ends = self.takes_back()
                     && self.vocab.is_end_of_generation(token)
                     && rules.forced(at, &mut Scratch::default()) != Some(token);
                 if ends {
-                    *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                    *state = FormState { last: LastToken::Dropped, ..self.end_value(state) };
                     return Some(true);
                 }
                 rules.advance(at, token).is_some()
             }
-            At::Set(set, at) => set.constraint().advance(at, token).is_some(),
-            At::Rule { rule, at, whole } => {
+            PartPosition::Set(set, at) => set.constraint().advance(at, token).is_some(),
+            PartPosition::Rule { rule, at, whole } => {
                 let accepted = rule.constraint().advance(at, token).is_some();
                 if accepted && rule.may_end(at) {
                     *whole = Some(state.tokens.len() + 1);
                 }
                 accepted
             }
-            At::Over | At::Failed(_) => return None,
+            PartPosition::Over | PartPosition::Failed(_) => return None,
         };
         if goes_on {
             state.tokens.push(token);
@@ -326,7 +328,7 @@ impl FormConstraint {
         Some(goes_on)
     }
 
-    /// What goes on in this value, or ends it.
+    /// Returns the tokens that continue this value or end it.
     fn or_after<'a>(
         &self,
         state: &FormState,
@@ -346,9 +348,9 @@ impl FormConstraint {
         if self.takes_back() {
             ids.extend(Self::end_tokens(state));
         } else {
-            let mut after = self.behind(state);
+            let mut after = self.step_behind(state);
             while let Some(state) = after {
-                after = self.behind(&state);
+                after = self.step_behind(&state);
                 let tokens = match inner(&state.at).filter(|_| after.is_some()) {
                     Some((constraint, at)) => constraint.next(at, scratch).tokens,
                     None => self.next(&state, scratch).tokens,

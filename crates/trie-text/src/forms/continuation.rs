@@ -54,9 +54,9 @@ impl Continuation {
 }
 
 /// A value with its literal: sequences of all tokens but the last, mostly one, and every token that may be the last.
-type Spelled = BTreeMap<Vec<TokenId>, BTreeSet<TokenId>>;
+type Spellings = BTreeMap<Vec<TokenId>, BTreeSet<TokenId>>;
 
-fn spelled(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spelled {
+fn spellings(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spellings {
     BTreeMap::from([(tokens, lasts)])
 }
 
@@ -85,7 +85,7 @@ impl Form {
         }
         let left = ChooseOptions::MAX_ROWS.saturating_sub(values.nodes()) / values.len().max(1);
         let slot = SlotHere { name: "", vocab, literal, next };
-        let here = Here { slot, before, most: left.max(1), usual: OnceCell::new() };
+        let here = SlotContext { slot, before, most: left.max(1), usual: OnceCell::new() };
         let is_text = match self.parts().get(index) {
             Some(Part::Slot { values, .. }) => !matches!(values, SlotValues::Tokens(_)),
             _ => return Ok(alone()),
@@ -99,17 +99,17 @@ impl Form {
                 here.of_tokens(&leaf.tokens, &after)
             }
         };
-        let all: Option<Vec<Spelled>> = (0..values.len() as u32).map(of_value).collect();
+        let all: Option<Vec<Spellings>> = (0..values.len() as u32).map(of_value).collect();
         let Some(all) = all else { return Ok(alone()) };
-        Ok(listed(&all).map_or_else(alone, |listed| listed.of(values)))
+        Ok(list_sequences(&all).map_or_else(alone, |listed| listed.of(values)))
     }
 }
 
 /// The sequences as a set. Where all values go on with the same tokens these are ends, and no value has more than one.
-fn listed(all: &[Spelled]) -> Option<Continuation> {
+fn list_sequences(all: &[Spellings]) -> Option<Continuation> {
     let ends = all.first()?.values().next()?;
     let is_usual =
-        |one: &Spelled| one.len() == 1 && one.iter().all(|(tokens, lasts)| !tokens.is_empty() && lasts == ends);
+        |one: &Spellings| one.len() == 1 && one.iter().all(|(tokens, lasts)| !tokens.is_empty() && lasts == ends);
     let is_usual = all.iter().all(is_usual);
     let fits = all.iter().flat_map(BTreeMap::values).map(BTreeSet::len).sum::<usize>() <= MOST_LISTED;
     let (mut builder, mut rows) = (Trie::builder(), Vec::new());
@@ -134,28 +134,28 @@ fn listed(all: &[Spelled]) -> Option<Continuation> {
 }
 
 /// A slot in its form, with the text before it.
-struct Here<'f> {
+struct SlotContext<'f> {
     slot: SlotHere<'f>,
     before: &'f Written,
     /// Tokens of the literal, at most.
     most: usize,
     /// The tokens behind a value where the next one is one of several.
-    usual: OnceCell<Spelled>,
+    usual: OnceCell<Spellings>,
 }
 
-impl Here<'_> {
+impl SlotContext<'_> {
     /// A value that is tokenised together with what stands around it; `own` are its tokens.
-    fn of_text(&self, value: &str, own: &[TokenId]) -> Option<Spelled> {
+    fn of_text(&self, value: &str, own: &[TokenId]) -> Option<Spellings> {
         let SlotHere { vocab, literal, .. } = self.slot;
         let whole = self.before.go_on(vocab, &format!("{value}{literal}"))?;
         if whole.len() > own.len() + self.most {
             // The literal goes on: what stands behind it does not matter.
             let (&last, tokens) = whole[..own.len() + self.most].split_last()?;
-            return Some(spelled(tokens.to_vec(), [last].into()));
+            return Some(spellings(tokens.to_vec(), [last].into()));
         }
         let Next::Slot(SlotValues::Texts(next)) = &self.slot.next else {
             let (&last, tokens) = whole.split_last()?;
-            return Some(spelled(tokens.to_vec(), self.beginning_with(last)));
+            return Some(spellings(tokens.to_vec(), self.beginning_with(last)));
         };
         let end = self.before.rest + value.len() + literal.len();
         let with = |more: &String| {
@@ -169,13 +169,14 @@ impl Here<'_> {
         if let (Some(behind), Some(usual)) = (behind(&tokens), self.usual.get())
             && let Some(lasts) = usual.get(&behind).filter(|lasts| usual.len() == 1 && lasts.contains(&last))
         {
-            return Some(spelled(tokens, lasts.clone()));
+            return Some(spellings(tokens, lasts.clone()));
         }
-        let mut all = Spelled::new();
+        let mut all = Spellings::new();
         for (tokens, last) in next.iter().filter_map(with) {
             all.entry(tokens).or_default().insert(last);
         }
-        let usual: Option<Spelled> = all.iter().map(|(tokens, lasts)| Some((behind(tokens)?, lasts.clone()))).collect();
+        let usual: Option<Spellings> =
+            all.iter().map(|(tokens, lasts)| Some((behind(tokens)?, lasts.clone()))).collect();
         if let Some(usual) = usual {
             let _ = self.usual.set(usual);
         }
@@ -183,11 +184,11 @@ impl Here<'_> {
     }
 
     /// A value that is a sequence of tokens.
-    fn of_tokens(&self, own: &[TokenId], after: &[TokenId]) -> Option<Spelled> {
+    fn of_tokens(&self, own: &[TokenId], after: &[TokenId]) -> Option<Spellings> {
         let taken = after.len().min(self.most);
         let (&last, before) = after[..taken].split_last()?;
         let lasts = if taken < after.len() { [last].into() } else { self.beginning_with(last) };
-        Some(spelled([own, before].concat(), lasts))
+        Some(spellings([own, before].concat(), lasts))
     }
 
     /// The tokens in which a text may go on that a literal ends with this token: it, and those that go beyond.

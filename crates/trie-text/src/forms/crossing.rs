@@ -7,7 +7,7 @@ use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
 use super::slot_rule::Crossing;
 use super::slot_set::Written;
-use super::state::{At, FormState};
+use super::state::{FormState, PartPosition};
 use super::{Overshoot, Part};
 use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tokens};
 
@@ -15,7 +15,7 @@ use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tok
 const CHARACTER: usize = 4;
 
 impl FormConstraint {
-    /// Those that may come here.
+    /// Returns the crossings that are allowed here.
     pub(super) fn crossings_here<'a>(&'a self, state: &'a FormState) -> impl Iterator<Item = &'a Crossing> {
         let (all, stops) = self.crossings(state).unwrap_or_default();
         let longest = stops.iter().map(String::len).max().unwrap_or_default();
@@ -34,13 +34,13 @@ impl FormConstraint {
 
     /// All of the free text that is written, and its stops.
     fn crossings<'a>(&'a self, state: &'a FormState) -> Option<(&'a [Crossing], &'a [String])> {
-        let At::Rule { rule, .. } = &state.at else { return None };
+        let PartPosition::Rule { rule, .. } = &state.at else { return None };
         let Some(Part::Text { pattern: None, stops, .. }) = self.form.parts().get(state.part) else { return None };
         let find = || stops.iter().flat_map(|stop| self.beyond(state.part, stop)).collect();
         (self.options.overshoot == Overshoot::Refused).then(|| (&**rule.crossings.get_or_init(find), stops.as_slice()))
     }
 
-    /// Where what follows a stop can begin in a token that ends it.
+    /// Returns the positions from which a token can end a stop and begin the text behind it.
     fn beyond<'a>(&'a self, part: usize, stop: &'a str) -> impl Iterator<Item = Crossing> + 'a {
         (0..stop.len()).filter_map(move |written| {
             let left = &stop.as_bytes()[written..];
@@ -51,7 +51,7 @@ impl FormConstraint {
             let left_of_stop = Written { rest: text.len() - written, text, tokens: Vec::new() }.alone()?;
             let (_, at) = self.beginning(part + 1, &left_of_stop).ok()?;
             let tokens: Box<[TokenId]> = match &at {
-                At::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
+                PartPosition::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
                 at => {
                     let (constraint, at) = inner(at)?;
                     constraint.next(at, &mut Scratch::default()).tokens.iter().filter(goes_beyond).collect()
@@ -61,7 +61,7 @@ impl FormConstraint {
         })
     }
 
-    /// What a part allows, and tokens that go beyond the stop of a text.
+    /// Returns the tokens of a part, and those that extend beyond the stop of a text.
     pub(super) fn or_crossing<'a>(
         &self,
         state: &FormState,
@@ -92,7 +92,7 @@ impl FormConstraint {
     }
 
     /// After a token that goes beyond the stop of a text: the text is over, and the token is of what follows.
-    pub(super) fn crossed(&self, state: &FormState, token: TokenId) -> Option<FormState> {
+    pub(super) fn cross(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         let crossing = self.crossings_here(state).find(|crossing| crossing.tokens.binary_search(&token).is_ok())?;
         let mut value = self.spelled(&state.tokens);
         value.truncate(value.len() - crossing.written);

@@ -1,4 +1,4 @@
-//! What makes no form, or cannot be written where it stands.
+//! Errors of forms that are invalid, or cannot be written at their place.
 
 use trie_core::ErrorKind;
 use trie_core::{NotListed, RulesError};
@@ -13,15 +13,15 @@ pub enum FormError {
     /// Two parts of one name.
     #[error("two parts of the form have the name {name:?}")]
     RepeatedName {
-        /// The name.
+        /// Name that was given.
         name: String,
     },
     /// Free text side by side with free text: nothing tells where one ends.
     #[error("text {name:?} follows text {before:?} directly: put a literal between them")]
     TextAfterText {
-        /// The second.
+        /// Name of the second.
         name: String,
-        /// The first.
+        /// Name of the first.
         before: String,
     },
     /// Too many slots side by side that may all be empty.
@@ -35,17 +35,17 @@ pub enum FormError {
     /// A slot without values.
     #[error("slot {slot:?} has no values")]
     NoValues {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
     },
     /// A value that is there already.
     #[error("slot {slot:?}: value {row}, {value:?}, repeats value {first}")]
     RepeatedValue {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
-        /// Its number.
+        /// Number of the value.
         row: usize,
-        /// The value.
+        /// Text of the value.
         value: String,
         /// The number of the first.
         first: usize,
@@ -53,15 +53,15 @@ pub enum FormError {
     /// Free text that nothing ends, or of no length.
     #[error("text {name:?} needs a stop, none of which may be empty, and max_tokens of at least 1")]
     Endless {
-        /// The text.
+        /// Name of the text.
         name: String,
     },
     /// A stop that comes twice.
     #[error("text {name:?}: the stop {stop:?} comes twice")]
     RepeatedStop {
-        /// The text.
+        /// Name of the text.
         name: String,
-        /// The stop.
+        /// Stop that was given.
         stop: String,
     },
     /// Several stops that are too long together.
@@ -70,23 +70,23 @@ pub enum FormError {
         128usize.saturating_sub(*.stops)
     )]
     StopsTooLong {
-        /// The text.
+        /// Name of the text.
         name: String,
-        /// How many there are.
+        /// Number of stops given.
         stops: usize,
-        /// Of all of them.
+        /// Bytes of all stops.
         bytes: usize,
     },
     /// A text of no length.
     #[error("text {name:?} needs max_tokens of at least 1")]
     NoTokensLeft {
-        /// The text.
+        /// Name of the text.
         name: String,
     },
     /// Anything may come, so that nothing tells where a value ends.
     #[error("slot {slot:?}: its values never end, because anything may come; free text with a stop does")]
     NeverEnds {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
     },
     /// Text that ends where the model ends its output, before other parts, where tokens cannot be taken back.
@@ -95,7 +95,7 @@ pub enum FormError {
          written cannot be taken back"
     )]
     NotLast {
-        /// The text.
+        /// Name of the text.
         name: String,
     },
     /// A text with a pattern that was cut off before it matched.
@@ -104,9 +104,9 @@ pub enum FormError {
          raise max_tokens, or allow less in the pattern"
     )]
     PatternCut {
-        /// The text's name.
+        /// Name of the text.
         name: String,
-        /// What was written.
+        /// Text that was written.
         text: String,
         /// The most tokens of it.
         max_tokens: usize,
@@ -114,59 +114,59 @@ pub enum FormError {
     /// A value that ended where its set has none.
     #[error("slot {slot:?}: a value ended where the set has none: it is damaged; verifying its file says where")]
     Damaged {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
     },
     /// A first set that cannot begin inside the text before it.
     #[error("{reason}")]
     Begins {
-        /// Why not.
+        /// Reason for the refusal.
         reason: String,
     },
     /// Values that were to be scored, and cannot be listed.
     #[error("slot {slot:?}: {error}")]
     NotListed {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
-        /// Why not.
+        /// Reason for the refusal.
         error: NotListed,
     },
-    /// A part that is no slot was asked for its set.
-    #[error("part {index} of the form is no slot")]
+    /// A part that is not a slot was asked for its set.
+    #[error("part {index} of the form is not a slot")]
     NoSlot {
-        /// Its index.
+        /// Index of the part.
         index: usize,
     },
     /// The vocabulary cannot spell a part.
     #[error("{what}: the vocabulary cannot spell {text:?}")]
     Unspellable {
-        /// Which part.
+        /// Description of the part.
         what: String,
-        /// Its text.
+        /// Text of the part.
         text: String,
     },
     /// An empty value with nothing around it.
     #[error("slot {slot:?}: value {value:?} has no token here: put a literal before or after the slot")]
     NoTokens {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
-        /// The value.
+        /// Value that was given.
         value: String,
     },
     /// Two values that the same tokens begin, and nothing tells apart.
     #[error("slot {slot:?}: {value:?} cannot be told from another value by the tokens around it")]
     Ambiguous {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
-        /// The value.
+        /// Value that was given.
         value: String,
     },
-    /// What follows a slot depends on where its value ends, which one sequence must say.
+    /// A slot's value has several sequences, but the text after a slot depends on where its value ends.
     #[error(
         "slot {slot:?}: several sequences stand for one value; a slot takes texts, or a set with one sequence each"
     )]
     NotATree {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
     },
     /// A slot whose set begins inside a text that is not the one before it.
@@ -175,19 +175,19 @@ pub enum FormError {
          but {text:?} stands there"
     )]
     NotHealed {
-        /// The slot.
+        /// Name of the slot.
         slot: String,
-        /// What every value begins with.
+        /// Text that every value begins with.
         spelled: String,
-        /// What stands before it and after the slot or text before it.
+        /// Text before it and after the slot or text before it.
         text: String,
     },
     /// A rule that the vocabulary cannot write where it stands.
     #[error("{what}: {error}")]
     Rule {
-        /// Which part.
+        /// Description of the part.
         what: String,
-        /// Why not.
+        /// Reason for the refusal.
         error: ByRuleError,
     },
     /// A set of tokens for another vocabulary.

@@ -5,7 +5,7 @@ use super::continuation::Continuation;
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
-use super::state::{At, Filled, FilledField, FormState, LastToken};
+use super::state::{FilledField, FilledFields, FormState, LastToken, PartPosition};
 use super::{FormError, Listing, Part, SlotValues};
 use std::sync::Arc;
 use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Special, TokenId, Trie};
@@ -14,16 +14,16 @@ impl FormConstraint {
     /// Before the first part, after this text; nothing of it is written.
     pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
-        let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
+        let mut state = self.enter_part(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
         self.settle(&mut state);
         Ok(state)
     }
 
     /// At the part with this number or at the one after the literal there, which may be over already. It goes on from
     /// what was written, or from what is given instead.
-    fn entered(
+    fn enter_part(
         &self,
-        filled: Option<Arc<Filled>>,
+        filled: Option<Arc<FilledFields>>,
         before: Written,
         from: Option<&Written>,
         part: usize,
@@ -35,25 +35,25 @@ impl FormConstraint {
 
     /// The part with this number or the one after the literal there, and where it begins: before it what must be
     /// written.
-    pub(super) fn beginning(&self, part: usize, before: &Written) -> Result<(usize, At), FormError> {
+    pub(super) fn beginning(&self, part: usize, before: &Written) -> Result<(usize, PartPosition), FormError> {
         let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
         let (lead, at) = self.lead_and_part(part, before)?;
-        Ok((part, if lead.is_empty() { at } else { At::Lead(lead.into(), Arc::new(at)) }))
+        Ok((part, if lead.is_empty() { at } else { PartPosition::Lead(lead.into(), Arc::new(at)) }))
     }
 
-    fn lead_and_part(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, At), FormError> {
+    fn lead_and_part(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, PartPosition), FormError> {
         let rest = || before.rest_tokens(&self.vocab);
         let rule = |before: &Written| {
             let rule = self.form.rule(part, before, &self.vocab, self.options)?;
             let lead = if rule.stands_alone() { rest()? } else { Vec::new() };
-            Ok((lead, At::Rule { at: rule.constraint().start(), whole: None, rule }))
+            Ok((lead, PartPosition::Rule { at: rule.constraint().start(), whole: None, rule }))
         };
         let set = || {
             let set = self.form.set(part, before, &self.vocab)?;
-            Ok((set.lead.clone(), At::Set(Arc::clone(&set), set.constraint().start())))
+            Ok((set.lead.clone(), PartPosition::Set(Arc::clone(&set), set.constraint().start())))
         };
         match self.form.parts().get(part) {
-            None => Ok((rest()?, At::Over)),
+            None => Ok((rest()?, PartPosition::Over)),
             Some(Part::Slot { values: SlotValues::Rule(_), .. }) if self.options.listed != Listing::Never => {
                 match set() {
                     Err(FormError::NotListed { .. }) if self.options.listed == Listing::WhereFew => rule(before),
@@ -62,7 +62,7 @@ impl FormConstraint {
             }
             Some(Part::Text { pattern: None, .. }) if self.takes_back() => {
                 let allowed = self.form.text_tokens(part, &self.vocab);
-                Ok((rest()?, At::Free(FreeText::default(), allowed)))
+                Ok((rest()?, PartPosition::Free(FreeText::default(), allowed)))
             }
             Some(Part::Text { pattern: None, .. }) => {
                 let alone = Written { rest: 0, ..before.clone() };
@@ -73,7 +73,7 @@ impl FormConstraint {
             Some(Part::Held { constraint, .. }) => {
                 let rules = Arc::new(SpanRules::of(constraint.clone(), self.vocab.len())?);
                 let at = rules.start();
-                Ok((rest()?, At::Held(rules, at)))
+                Ok((rest()?, PartPosition::Held(rules, at)))
             }
         }
     }
@@ -82,7 +82,7 @@ impl FormConstraint {
     pub(super) fn settle(&self, state: &mut FormState) {
         loop {
             let over = match &state.at {
-                At::Lead(lead, then) if state.tokens.len() >= lead.len() => {
+                PartPosition::Lead(lead, then) if state.tokens.len() >= lead.len() => {
                     let at = (**then).clone();
                     let before = &*state.before;
                     let tokens = [before.tokens.as_slice(), &state.tokens].concat();
@@ -93,22 +93,22 @@ impl FormConstraint {
                     state.at = at;
                     continue;
                 }
-                At::Set(set, at) => set.constraint().ending(at) == Ending::Must,
-                At::Rule { rule, at, .. } => {
+                PartPosition::Set(set, at) => set.constraint().ending(at) == Ending::Must,
+                PartPosition::Rule { rule, at, .. } => {
                     let cut = rule.max_tokens().is_some_and(|most| state.tokens.len() >= most);
                     rule.constraint().ending(at) == Ending::Must || cut && (self.takes_back() || rule.may_end(at))
                 }
-                At::Free(text, _) => text.is_over() || state.tokens.len() >= self.most_tokens(state.part),
-                At::Held(rules, at) => {
+                PartPosition::Free(text, _) => text.is_over() || state.tokens.len() >= self.most_tokens(state.part),
+                PartPosition::Held(rules, at) => {
                     state.tokens.len() >= self.most_tokens(state.part)
                         || rules.constraint(at).ending(at.position()) == Ending::Must
                 }
-                At::Lead(..) | At::Over | At::Failed(_) => false,
+                PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => false,
             };
             if !over {
                 return;
             }
-            *state = self.left(state);
+            *state = self.leave_value(state);
         }
     }
 
@@ -120,26 +120,26 @@ impl FormConstraint {
     }
 
     /// After the value that ends here, and after those that are over at once.
-    pub(super) fn ended(&self, state: &FormState) -> FormState {
-        let mut after = self.left(state);
+    pub(super) fn end_value(&self, state: &FormState) -> FormState {
+        let mut after = self.leave_value(state);
         self.settle(&mut after);
         after
     }
 
     /// After the value that ends here.
-    fn left(&self, state: &FormState) -> FormState {
+    fn leave_value(&self, state: &FormState) -> FormState {
         let after = match &state.at {
-            At::Set(set, at) => {
+            PartPosition::Set(set, at) => {
                 let leaves = set.constraint().values(at, true);
                 let number = set.trie().and_then(|_| leaves.last()).map(|leaf| leaf.index);
                 self.set_ended(state, set, number, &leaves)
             }
-            At::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
-            At::Held(..) => self.kept(state, 0, whole_characters(&self.spelled(&state.tokens))),
-            At::Free(text, _) => self.kept(state, 0, text.value()),
-            At::Lead(..) | At::Over | At::Failed(_) => Ok(state.clone()),
+            PartPosition::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
+            PartPosition::Held(..) => self.keep_value(state, 0, whole_characters(&self.spelled(&state.tokens))),
+            PartPosition::Free(text, _) => self.keep_value(state, 0, text.value()),
+            PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => Ok(state.clone()),
         };
-        after.unwrap_or_else(|error| failed(state, error))
+        after.unwrap_or_else(|error| fail(state, error))
     }
 
     /// The sequences that are scored for the values of the set that begins here: see [`Continuation`].
@@ -232,12 +232,12 @@ impl FormConstraint {
         let value = String::from_utf8_lossy(written.get(rest..end).unwrap_or_default()).into_owned();
         let mut state = state.clone();
         state.tokens.truncate(tokens);
-        self.kept(&state, rest, value)
+        self.keep_value(&state, rest, value)
     }
 
     /// After a text that is partly written in the part's tokens, behind `rest` bytes of the text before it. What
     /// they spell beyond it does not stay.
-    fn kept(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
+    fn keep_value(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
             Some(Part::Text { stops, .. }) => {
                 let written = self.spelled(&state.tokens);
@@ -285,8 +285,8 @@ impl FormConstraint {
         written: Written,
         from: Option<&Written>,
     ) -> Result<FormState, FormError> {
-        let filled = Some(Arc::new(Filled { field, before: state.filled.clone() }));
-        self.entered(filled, written, from, state.part + 1)
+        let filled = Some(Arc::new(FilledFields { field, before: state.filled.clone() }));
+        self.enter_part(filled, written, from, state.part + 1)
     }
 
     fn name_of(&self, part: usize) -> String {
@@ -302,8 +302,8 @@ impl FormConstraint {
     }
 }
 
-fn failed(state: &FormState, error: FormError) -> FormState {
-    FormState { at: At::Failed(Problem::new(error)), ..state.clone() }
+fn fail(state: &FormState, error: FormError) -> FormState {
+    FormState { at: PartPosition::Failed(Problem::new(error)), ..state.clone() }
 }
 
 /// The text, without a character that its end only begins.

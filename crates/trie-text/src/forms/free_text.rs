@@ -1,14 +1,14 @@
 //! Free text on its way to its stop.
 
-/// What a model writes until a stop: its bytes, and which of its tokens can no longer be taken back.
+/// Text that a model writes until a stop: its bytes, and those of its tokens that can no longer be taken back.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FreeText {
     pub(super) bytes: Vec<u8>,
-    /// Where each token ends.
+    /// End of each token.
     ends: Vec<usize>,
     /// Bytes from the beginning that are whole characters.
     whole: usize,
-    /// Where the stop begins.
+    /// Start of the stop.
     stop: Option<usize>,
     /// Tokens that neither the stop nor a character that was only begun can reach.
     pub(super) certain: usize,
@@ -39,12 +39,12 @@ impl FreeText {
         }
     }
 
-    /// Where the stop begins that is written.
+    /// Returns the start of the stop, once it is written.
     pub(super) fn stop(&self) -> Option<usize> {
         self.stop
     }
 
-    /// Whether the stop is written.
+    /// Returns whether the stop is written.
     pub(super) fn is_over(&self) -> bool {
         self.stop.is_some()
     }

@@ -37,14 +37,14 @@ pub enum Part {
     Literal(String),
     /// One value of a set.
     Slot {
-        /// What the value is called in the values of a filled form.
+        /// Key in the values of a filled form.
         name: String,
-        /// The set.
+        /// Values of the slot.
         values: SlotValues,
     },
     /// Text that the model writes freely.
     Text {
-        /// What it is called in the values of a filled form.
+        /// Key in the values of a filled form.
         name: String,
         /// Texts that end it, and are no part of it: the first that is written. It appears in the output only where the
         /// next literal begins with it.
@@ -53,14 +53,14 @@ pub enum Part {
         max_tokens: usize,
         /// Characters that may not occur in it.
         exclude: Vec<char>,
-        /// What it must be as a whole, if that is said.
+        /// Pattern for the text as a whole, if any.
         pattern: Option<Arc<dyn AnyRule>>,
     },
     /// Text that the model writes until it ends its output, held by a constraint where that says more than *anything*.
     Held {
-        /// What it is called in the values of a filled form.
+        /// Key in the values of a filled form.
         name: String,
-        /// What may be written.
+        /// Constraint on the value.
         constraint: AnyConstraint,
         /// The most tokens of it.
         max_tokens: usize,
@@ -81,7 +81,7 @@ impl Part {
         Self::Text { name: name.into(), stops, max_tokens, exclude, pattern: None }
     }
 
-    /// What is filled in is called so; `None` for a literal.
+    /// Returns the key of its value in a filled form; `None` for a literal.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Literal(_) => None,
@@ -89,7 +89,7 @@ impl Part {
         }
     }
 
-    /// Whether nothing may be written for it, as far as is known without walking it.
+    /// Returns whether its value may be empty, as far as is known without walking it.
     fn may_be_empty(&self) -> bool {
         match self {
             Self::Slot { values: SlotValues::Texts(values), .. } => values.iter().any(String::is_empty),
@@ -110,7 +110,7 @@ impl Part {
     }
 }
 
-/// What may stand in a slot.
+/// Values of a slot.
 #[derive(Debug, Clone)]
 pub enum SlotValues {
     /// Texts, tokenised together with what stands around them.
@@ -192,7 +192,7 @@ impl Form {
         Ok(Self { parts: joined, cache: Cache::default() })
     }
 
-    /// The parts.
+    /// Returns the parts in order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -264,7 +264,7 @@ fn check(part: &Part) -> Result<(), FormError> {
     }
 }
 
-/// What becomes of tokens that say more than a part of a form holds.
+/// Treatment of tokens that extend beyond a part of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overshoot {
     /// They never come, so every token stays: for whoever cannot take a token back.
@@ -275,66 +275,65 @@ pub enum Overshoot {
     TakenBack,
 }
 
-/// Which slots with rules are listed by their texts, so that they can be scored.
+/// Slots with rules that are listed by their texts, so that they can be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Listing {
     /// None: they are walked.
     #[default]
     Never,
-    /// Those with few texts.
+    /// Slots with few texts.
     WhereFew,
     /// All: one with too many texts is an error.
     Always,
 }
 
-/// How a form is walked.
+/// Options for walking a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct FormOptions {
-    /// What becomes of tokens that say more than a part holds.
+    /// Treatment of tokens that extend beyond a part.
     pub overshoot: Overshoot,
-    /// Which slots with rules are listed.
+    /// Slots with rules that are listed.
     pub listed: Listing,
 }
 
 impl FormOptions {
-    /// With [`FormOptions::overshoot`].
+    /// Sets [`FormOptions::overshoot`] of the options.
     #[must_use]
     pub fn with_overshoot(self, overshoot: Overshoot) -> Self {
         Self { overshoot, ..self }
     }
 
-    /// With [`FormOptions::listed`].
+    /// Sets [`FormOptions::listed`] of the options.
     #[must_use]
     pub fn with_listed(self, listed: Listing) -> Self {
         Self { listed, ..self }
     }
 }
 
-/// What was worked out for a vocabulary and a part of the form: sets and rules by what stands before, and tokens of
-/// free text.
+/// Cached results for a vocabulary and a part of the form: sets and rules by the text before, and tokens of free text.
 #[derive(Debug, Default)]
 struct Cache {
-    sets: Kept<(String, usize, Written), SlotSet>,
+    sets: RecentEntries<(String, usize, Written), SlotSet>,
     /// By what stands before and is not written yet.
-    rules: Kept<(String, usize, Vec<u8>, FormOptions), SlotRule>,
-    texts: Kept<(String, usize), [TokenId]>,
+    rules: RecentEntries<(String, usize, Vec<u8>, FormOptions), SlotRule>,
+    texts: RecentEntries<(String, usize), [TokenId]>,
 }
 
 /// The entries used last.
 #[derive(Debug)]
-struct Kept<K: Hash + Eq, V: ?Sized>(Mutex<LruCache<K, Arc<V>>>);
+struct RecentEntries<K: Hash + Eq, V: ?Sized>(Mutex<LruCache<K, Arc<V>>>);
 
-impl<K: Hash + Eq, V: ?Sized> Default for Kept<K, V> {
+impl<K: Hash + Eq, V: ?Sized> Default for RecentEntries<K, V> {
     fn default() -> Self {
         const ENTRIES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
         Self(Mutex::new(LruCache::new(ENTRIES)))
     }
 }
 
-impl<K: Hash + Eq, V: ?Sized> Kept<K, V> {
-    /// What is kept, or what is made now. Nothing is locked meanwhile, because making may wait for other threads: two
-    /// of them may make the same, once.
+impl<K: Hash + Eq, V: ?Sized> RecentEntries<K, V> {
+    /// Returns the cached value, or makes it now. Nothing is locked meanwhile, because making may wait for other
+    /// threads: two of them may make the same, once.
     fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<Arc<V>, E>) -> Result<Arc<V>, E> {
         if let Some(kept) = self.entries().get(&key) {
             return Ok(Arc::clone(kept));

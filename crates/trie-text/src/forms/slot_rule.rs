@@ -13,32 +13,32 @@ use trie_rules::{AnyRule, ByRuleError, MaskLimits, Regex, SpelledBetween};
 /// A rule, ready to be walked after what was written before it.
 #[derive(Debug)]
 pub(super) struct SlotRule {
-    /// What may be written, and the tokens that may end it where nothing stands behind it.
+    /// Rules of its value, and the tokens that may end it if nothing stands behind it.
     pub(super) rules: Arc<SpanRules>,
     /// `None` where it stands alone.
     between: Option<Arc<dyn SpelledBetween>>,
     max_tokens: Option<usize>,
-    /// Of free text, once it was asked for.
+    /// Crossings of free text, computed on first use.
     pub(super) crossings: OnceLock<Box<[Crossing]>>,
 }
 
-/// Where some of a text's stop is written, and a token may go beyond it.
+/// Position at which part of a text's stop is written, and a token may extend beyond it.
 #[derive(Debug)]
 pub(super) struct Crossing {
     pub(super) stop: String,
     /// Bytes of the stop that are written.
     pub(super) written: usize,
-    /// Ascending.
+    /// Crossing tokens, ascending.
     pub(super) tokens: Box<[TokenId]>,
 }
 
 impl SlotRule {
-    /// What is walked.
+    /// Returns the constraint that is walked.
     pub(super) fn constraint(&self) -> &AnyConstraint {
         &self.rules.constraints()[0].1
     }
 
-    /// How many bytes of what stands behind are written, once it is known where the value ends.
+    /// Returns the number of bytes written of the text behind it, once the end of the value is known.
     pub(super) fn behind(&self, at: &AnyState) -> Option<usize> {
         match &self.between {
             Some(between) => between.behind(at),
@@ -46,7 +46,7 @@ impl SlotRule {
         }
     }
 
-    /// Whether the value may end here.
+    /// Returns whether the value may end here.
     pub(super) fn may_end(&self, at: &AnyState) -> bool {
         match &self.between {
             Some(between) => between.may_end(at),
@@ -64,15 +64,15 @@ impl SlotRule {
         self.max_tokens
     }
 
-    /// Whether it begins after all that stands before it: that must be written first.
+    /// Returns whether it begins after all text before it: that must be written first.
     pub(super) fn stands_alone(&self) -> bool {
         self.between.is_none()
     }
 }
 
 impl Form {
-    /// What is written after the text that is the part at `index` and ends with one of its stops, of which these bytes
-    /// are written: the literal behind it. Where tokens are not taken back, the stop stays that no literal begins with.
+    /// Returns the text after the free text at `index`, which ends with one of its stops of which these bytes are
+    /// written: the literal behind it. Where tokens are not taken back, the stop stays that no literal begins with.
     pub(super) fn behind(&self, index: usize, stops: &[String], written: &[u8], overshoot: Overshoot) -> String {
         let literal = self.literal(index + 1);
         // One that was written whole was written first; of one that was cut off nothing need be said twice.

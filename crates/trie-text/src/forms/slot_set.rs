@@ -35,7 +35,7 @@ impl SlotSet {
     /// Values up to which they are listed to be scored.
     pub const MOST_LISTED: usize = 1 << 20;
 
-    /// What is walked.
+    /// Returns the constraint that is walked.
     pub(super) fn constraint(&self) -> &AnyConstraint {
         &self.rules.constraints()[0].1
     }
@@ -59,14 +59,14 @@ impl SlotSet {
     }
 }
 
-/// What was written of a form, and what must follow it.
+/// Written tokens of a form, and the text that must follow them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Written {
     /// The text up to the slot: written, and the rest that is not yet.
     pub text: String,
     /// Bytes at its end that are not written yet.
     pub rest: usize,
-    /// The tokens written.
+    /// Tokens that are written.
     pub tokens: Vec<TokenId>,
 }
 
@@ -76,7 +76,7 @@ impl Written {
         &self.text.as_bytes()[self.text.len().saturating_sub(self.rest)..]
     }
 
-    /// What is not written yet; `None` where the last token ends inside a character.
+    /// Returns the text that is not written yet; `None` if the last token ends inside a character.
     fn rest(&self) -> Option<&str> {
         self.text.get(self.text.len().checked_sub(self.rest)?..)
     }
@@ -108,7 +108,7 @@ impl Written {
         if self.rest == 0 { Ok(Vec::new()) } else { self.go_on(vocab, "").ok_or_else(unspellable) }
     }
 
-    /// Where what was written before does not matter: the rest alone.
+    /// Keeps the rest alone, if the text before it does not matter.
     pub(super) fn alone(&self) -> Option<Self> {
         Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
     }
@@ -148,7 +148,7 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// A part that is no slot, and what the vocabulary cannot spell or tell apart.
+    /// A part that is not a slot, and what the vocabulary cannot spell or tell apart.
     pub fn set(&self, index: usize, written: &Written, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
             return Err(FormError::NoSlot { index });
@@ -198,7 +198,7 @@ impl Form {
     }
 }
 
-/// What stands after a slot and the literal behind it.
+/// Part after a slot and the literal behind it.
 pub(super) enum Next<'f> {
     Slot(&'f SlotValues),
     Text,
@@ -338,7 +338,7 @@ impl SlotHere<'_> {
             self.ends_after(&nothing, "", &after, 0, &mut ends);
         }
         let order = values.as_trie().map_or_else(Vec::new, |trie| (0..trie.len()).collect());
-        self.finish(lead, begun(values), ends, order)
+        self.finish(lead, partial_values(values), ends, order)
     }
 
     fn finish(
@@ -354,7 +354,7 @@ impl SlotHere<'_> {
     }
 }
 
-/// Whether a value may end where longer ones go on.
+/// Returns whether a value may end at a position that longer ones continue.
 fn may_go_on(values: &AnyConstraint) -> bool {
     if let Some(last) = values.downcast_ref::<Sequence>().and_then(|sequence| sequence.parts().last()) {
         return may_go_on(last);
@@ -365,13 +365,13 @@ fn may_go_on(values: &AnyConstraint) -> bool {
 }
 
 /// The same values, of whose beginning nothing stands in the text before: that was taken off there.
-fn begun(values: &AnyConstraint) -> AnyConstraint {
+fn partial_values(values: &AnyConstraint) -> AnyConstraint {
     if let Some(trie) = values.as_trie() {
         return trie.clone().with_heal_bytes(0).into();
     }
     let parts = values.downcast_ref::<Sequence>().map(|sequence| sequence.parts().iter());
     let begun = parts.and_then(|mut parts| {
-        let first = parts.next().map(begun);
+        let first = parts.next().map(partial_values);
         Sequence::new(first.into_iter().chain(parts.cloned())).ok()
     });
     begun.map_or_else(|| values.clone(), AnyConstraint::new)

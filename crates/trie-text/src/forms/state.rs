@@ -32,31 +32,31 @@ impl FilledField {
     }
 }
 
-/// Where a walk through a [`FormConstraint`](super::FormConstraint) is. A clone copies the tokens of one part.
+/// State of a walk through a [`FormConstraint`](super::FormConstraint). A clone copies the tokens of one part.
 #[derive(Debug, Clone)]
 pub struct FormState {
-    pub(super) filled: Option<Arc<Filled>>,
+    pub(super) filled: Option<Arc<FilledFields>>,
     /// Everything before the part's own tokens.
     pub(super) before: Arc<Written>,
     /// The part's own tokens.
     pub(super) tokens: Vec<TokenId>,
     pub(super) part: usize,
-    pub(super) at: At,
+    pub(super) at: PartPosition,
     pub(super) last: LastToken,
 }
 
 /// Fields that were filled, the last one first. There may be very many: nothing goes through them by recursion.
 #[derive(Debug)]
-pub(super) struct Filled {
+pub(super) struct FilledFields {
     pub(super) field: FilledField,
-    pub(super) before: Option<Arc<Filled>>,
+    pub(super) before: Option<Arc<FilledFields>>,
 }
 
-/// Where in a part.
+/// Position in a part.
 #[derive(Debug, Clone)]
-pub(super) enum At {
+pub(super) enum PartPosition {
     /// Tokens that must stand there, and what comes after them.
-    Lead(Arc<[TokenId]>, Arc<At>),
+    Lead(Arc<[TokenId]>, Arc<PartPosition>),
     Set(Arc<SlotSet>, AnyState),
     Rule {
         rule: Arc<SlotRule>,
@@ -72,7 +72,7 @@ pub(super) enum At {
     Failed(Problem),
 }
 
-/// What became of the last token.
+/// Outcome of the last token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastToken {
     /// It was written into the part that it was chosen for. It may be taken back as the part ends.
@@ -80,11 +80,11 @@ pub enum LastToken {
     Written,
     /// It ended a value that might have gone on, and is not written: it may begin what follows.
     Ended,
-    /// It ended the part, and is no part of the text.
+    /// It ended the part, and is not part of the text.
     Dropped,
 }
 
-/// Which of the tokens that a walk took stay in the text.
+/// Tokens of a walk that stay in the text.
 #[derive(Debug, Clone, Default)]
 pub struct KeptTokens {
     took: usize,
@@ -101,14 +101,14 @@ impl KeptTokens {
         self.took += 1;
     }
 
-    /// Whether the token with this number stays, as far as it was walked. `O(log tokens)`.
+    /// Returns whether the token with this number stays, as far as it was walked. `O(log tokens)`.
     pub fn contains(&self, token: usize) -> bool {
         self.kept.binary_search(&token).is_ok()
     }
 }
 
 impl PartialEq for FormState {
-    /// Where a walk is follows from what was written.
+    /// The position follows from the written tokens.
     fn eq(&self, other: &Self) -> bool {
         let kind = |state: &Self| std::mem::discriminant(&state.at);
         (self.part, &self.tokens, &self.before, kind(self)) == (other.part, &other.tokens, &other.before, kind(other))
@@ -124,26 +124,26 @@ impl FormState {
         fields
     }
 
-    fn last_first(&self) -> impl Iterator<Item = &Filled> {
+    fn last_first(&self) -> impl Iterator<Item = &FilledFields> {
         std::iter::successors(self.filled.as_deref(), |filled| filled.before.as_deref())
     }
 
-    /// How many fields are filled.
+    /// Returns the number of filled fields.
     pub fn filled(&self) -> usize {
         self.last_first().count()
     }
 
-    /// How many tokens are written: those that were taken back do not count.
+    /// Returns the number of tokens written: those that were taken back do not count.
     pub fn written(&self) -> usize {
         self.before.tokens.len() + self.tokens.len()
     }
 
-    /// How many of them are never taken back.
+    /// Returns the number of those that are never taken back.
     pub fn certain(&self) -> usize {
         self.before.tokens.len()
             + match &self.at {
-                At::Free(text, _) => text.certain,
-                At::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
+                PartPosition::Free(text, _) => text.certain,
+                PartPosition::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
                 _ => self.tokens.len(),
             }
     }
@@ -153,45 +153,45 @@ impl FormState {
         &self.before.text
     }
 
-    /// What became of the last token.
+    /// Returns the outcome of the last token.
     pub fn last_token(&self) -> LastToken {
         self.last
     }
 
-    /// Where the part is: in tokens; of free text in bytes.
+    /// Returns the depth in the part: in tokens; of free text in bytes.
     pub fn depth(&self) -> usize {
         match &self.at {
-            At::Lead(..) | At::Over | At::Failed(_) => 0,
-            At::Free(text, _) => text.bytes.len(),
-            At::Set(..) | At::Rule { .. } | At::Held(..) => self.tokens.len(),
+            PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => 0,
+            PartPosition::Free(text, _) => text.bytes.len(),
+            PartPosition::Set(..) | PartPosition::Rule { .. } | PartPosition::Held(..) => self.tokens.len(),
         }
     }
 
-    /// Whether tokens that must stand before the next part are being written.
+    /// Returns whether tokens that must precede the next part are being written.
     pub fn is_before_part(&self) -> bool {
-        matches!(self.at, At::Lead(..) | At::Over)
+        matches!(self.at, PartPosition::Lead(..) | PartPosition::Over)
     }
 
-    /// Whether nothing but its end holds the text that is being written.
+    /// Returns whether nothing but its end restricts the text that is being written.
     pub fn is_free(&self) -> bool {
-        matches!(self.at, At::Free(..))
+        matches!(self.at, PartPosition::Free(..))
     }
 
-    /// Whether the form is filled.
+    /// Returns whether the form is filled.
     pub fn is_over(&self) -> bool {
-        matches!(self.at, At::Over)
+        matches!(self.at, PartPosition::Over)
     }
 
     /// The set of the slot that begins here.
     pub fn begun_set(&self) -> Option<&Arc<SlotSet>> {
         match &self.at {
-            At::Set(set, _) if self.tokens.is_empty() => Some(set),
+            PartPosition::Set(set, _) if self.tokens.is_empty() => Some(set),
             _ => None,
         }
     }
 }
 
-impl Drop for Filled {
+impl Drop for FilledFields {
     fn drop(&mut self) {
         let mut before = self.before.take();
         while let Some(mut last) = before.and_then(Arc::into_inner) {

@@ -1,7 +1,7 @@
 //! The shortest way out of a form: what ends the part that is being filled, and what the rest needs at least.
 
 use super::constraint::FormConstraint;
-use super::state::{At, FormState, LastToken};
+use super::state::{FormState, LastToken, PartPosition};
 use crate::completion::{LIMITS, completion, spellings};
 use std::iter::{empty, once, once_with};
 use trie_core::work::Work;
@@ -13,7 +13,7 @@ use trie_core::{Constraint, Scratch, TokenId};
 pub struct WayOut {
     /// The tokens. The last may only end the part, and not be written.
     pub tokens: Vec<TokenId>,
-    /// How many of them come before the last that has a rival, if one has: so much room is needed to choose it.
+    /// Number of them before the last that has a rival, if one has: so much room is needed to choose it.
     pub before_last_choice: Option<usize>,
     after: FormState,
 }
@@ -27,8 +27,8 @@ pub struct RestOfForm {
 }
 
 impl RestOfForm {
-    /// How many tokens must find room where this way is gone and the form filled by others as short: those before the
-    /// last choice of all. `field`: the number of the field that the way ends.
+    /// Returns the number of tokens that need room if this continuation is taken and the form filled by others as
+    /// short: those before the last choice of all. `field`: the number of the field that the way ends.
     pub fn room_for(&self, way: &WayOut, field: usize) -> usize {
         let rest = field.checked_sub(self.filled).and_then(|at| *self.needs.get(at)?);
         rest.map_or(way.before_last_choice.unwrap_or_default(), |rest| way.tokens.len() + rest)
@@ -59,7 +59,7 @@ impl FormConstraint {
         })
     }
 
-    /// How many tokens of the value that is being filled are written: those that have more bytes than what stands
+    /// Returns the number of written tokens of the value that is being filled: those that have more bytes than the text
     /// before it.
     pub fn tokens_begun(&self, state: &FormState) -> usize {
         let (mut rest, bytes) = (state.before.rest, |token| self.vocab.piece(token).map_or(0, <[u8]>::len));
@@ -73,7 +73,7 @@ impl FormConstraint {
 
     fn shortest(&self, from: &FormState) -> Option<WayOut> {
         let mut way = WayOut { tokens: Vec::new(), before_last_choice: None, after: from.clone() };
-        while let At::Lead(lead, _) = &way.after.at {
+        while let PartPosition::Lead(lead, _) = &way.after.at {
             let token = lead.get(way.after.tokens.len()).copied()?;
             self.follow(&mut way, token)?;
         }
@@ -117,14 +117,14 @@ impl FormConstraint {
     /// Tokens after which the value that is being filled may end.
     fn inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
         match &state.at {
-            At::Rule { rule, at, .. } => {
+            PartPosition::Rule { rule, at, .. } => {
                 let bytes = rule.shortest_end(at);
                 let spelled = bytes.into_iter().flat_map(|bytes| spellings(&self.vocab, &bytes).collect::<Vec<_>>());
                 Box::new(spelled.chain(once_with(|| completion(rule.constraint(), at, &self.vocab)).flatten()))
             }
-            At::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
-            At::Held(..) | At::Free(..) => Box::new(once(Vec::new())),
-            At::Lead(..) | At::Over | At::Failed(_) => Box::new(empty()),
+            PartPosition::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
+            PartPosition::Held(..) | PartPosition::Free(..) => Box::new(once(Vec::new())),
+            PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => Box::new(empty()),
         }
     }
 

@@ -20,25 +20,25 @@ pub enum TextError {
     /// Nothing is left of a value.
     #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
-        /// The value's index.
+        /// Index of the value.
         row: usize,
     },
     /// The tokenizer changes the text, or the vocabulary lacks some of its bytes.
     #[error("{what}: the tokens of {} spell {}", quoted(.text), quoted(.spelled))]
     NoRoundTrip {
-        /// Prefix or row.
+        /// Name of the prefix, or the row.
         what: String,
-        /// The whole text.
+        /// The text as a whole.
         text: String,
-        /// What its tokens spell.
+        /// Text that its tokens spell.
         spelled: String,
     },
     /// No tokens spell the value.
     #[error("value {row}: no tokens of this vocabulary spell {}", quoted(.value))]
     Unspellable {
-        /// The value's index.
+        /// Index of the value.
         row: usize,
-        /// The value.
+        /// Text of the value.
         value: String,
     },
     /// A token begins in the prefix and ends in the value.
@@ -51,13 +51,13 @@ pub enum TextError {
     CrossesBoundary {
         /// The first such value's index.
         row: usize,
-        /// That value.
+        /// Text of that value.
         value: String,
-        /// The prefix.
+        /// Prefix that was given.
         prefix: String,
-        /// How many values there are like it.
+        /// Number of values like it.
         count: usize,
-        /// Of so many.
+        /// Number of all values.
         values: usize,
     },
 }

@@ -11,7 +11,7 @@ impl Vocab {
     ///
     /// The bytes of a leaf are those of its tokens, behind those of the prompt that a healed set has again
     /// ([`Trie::heal_bytes`]). What several sequences of a leaf spell counts, too; it is ordered by its canonical one.
-    /// A token that is no text ends what can be looked up. Cost: the children of the nodes on the way, and what is
+    /// A token that is not text ends what can be looked up. Cost: the children of the nodes on the way, and what is
     /// found.
     ///
     /// # Errors

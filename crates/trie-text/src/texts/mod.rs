@@ -13,7 +13,7 @@ use tokenizations::every_tokenization;
 use trie_core::work::spend;
 use trie_core::{NamedLeaf, TokenId, Trie};
 
-/// Which token sequences stand for a value.
+/// Token sequences that stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tokenization {
     /// The one that the tokenizer writes.
@@ -25,7 +25,7 @@ pub enum Tokenization {
     All,
 }
 
-/// What stands around values, and how they become tokens: a tokenizer cuts a text into tokens as a whole.
+/// Text around values, and their tokenisation: a tokenizer cuts a text into tokens as a whole.
 ///
 /// ```
 /// use trie_text::{Texts, Tokenization, Vocab};
@@ -42,12 +42,12 @@ pub enum Tokenization {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Texts<'t> {
-    /// What stands before every value: the prompt, or its end from a position where a token begins;
-    /// [`Vocab::prompt_end`] gives the end of a prompt that matters.
+    /// Text before every value: the prompt, or its end from a position at which a token begins; [`Vocab::prompt_end`]
+    /// gives the end of a prompt that matters.
     pub prefix: &'t str,
-    /// What stands after every value; it belongs to the leaves.
+    /// Text after every value; it belongs to the leaves.
     pub suffix: &'t str,
-    /// Which token sequences are leaves.
+    /// Token sequences that are leaves.
     pub tokenization: Tokenization,
     /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of
     /// refusing.
@@ -58,19 +58,19 @@ pub struct Texts<'t> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TextTrie {
-    /// The trie.
+    /// Trie of the values.
     pub trie: Trie,
-    /// What was found on the way.
+    /// Findings while it was built.
     pub report: TextReport,
 }
 
-/// What was found while texts became a trie.
+/// Findings while texts became a trie.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TextReport {
-    /// Number of values.
+    /// Number of values given.
     pub values: usize,
-    /// How many of them have a token that crosses the boundary to the prefix, as the tokenizer writes them.
+    /// Number of those with a token that crosses the boundary to the prefix, as the tokenizer writes them.
     pub crossing: usize,
     /// The first of them, by row; at most eight.
     pub first_crossing: Vec<usize>,
@@ -85,7 +85,7 @@ impl TextReport {
         }
     }
 
-    /// That there is none; `value` gives the first.
+    /// Checks that there is none; `value` returns the first.
     fn none_crosses(&self, prefix: &str, value: impl FnOnce(usize) -> String) -> Result<(), TextError> {
         let Some(&row) = self.first_crossing.first() else { return Ok(()) };
         let (value, prefix) = (value(row), prefix.to_owned());
@@ -94,19 +94,19 @@ impl TextReport {
 }
 
 impl<'t> Texts<'t> {
-    /// With [`Texts::prefix`].
+    /// Sets [`Texts::prefix`] to a text.
     #[must_use]
     pub fn with_prefix(self, prefix: &'t str) -> Self {
         Self { prefix, ..self }
     }
 
-    /// With [`Texts::suffix`].
+    /// Sets [`Texts::suffix`] to a text.
     #[must_use]
     pub fn with_suffix(self, suffix: &'t str) -> Self {
         Self { suffix, ..self }
     }
 
-    /// With [`Texts::tokenization`].
+    /// Sets [`Texts::tokenization`] to this.
     #[must_use]
     pub fn with_tokenization(self, tokenization: Tokenization) -> Self {
         Self { tokenization, ..self }
@@ -155,7 +155,7 @@ impl<'t> Texts<'t> {
             return Ok(TextTrie { trie, report });
         }
         let before = vocab.tokenize(self.prefix, false, false)?;
-        spelled(vocab, self.prefix, &before, || "prefix".to_owned())?;
+        check_spelling(vocab, self.prefix, &before, || "prefix".to_owned())?;
         let tokenized = vocab.tokenize_all(values, self.prefix, self.suffix)?;
         let rows = || tokenized.iter().zip(values).enumerate();
 
@@ -205,16 +205,16 @@ impl<'t> Texts<'t> {
     }
 }
 
-/// That tokens stand for a value between the texts around it.
+/// Checks that tokens spell a value between the texts around it.
 fn value_spelled(vocab: &Vocab, texts: [&str; 3], tokens: &[TokenId], row: usize) -> Result<(), TextError> {
     if vocab.writes(tokens, texts) {
         return Ok(());
     }
-    spelled(vocab, &texts.concat(), tokens, || format!("value {row}"))
+    check_spelling(vocab, &texts.concat(), tokens, || format!("value {row}"))
 }
 
-/// That tokens stand for their text.
-fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
+/// Checks that tokens spell their text.
+fn check_spelling(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
     // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
     if vocab.writes(tokens, ["", text, ""]) || vocab.detokenize(tokens)? == text.as_bytes() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! A set of texts that come in portions, so that they need not be in memory together.
 
-use super::{TextError, TextReport, Texts, spelled, value_spelled};
+use super::{TextError, TextReport, Texts, check_spelling, value_spelled};
 use crate::vocab::{Vocab, VocabError};
 use std::path::Path;
 use trie_core::{TokenId, Trie, VocabularyId};
@@ -55,7 +55,7 @@ impl<'v> TextStream<'v> {
     /// A vocabulary without a tokenizer, or one that cannot spell the prefix.
     pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: ExternalBuilder) -> Result<Self, TextError> {
         let before = vocab.tokenize(texts.prefix, false, false)?;
-        spelled(vocab, texts.prefix, &before, || "prefix".to_owned())?;
+        check_spelling(vocab, texts.prefix, &before, || "prefix".to_owned())?;
         let (prefix, suffix) = (texts.prefix.to_owned(), texts.suffix.to_owned());
         let report = TextReport::default();
         Ok(Self { vocab, prefix, suffix, before, rows, report, crossing: None, empty: None })

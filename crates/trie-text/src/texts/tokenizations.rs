@@ -16,7 +16,7 @@ pub(super) fn every_tokenization<S: AsRef<str>>(
     // Where the tokenizer does not say: a token of its own crosses the boundary.
     let mut own: Vec<Vec<TokenId>> = vec![Vec::new(); texts.len()];
     for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
-        own[row] = alone(vocab, text)?.ok_or_else(|| unspellable(row))?;
+        own[row] = tokens_within(vocab, text)?.ok_or_else(|| unspellable(row))?;
     }
     let leaves: Vec<TokenizedLeaf<'_>> = texts
         .iter()
@@ -46,7 +46,7 @@ pub(super) fn every_tokenization<S: AsRef<str>>(
 }
 
 /// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
-fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError> {
+fn tokens_within(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError> {
     let written = match std::str::from_utf8(text) {
         Ok(text) if vocab.can_tokenize() => {
             // A tokenizer that fails is not one that has no answer.
@@ -58,7 +58,7 @@ fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError>
     Ok(written.or_else(|| vocab.fewest(text)))
 }
 
-/// What [`Trie::all_tokenizations`] asks.
+/// Returns the first tokens for [`Trie::all_tokenizations`].
 fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<TokenId>>, VocabError> {
     let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
     if !vocab.can_tokenize() {
@@ -69,7 +69,7 @@ fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<To
     let tokenized = vocab.tokenize_all(&values, before, "")?;
     let first = |(tokens, text): (&[TokenId], &&str)| match vocab.ending(tokens, text) {
         Some(tokens) => Ok(tokens.first().copied()),
-        None => Ok(alone(vocab, text.as_bytes())?.and_then(|tokens| tokens.first().copied())),
+        None => Ok(tokens_within(vocab, text.as_bytes())?.and_then(|tokens| tokens.first().copied())),
     };
     tokenized.iter().zip(&values).map(first).collect()
 }

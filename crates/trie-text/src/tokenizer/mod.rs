@@ -1,4 +1,5 @@
-//! What turns text into tokens. llama.cpp's tokenizer is one; a vocabulary that is no GGUF brings another.
+//! Tokenizers: they turn text into tokens. llama.cpp's tokenizer is one; a vocabulary without a GGUF file brings
+//! another.
 
 mod split_points;
 
@@ -32,14 +33,14 @@ pub type TokenizerError = Box<dyn Error + Send + Sync>;
 ///             'a'..='z' => TokenId::new(u32::from(letter) - u32::from('a')),
 ///             _ => None,
 ///         };
-///         text.chars().map(|letter| id(letter).ok_or_else(|| format!("{letter:?} is no letter").into())).collect()
+///         text.chars().map(|letter| id(letter).ok_or_else(|| format!("{letter:?} is not a letter").into())).collect()
 ///     }
 /// }
 ///
 /// let tokens = ('a'..='z').map(|letter| (letter.to_string(), TokenKind::Text));
 /// let vocab = Vocab::new(tokens, vec![], Some(Arc::new(Letters)))?;
 /// assert_eq!(vocab.detokenize(&vocab.tokenize("trie", false, false)?)?, b"trie");
-/// assert_eq!(vocab.tokenize("a b", false, false).unwrap_err().to_string(), "the tokenizer: ' ' is no letter");
+/// assert_eq!(vocab.tokenize("a b", false, false).unwrap_err().to_string(), "the tokenizer: ' ' is not a letter");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tokenizer: Debug + Send + Sync {
@@ -63,8 +64,8 @@ pub trait Tokenizer: Debug + Send + Sync {
         texts.iter().map(|text| self.tokenize(text, add_special, parse_special)).collect()
     }
 
-    /// Whether many texts are best tokenized one by one on several threads. By default they come in large batches from
-    /// one.
+    /// Returns whether many texts are best tokenized one by one on several threads. By default they come in large
+    /// batches from one.
     ///
     /// Any thread may call any method at any time whatever this says. With `true`, no call may wait for another.
     fn is_parallel(&self) -> bool {
@@ -76,8 +77,8 @@ pub trait Tokenizer: Debug + Send + Sync {
         None
     }
 
-    /// Whether names of control tokens in plain text are sure to stay text. By default every answer is looked through
-    /// for them.
+    /// Returns whether names of control tokens in plain text are sure to stay text. By default every answer is looked
+    /// through for them.
     fn keeps_control_text(&self) -> bool {
         false
     }
@@ -88,13 +89,14 @@ pub trait Tokenizer: Debug + Send + Sync {
         None
     }
 
-    /// Whether this token is found in a text before anything else, so that no other token crosses its boundaries.
-    /// Control tokens always are.
+    /// Returns whether this token is found in a text before anything else, so that no other token crosses its
+    /// boundaries. Control tokens always are.
     fn stands_alone(&self, _token: TokenId) -> bool {
         false
     }
 
-    /// Where a text may be split so that its tokens are those of the parts. `None`, the default: nowhere. Asked once.
+    /// Returns the points at which a text may be split so that its tokens are those of the parts. `None`, the default:
+    /// nowhere. Asked once.
     fn split_points(&self) -> Option<SplitPoints> {
         None
     }

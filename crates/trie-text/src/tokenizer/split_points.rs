@@ -1,8 +1,8 @@
-//! Where a text may be split so that its tokens are those of its parts.
+//! Split points: positions at which the tokens of a text are those of its parts.
 
 use trie_core::{ByteTrie, TokenId};
 
-/// What a tokenizer does to a text before it looks for tokens.
+/// Transformation of a text before a tokenizer looks for tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitRule {
@@ -16,7 +16,7 @@ pub enum SplitRule {
     Merges,
 }
 
-/// Where texts may be split for a tokenizer: between which two bytes of ASCII.
+/// Positions at which texts may be split for a tokenizer: between which two bytes of ASCII.
 ///
 /// ```
 /// use trie_text::{SplitPoints, SplitRule};
@@ -35,7 +35,7 @@ pub struct SplitPoints {
     found_first: ByteTrie,
     /// Bytes of the longest of them.
     longest: usize,
-    /// Whether one of them begins with a byte: most positions of a text need no look at them then.
+    /// For each byte, true if one of them begins with it: most positions of a text need no look at them then.
     begins: [bool; 256],
 }
 
@@ -131,7 +131,7 @@ impl SplitPoints {
         Some(Self { between, own_space, found_first: ByteTrie::new(found_first).ok()?, longest, begins })
     }
 
-    /// Whether the tokenizer puts a space before a text by itself.
+    /// Returns whether the tokenizer puts a space before a text by itself.
     pub fn own_space(&self) -> bool {
         self.own_space
     }
@@ -140,7 +140,7 @@ impl SplitPoints {
         self.between[usize::from(before)] & 1u128.checked_shl(after.into()).unwrap_or(0) != 0
     }
 
-    /// Whether a text holds a token that is found before anything else.
+    /// Returns whether a text contains a token that is found before anything else.
     pub(crate) fn finds(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let begins = |&(_, &byte): &(usize, &u8)| self.begins[usize::from(byte)];
@@ -148,7 +148,7 @@ impl SplitPoints {
         positions.any(|(at, _)| self.found_first.prefixes(&bytes[at..]).next().is_some())
     }
 
-    /// Whether a token that is found before anything else may begin in this text and go on after it.
+    /// Returns whether a token that is found before anything else may begin in this text and continue after it.
     pub(crate) fn opens(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         (bytes.len().saturating_sub(self.longest)..bytes.len()).any(|at| {
@@ -157,7 +157,7 @@ impl SplitPoints {
         })
     }
 
-    /// Whether a text may be split where this one ends and another begins.
+    /// Returns whether a text may be split between the end of this one and the beginning of another.
     pub(crate) fn parts_from(&self, text: &str, after: &str) -> bool {
         match (text.as_bytes(), after.as_bytes()) {
             ([], _) => true,
@@ -166,7 +166,7 @@ impl SplitPoints {
         }
     }
 
-    /// Whether a text of such parts may be split between them: then one call of the tokenizer does for all.
+    /// Returns whether a text of such parts may be split between them: then one call of the tokenizer does for all.
     pub(crate) fn joins(&self, part: &str) -> bool {
         let bytes = part.as_bytes();
         let begins = bytes.first().is_some_and(|&first| if self.own_space { first > b' ' } else { first == b' ' });

@@ -14,15 +14,15 @@ pub enum ValuesError {
     /// Values that are told apart by their index, and one is empty.
     #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
-        /// Its index.
+        /// Index of the value.
         row: usize,
     },
     /// Values that are told apart by their index, and one is there twice.
     #[error("value {row}, {value:?}, repeats value {first}")]
     Repeated {
-        /// Its index.
+        /// Index of the value.
         row: usize,
-        /// The value.
+        /// Text of the value.
         value: String,
         /// The index of the first.
         first: usize,
@@ -30,12 +30,12 @@ pub enum ValuesError {
     /// The prompt does not end with what stands before the values.
     #[error("the prefix is {}, but the prompt ends with {}", crate::quoted(.prefix), crate::quoted(.end))]
     NotBefore {
-        /// What was to stand before the values.
+        /// Text expected before the values.
         prefix: String,
         /// The end of the prompt.
         end: String,
     },
-    /// What the values spell again is all of the prompt.
+    /// The values spell all of the prompt again.
     #[error(transparent)]
     Healing(#[from] HealingError),
     /// Different texts with the same tokens: a tokenizer that normalises.

@@ -21,15 +21,15 @@ use trie_core::{LeafId, TokenId, Trie};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TextValues {
-    /// The texts.
+    /// Texts of the values.
     pub values: Arc<[String]>,
-    /// What stands before each. Where it is given, it says what the boundary is, and no prompt does.
+    /// Text before each value. Where it is given, it says what the boundary is, and no prompt does.
     pub prefix: String,
-    /// What stands after each; it belongs to the value.
+    /// Text after each value; it belongs to the value.
     pub suffix: String,
-    /// Which token sequences stand for a value.
+    /// Token sequences that stand for a value.
     pub tokenization: Tokenization,
-    /// Whether values are told apart by their index: none may repeat another.
+    /// Requires distinct values, because they are told apart by their index.
     pub distinct: bool,
 }
 
@@ -102,25 +102,25 @@ impl TextValues {
         }
     }
 
-    /// With [`TextValues::prefix`].
+    /// Sets [`TextValues::prefix`] to a text.
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..self }
     }
 
-    /// With [`TextValues::suffix`].
+    /// Sets [`TextValues::suffix`] to a text.
     #[must_use]
     pub fn with_suffix(self, suffix: impl Into<String>) -> Self {
         Self { suffix: suffix.into(), ..self }
     }
 
-    /// With [`TextValues::tokenization`].
+    /// Sets [`TextValues::tokenization`] to this.
     #[must_use]
     pub fn with_tokenization(self, tokenization: Tokenization) -> Self {
         Self { tokenization, ..self }
     }
 
-    /// With [`TextValues::distinct`].
+    /// Sets [`TextValues::distinct`] to this.
     #[must_use]
     pub fn with_distinct(self, distinct: bool) -> Self {
         Self { distinct, ..self }
@@ -166,7 +166,7 @@ impl From<Trie> for ValueSet {
 }
 
 impl ValueSet {
-    /// The set.
+    /// Returns the built set.
     pub fn trie(&self) -> &Trie {
         &self.trie
     }
@@ -176,7 +176,7 @@ impl ValueSet {
         self.order.as_deref().map_or(leaf.index(), |order| order.get(leaf.index()).copied().unwrap_or(leaf.index()))
     }
 
-    /// What is known of each leaf, in the order of the values; NaN for a value that has no leaf of its own.
+    /// Reorders numbers of leaves by value; NaN for a value that has no leaf of its own.
     pub fn by_value(&self, by_leaf: &[f64]) -> Vec<f64> {
         let values = (0..by_leaf.len() as u32).map(|leaf| self.index_of(LeafId::new(leaf)) + 1).max().unwrap_or(0);
         let mut placed = vec![f64::NAN; values];
@@ -188,7 +188,7 @@ impl ValueSet {
 }
 
 impl ValueSets {
-    /// For this vocabulary.
+    /// Builds values for this vocabulary.
     pub fn new(vocab: Arc<Vocab>) -> Self {
         const ENTRIES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
         Self { vocab, kept: Mutex::new(LruCache::new(ENTRIES)) }
@@ -196,7 +196,7 @@ impl ValueSets {
 
     /// Forgets the sets; whoever uses one keeps it.
     pub fn clear(&self) {
-        self.kept().clear();
+        self.lock().clear();
     }
 
     /// The vocabulary that it was made for.
@@ -258,7 +258,7 @@ impl ValueSets {
         self.get(texts)
     }
 
-    /// That the tokens of a prompt end with a text.
+    /// Checks that the tokens of a prompt end with a text.
     fn stands_before(&self, prefix: &str, prompt: &[TokenId]) -> Result<(), ValuesError> {
         let (mut bytes, mut left) = (Vec::new(), prompt);
         while let (true, Some((last, before))) = (bytes.len() < prefix.len(), left.split_last()) {
@@ -277,17 +277,17 @@ impl ValueSets {
     /// # Errors
     /// As [`TextValues::set`].
     pub fn get(&self, texts: &TextValues) -> Result<ValueSet, ValuesError> {
-        if let Some(set) = self.kept().get(texts) {
+        if let Some(set) = self.lock().get(texts) {
             return Ok(set.clone());
         }
         // Nothing is locked meanwhile: a tokenizer may wait for other threads.
         let set = texts.set(&self.vocab)?;
-        self.kept().put(texts.clone(), set.clone());
+        self.lock().put(texts.clone(), set.clone());
         Ok(set)
     }
 
     /// Only whole entries are behind this lock, which no panic can leave half changed.
-    fn kept(&self) -> MutexGuard<'_, LruCache<TextValues, ValueSet>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<TextValues, ValueSet>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! How a tokenizer is asked, and what is not believed of it.
+//! Checked calls of tokenizers, and the answers that are not trusted.
 
 use super::error::text_in_range;
 use super::{TokenKind, Vocab, VocabError};
@@ -75,8 +75,8 @@ impl Vocab {
         Err(TokenizerError::from(reason).into())
     }
 
-    /// Whether this token may not come from plain text. The unknown token may, where text cannot be spelled, but not
-    /// from its name.
+    /// Returns whether this token must not come from plain text. The unknown token may, where text cannot be spelled,
+    /// but not from its name.
     fn reads_name(&self, token: TokenId, text: &str) -> bool {
         match self.kind(token) {
             Some(TokenKind::Control) => true,

@@ -47,13 +47,13 @@ impl Detokenizer {
         self.text.begun.len()
     }
 
-    /// What is left at the end: U+FFFD for a character that was never completed. It begins anew then.
+    /// Returns the rest at the end: U+FFFD for a character that was never completed. It begins anew then.
     pub fn finish(&mut self) -> String {
         self.text.finish()
     }
 }
 
-/// Bytes as text that only grows; what is no UTF-8 becomes U+FFFD.
+/// Bytes as text that only grows; anything that is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub struct LossyText {
     /// The beginning of a character.
@@ -86,7 +86,7 @@ impl LossyText {
         text
     }
 
-    /// What is left at the end, which becomes the beginning of another text.
+    /// Returns the rest at the end, which becomes the beginning of another text.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.begun).into_owned();
         self.begun.clear();

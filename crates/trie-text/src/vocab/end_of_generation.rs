@@ -1,4 +1,4 @@
-//! Which tokens end the output, by their names, where nothing else says so.
+//! End-of-generation tokens, by their names, in vocabularies that do not declare them.
 
 use std::collections::HashMap;
 use trie_core::TokenId;
@@ -66,17 +66,17 @@ pub fn end_of_generation_by_name<'n>(names: impl IntoIterator<Item = (&'n str, T
 mod tests {
     use super::*;
 
-    fn found(names: &[&str]) -> Vec<u32> {
+    fn find_ids(names: &[&str]) -> Vec<u32> {
         let tokens = names.iter().enumerate().map(|(id, &name)| (name, TokenId::new(id as u32).unwrap()));
         end_of_generation_by_name(tokens).into_iter().map(TokenId::get).collect()
     }
 
     #[test]
     fn names_that_end_the_output() {
-        assert_eq!(found(&["a", "</s>", "<|im_start|>", "<|im_end|>", "s"]), [1, 3]);
-        assert_eq!(found(&["<|end|>", "<|return|>"]), [0, 1]);
-        assert_eq!(found(&["<|end|>", "<|return|>", "<|call|>"]), [1, 2]);
-        assert_eq!(found(&["</s>", "<|tool_response>"]), [1]);
-        assert!(found(&["a"]).is_empty());
+        assert_eq!(find_ids(&["a", "</s>", "<|im_start|>", "<|im_end|>", "s"]), [1, 3]);
+        assert_eq!(find_ids(&["<|end|>", "<|return|>"]), [0, 1]);
+        assert_eq!(find_ids(&["<|end|>", "<|return|>", "<|call|>"]), [1, 2]);
+        assert_eq!(find_ids(&["</s>", "<|tool_response>"]), [1]);
+        assert!(find_ids(&["a"]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a vocabulary, its tokenizer, or tokens given to it.
+//! Errors of a vocabulary, of its tokenizer, or of tokens given to it.
 
 use crate::tokenizer::TokenizerError;
 use trie_core::ErrorKind;
@@ -11,9 +11,9 @@ pub enum VocabError {
     /// A number out of range.
     #[error("{what} is {value}: it must be from {least} to {most}")]
     OutOfRange {
-        /// The number's name.
+        /// Name of the number.
         what: &'static str,
-        /// Its value.
+        /// Value of the number.
         value: u64,
         /// The least it may be.
         least: u64,
@@ -23,9 +23,9 @@ pub enum VocabError {
     /// A token that the vocabulary does not have.
     #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// Where it stands in what was given.
+        /// Position in the input.
         position: usize,
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -42,23 +42,23 @@ pub enum VocabError {
     /// A `tokenizer.json` that says too little of its tokens, or is none.
     #[error("not a tokenizer.json that can be used: {reason}")]
     TokenizerFile {
-        /// What is wrong with it.
+        /// Description of the defect.
         reason: String,
     },
-    /// What is wrong with one of several values.
+    /// Error in one of several values.
     #[error("value {row}: {error}")]
     Value {
         /// Its index, from 0.
         row: usize,
-        /// What is wrong with it.
+        /// Error of the value.
         error: Box<VocabError>,
     },
     /// A set that was saved for another vocabulary: the same ids mean other tokens.
     #[error(
         "the set was made for another vocabulary, {}, than it is used with, {}: make it again with the vocabulary of \
          the model",
-        shown(*.size, .found),
-        shown(*.own, .expected)
+        describe_vocabulary(*.size, .found),
+        describe_vocabulary(*.own, .expected)
     )]
     OtherVocabulary {
         /// The fingerprint that the set knows.
@@ -67,7 +67,7 @@ pub enum VocabError {
         size: usize,
         /// The fingerprint of the vocabulary that it is used with.
         expected: String,
-        /// Tokens of that.
+        /// Tokens of this vocabulary.
         own: usize,
     },
 }
@@ -110,8 +110,8 @@ pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<()
     }
 }
 
-/// How many tokens a vocabulary has, and the beginning of what it is known by.
-fn shown(size: usize, fingerprint: &str) -> String {
+/// Returns the size of a vocabulary, and the beginning of its fingerprint.
+fn describe_vocabulary(size: usize, fingerprint: &str) -> String {
     let known: String = fingerprint.chars().take(8).collect();
     if size == 0 { format!("{known}…") } else { format!("{known}… of {size} tokens") }
 }

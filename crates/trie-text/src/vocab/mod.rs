@@ -42,14 +42,14 @@ use trie_rules::{Spelling, TokenBytes};
 pub struct Vocab {
     /// All pieces, one after the other.
     bytes: Vec<u8>,
-    /// Where each piece ends.
+    /// End of each piece.
     ends: Vec<usize>,
     end_of_generation: Vec<TokenId>,
     control: Vec<TokenId>,
-    /// Of each token.
+    /// Kind of each token.
     kinds: Vec<TokenKind>,
     tokenizer: Option<Arc<dyn Tokenizer>>,
-    /// Whether the tokenizer puts a space before a text.
+    /// True if the tokenizer puts a space before a text.
     spaced: bool,
     fingerprint: OnceLock<String>,
     by_bytes: OnceLock<ByteTrie>,
@@ -133,12 +133,12 @@ impl Vocab {
         Ok(vocab)
     }
 
-    /// What sets of its ids are known by.
+    /// Returns the identity that sets of its ids carry.
     pub fn id(&self) -> VocabularyId<'_> {
         VocabularyId { size: self.len(), fingerprint: Some(self.fingerprint()) }
     }
 
-    /// That a set is not known to be for another vocabulary: a set that was made for one says, and a file that was
+    /// Checks that a set is not known to be for another vocabulary: a set built for one declares it, and so does a file
     /// saved for one.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Vocab {
         }
     }
 
-    /// That every token is in the vocabulary.
+    /// Checks that every token is in the vocabulary.
     ///
     /// # Errors
     /// [`VocabError::OutsideVocabulary`] for the first that is not.
@@ -161,7 +161,7 @@ impl Vocab {
         inside_vocabulary(tokens, self.len())
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -183,7 +183,7 @@ impl Vocab {
         &self.end_of_generation
     }
 
-    /// Whether the token ends the output.
+    /// Returns whether the token ends the output.
     pub fn is_end_of_generation(&self, token: TokenId) -> bool {
         self.end_of_generation.binary_search(&token).is_ok()
     }
@@ -193,15 +193,15 @@ impl Vocab {
         &self.control
     }
 
-    /// Whether the token is text: not a control token, not marked as unused, not one that ends the output, and not
-    /// without bytes.
+    /// Returns whether the token is text: not a control token, not marked as unused, not one that ends the output, and
+    /// not without bytes.
     pub fn is_text(&self, token: TokenId) -> bool {
         self.piece(token).is_some_and(|piece| !piece.is_empty())
             && matches!(self.kind(token), Some(TokenKind::Text | TokenKind::Byte))
             && !self.is_end_of_generation(token)
     }
 
-    /// What the token is for; `None` outside the vocabulary. One that stands for nothing is unused.
+    /// Returns the kind of a token; `None` outside the vocabulary. One that stands for nothing is unused.
     pub fn kind(&self, token: TokenId) -> Option<TokenKind> {
         let kind = *self.kinds.get(token.index())?;
         let empty = kind == TokenKind::Text && self.piece(token).is_none_or(<[u8]>::is_empty);
@@ -218,8 +218,8 @@ impl Vocab {
         })
     }
 
-    /// What rules over bytes are spelled with: the tokens that are text, and the tokenizer. Made on the first call, in
-    /// some 60 ms for 150,000 tokens.
+    /// Returns the spelling of rules over bytes: the tokens that are text, and the tokenizer. Made on the first call,
+    /// in some 60 ms for 150,000 tokens.
     pub fn spelling(self: &Arc<Self>) -> Spelling {
         let made = || {
             let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));
@@ -243,7 +243,7 @@ impl Vocab {
             let spelled = all.filter_map(|token| {
                 let piece = self.piece(token)?;
                 if self.is_text(token) {
-                    // A token that is that byte alone is no marker, and no text that anything asks for.
+                    // A token that is that byte alone is not a marker, and no text that anything asks for.
                     return (!piece.contains(&mark)).then(|| (piece.to_vec(), token));
                 }
                 let is_marker =
@@ -311,7 +311,7 @@ impl Vocab {
     }
 }
 
-/// What a token is for.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A piece of text.
@@ -322,12 +322,12 @@ pub enum TokenKind {
     Control,
     /// Stands for text that the vocabulary cannot spell.
     Unknown,
-    /// Never produced.
+    /// A token that is never produced.
     Unused,
 }
 
 impl TokenKind {
-    /// In lower case.
+    /// Returns the name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",

@@ -18,7 +18,7 @@ impl Vocab {
         ('a'..='z').find_map(space).unwrap_or(false)
     }
 
-    /// Whether text can be tokenized: not if the vocabulary was made from a list of tokens.
+    /// Returns whether text can be tokenized: not if the vocabulary was made from a list of tokens.
     pub fn can_tokenize(&self) -> bool {
         self.tokenizer.is_some()
     }
@@ -32,7 +32,7 @@ impl Vocab {
         self.tokenizer.as_deref().ok_or(VocabError::NoTokenizer)
     }
 
-    /// Whether these tokens are these texts, one after the other.
+    /// Returns whether these tokens spell these texts, one after the other.
     pub(crate) fn spells<const N: usize>(&self, tokens: &[TokenId], texts: [&str; N]) -> bool {
         let pieces = tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied();
         pieces.eq(texts.iter().flat_map(|text| text.bytes()))
@@ -48,13 +48,14 @@ impl Vocab {
         !(self.spaced && begins().starts_with(' ')) && self.spells(tokens, [before, text, after])
     }
 
-    /// Whether the token is found in a text before anything else, so that no other token crosses its boundaries.
+    /// Returns whether the token is found in a text before anything else, so that no other token crosses its
+    /// boundaries.
     pub(crate) fn stands_alone(&self, token: TokenId) -> bool {
         self.control().binary_search(&token).is_ok()
             || self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.stands_alone(token))
     }
 
-    /// Where texts may be split for its tokenizer; `None` if that is not known.
+    /// Returns the positions at which texts may be split for its tokenizer; `None` if unknown.
     pub fn split_points(&self) -> Option<&SplitPoints> {
         self.split_points.get_or_init(|| self.tokenizer.as_ref()?.split_points()).as_ref()
     }
@@ -119,7 +120,7 @@ impl Vocab {
         Some(tokens)
     }
 
-    /// Those of these tokens at the end that spell this text, if any do.
+    /// Returns the trailing tokens that spell this text, if any do.
     pub(crate) fn ending<'t>(&self, tokens: &'t [TokenId], text: &str) -> Option<&'t [TokenId]> {
         let mut length = 0;
         let from = tokens.iter().rposition(|&token| {
@@ -129,7 +130,7 @@ impl Vocab {
         Some(&tokens[from..]).filter(|tokens| self.spells(tokens, [text]))
     }
 
-    /// How many of these tokens it takes to write so many bytes.
+    /// Returns the number of these tokens that cover so many bytes.
     pub(crate) fn tokens_over(&self, tokens: &[TokenId], bytes: usize) -> usize {
         let mut written = 0;
         tokens

@@ -50,17 +50,17 @@ impl TokenizedTexts {
         self.portions.iter().flat_map(Portion::iter)
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.portions.iter().map(|portion| portion.ends.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
+    /// Returns whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
     pub fn in_parts(&self) -> bool {
         self.in_parts
     }
@@ -90,8 +90,15 @@ impl Vocab {
         }
         // Threads of a pool have no work of their own.
         let work = Work::current().unwrap_or_else(|| Work::new(Limits::NONE));
-        let job =
-            |points| Job { vocab: self, values, prefix, suffix, points, known: Known::default(), work: work.clone() };
+        let job = |points| Job {
+            vocab: self,
+            values,
+            prefix,
+            suffix,
+            points,
+            known: KnownParts::default(),
+            work: work.clone(),
+        };
         if let Some(points) = self.split_points()
             && let Some(portions) = job(Some(points)).run()?
         {
@@ -109,7 +116,7 @@ struct Job<'v, S> {
     suffix: &'v str,
     /// Whole texts if None.
     points: Option<&'v SplitPoints>,
-    known: Known,
+    known: KnownParts,
     work: Work,
 }
 
@@ -167,9 +174,9 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
 
 /// The tokens of the parts that were seen, for all threads. Nothing is tokenized while a part of it is locked.
 #[derive(Default)]
-struct Known(DashMap<String, Box<[TokenId]>, RandomState>);
+struct KnownParts(DashMap<String, Box<[TokenId]>, RandomState>);
 
-impl Known {
+impl KnownParts {
     /// Learns the parts that are not known and can be joined.
     fn learn(&self, parts: &[&str], vocab: &Vocab, points: &SplitPoints) -> Result<(), VocabError> {
         let new = parts.iter().copied().filter(|part| points.joins(part) && !self.0.contains_key(*part));

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use trie_core::TokenId;
 
-/// What `tokenizer.json` says of its tokens.
+/// Contents of `tokenizer.json`: its tokens.
 ///
 /// ```
 /// use trie_text::{TokenKind, TokenizerJson};
@@ -41,7 +41,7 @@ pub struct TokenizerJson {
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
-    added_tokens: Vec<Added>,
+    added_tokens: Vec<AddedToken>,
     model: Model,
     decoder: Option<Value>,
     pre_tokenizer: Option<Value>,
@@ -52,7 +52,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-struct Added {
+struct AddedToken {
     id: u32,
     content: String,
     #[serde(default)]
@@ -74,7 +74,7 @@ const MAX_PIECE: usize = 1 << 16;
 /// Replacements in a decoder; real ones have one or two: each is looked for in each name.
 const MAX_REPLACEMENTS: usize = 64;
 
-/// How many times as long a normalizer may make a text: real ones make three bytes of a space.
+/// Limit on the growth of a text by a normalizer: real ones make three bytes of a space.
 const MAX_GROWTH: f64 = 1024.0;
 
 /// Names with their ids: a map, or, of a Unigram model, a list of names with scores.
@@ -82,8 +82,8 @@ struct Names(Vec<(String, u32)>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
             type Value = Names;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,13 +107,13 @@ impl<'de> Deserialize<'de> for Names {
                 Ok(Names(names))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(NamesVisitor)
     }
 }
 
-/// How names become bytes.
+/// Spelling of names as bytes.
 #[derive(Debug, Default)]
-struct Spelled {
+struct NameSpelling {
     /// Names are in the alphabet of GPT-2.
     byte_level: bool,
     /// `<0x0A>` is a byte.
@@ -124,7 +124,7 @@ struct Spelled {
     inside_word: Option<String>,
 }
 
-impl Spelled {
+impl NameSpelling {
     fn of(file: &File) -> Result<Self, String> {
         let mut spelled = Self { byte_fallback: file.model.byte_fallback.unwrap_or(false), ..Self::default() };
         match &file.decoder {
@@ -168,8 +168,7 @@ impl Spelled {
         Ok(())
     }
 
-    /// What the decoder makes of a name. Each replacement may double the text, so its length is known before it is
-    /// made.
+    /// Applies the decoder to a name. Each replacement may double the text, so its length is known before it is made.
     fn replace(&self, name: &str) -> Result<String, String> {
         let mut text = name.to_owned();
         for (from, to) in &self.replaced {
@@ -210,7 +209,7 @@ impl Spelled {
     }
 }
 
-/// How much longer a text can become by the parts of a normalizer that replace.
+/// Returns the growth factor of a text under the replacing parts of a normalizer.
 fn growth(part: &Value) -> f64 {
     let parts = part["normalizers"].as_array().into_iter().flatten();
     let own = match (part["type"].as_str(), part["content"].as_str()) {
@@ -269,7 +268,7 @@ impl TokenizerJson {
 
     fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let spelled = Spelled::of(&file)?;
+        let spelled = NameSpelling::of(&file)?;
         let Names(names) = &file.model.vocab;
         let ids = || names.iter().map(|&(_, id)| id).chain(file.added_tokens.iter().map(|added| added.id));
         let largest = ids().max();
@@ -324,7 +323,7 @@ impl TokenizerJson {
                 tokens[id as usize] = (name.unwrap_or_default().as_bytes().to_vec(), TokenKind::Unknown);
             }
         }
-        let unmarked = |added: &Added| !added.special && tokens[added.id as usize].1 != TokenKind::Text;
+        let unmarked = |added: &AddedToken| !added.special && tokens[added.id as usize].1 != TokenKind::Text;
         let changes = file.added_tokens.iter().any(unmarked)
             || file.truncation.is_some()
             || file.padding.is_some()

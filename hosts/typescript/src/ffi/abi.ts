@@ -1,4 +1,4 @@
-/** What the headers in `include` have. Made by `npm run abi`: do not edit. */
+/** Declarations of the headers in `include`. Made by `npm run abi`: do not edit. */
 import { type Callable, signature } from "./backend.js";
 import { Struct } from "./struct.js";
 
@@ -31,7 +31,7 @@ export const Status = {
   ERROR_SPEC: -18,
 } as const;
 
-/** By their numbers. */
+/** Names of the constants, by number. */
 export const MODES = ["greedy", "sampled"] as const;
 export const STATES = ["active", "complete", "idle", "off"] as const;
 export const ALLOWED = ["only", "open", "all"] as const;
@@ -50,17 +50,17 @@ export const FINISHES = [
   "stop_text",
 ] as const;
 
-/** Fields of `tokentrie_trie_info`. */
+/** Fields of the structure `tokentrie_trie_info`. */
 export interface TrieInfo {
-  /** How many tries there are, by path. What follows is of the first. */
+  /** Number of tries, by path. What follows is of the first. */
   readonly tries: number;
-  /** Leaves. */
+  /** Number of its leaves. */
   readonly leaves: number;
   /** Nodes, with the root. */
   readonly nodes: number;
-  /** Bytes of memory. */
+  /** Bytes of memory held. */
   readonly bytes: number;
-  /** The largest id. */
+  /** Largest token id used. */
   readonly maxToken: number;
   /** Tokens of the longest leaf. */
   readonly maxDepth: number;
@@ -81,7 +81,7 @@ export const TRIE_INFO = new Struct<TrieInfo>({
   outsideVocabulary: "u64",
 });
 
-/** Fields of `tokentrie_cache_stats`. */
+/** Fields of the structure `tokentrie_cache_stats`. */
 export interface CacheStats {
   /** Payloads that can be held. */
   readonly capacity: number;
@@ -91,7 +91,7 @@ export interface CacheStats {
   readonly hits: number;
   /** Other text with the same content. */
   readonly contentHits: number;
-  /** Built anew. */
+  /** Number of payloads built. */
   readonly misses: number;
   /** Texts that had to leave. */
   readonly evictions: number;
@@ -106,21 +106,21 @@ export const CACHE_STATS = new Struct<CacheStats>({
   evictions: "u64",
 });
 
-/** Fields of `tokentrie_sampler_options`. */
+/** Fields of the structure `tokentrie_sampler_options`. */
 export interface SamplerOptions {
-  /** TOKENTRIE_MODE_… */
+  /** Mode of the choice: TOKENTRIE_MODE_… */
   readonly mode: number;
-  /** TOKENTRIE_AFTER_… */
+  /** Text after a leaf: TOKENTRIE_AFTER_… */
   readonly after: number;
-  /** 0: all. */
+  /** Number of candidates kept; 0: all. */
   readonly topK: number;
   /** 0 takes the highest; not used in greedy mode. */
   readonly temperature: number;
   /** 0 counts as 1: all. */
   readonly topP: number;
-  /** 0: all. */
+  /** Minimum probability relative to the best; 0: all. */
   readonly minP: number;
-  /** Of the draw. */
+  /** Seed of the draw. */
   readonly seed: number;
   /** 0: the seed comes from the operating system. */
   readonly hasSeed: number;
@@ -128,11 +128,11 @@ export interface SamplerOptions {
   readonly typicalP: number;
   /** 0 counts as 1: no penalty. In greedy mode too, as the next three. */
   readonly repeatPenalty: number;
-  /** 0: none. */
+  /** Penalty on written tokens; 0: none. */
   readonly presencePenalty: number;
-  /** 0: none. */
+  /** Penalty per occurrence; 0: none. */
   readonly frequencyPenalty: number;
-  /** How many of the last accepted tokens count for penalties. -1: all; 0: 64. */
+  /** Number of the last accepted tokens that penalties count. -1: all; 0: 64. */
   readonly penaltyLastN: number;
 }
 
@@ -152,7 +152,7 @@ export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
   penaltyLastN: "i32",
 });
 
-/** Fields of `tokentrie_session_options`. */
+/** Fields of the structure `tokentrie_session_options`. */
 export interface SessionOptions {
   /** Tokens of context. 0: 4096, or what the model was trained on if that is less. */
   readonly nCtx: number;
@@ -164,7 +164,7 @@ export interface SessionOptions {
   readonly nGpuLayers: number;
   /** TOKENTRIE_AFTER_FREE: text goes on after the leaf; TOKENTRIE_AFTER_STOP: the generation ends with it. */
   readonly after: number;
-  /** Of the draws. */
+  /** Seed of the draws. */
   readonly seed: number;
   /** 0: the seed comes from the operating system. */
   readonly hasSeed: number;
@@ -172,7 +172,7 @@ export interface SessionOptions {
   readonly slots: number;
   /** With slots: calls that may wait for one; one more gives TOKENTRIE_ERROR_BUSY at once. 0: 1024. */
   readonly maxQueue: number;
-  /** TOKENTRIE_BATCHING_… */
+  /** Contents of a forward pass: TOKENTRIE_BATCHING_… */
   readonly batching: number;
 }
 
@@ -189,19 +189,19 @@ export const SESSION_OPTIONS = new Struct<SessionOptions>({
   batching: "i32",
 });
 
-/** Fields of `tokentrie_session_info`. */
+/** Fields of the structure `tokentrie_session_info`. */
 export interface SessionInfo {
   /** 1 while a generation runs. */
   readonly generating: number;
   /** 1 while a trie is set. */
   readonly hasTrie: number;
-  /** Of the trie in the last generation: TOKENTRIE_STATE_… */
+  /** State of the trie in the last generation: TOKENTRIE_STATE_… */
   readonly state: number;
-  /** Of the last generation: TOKENTRIE_FINISH_… */
+  /** Reason for the end of the last generation: TOKENTRIE_FINISH_… */
   readonly finish: number;
-  /** Of the last prefill, or -1. */
+  /** Slot of the last prefill, or -1. */
   readonly slot: number;
-  /** Tokens of context. */
+  /** Context size in tokens. */
   readonly nCtx: number;
   /** Tokens of the vocabulary. */
   readonly nVocab: number;
@@ -209,11 +209,11 @@ export interface SessionInfo {
   readonly promptTokens: number;
   /** Tokens of the last generation. */
   readonly tokens: number;
-  /** Those of them that had no rival. */
+  /** Number of forced tokens among them. */
   readonly forcedTokens: number;
-  /** Those of them that had, and a token that only ended the output. */
+  /** Number of those that were chosen among several, and of a token that only ended the output. */
   readonly sampledTokens: number;
-  /** Its forward passes. */
+  /** Number of its forward passes. */
   readonly forwardPasses: number;
   /** Tokens of it that needed none of their own. */
   readonly forwardPassesSaved: number;
@@ -221,7 +221,7 @@ export interface SessionInfo {
   readonly promptTokensReused: number;
   /** Times that no legal token had a usable logit. */
   readonly starved: number;
-  /** Its time. */
+  /** Its duration in seconds. */
   readonly seconds: number;
   /** Leaves without tokens that were left out of what was set or asked for last. */
   readonly emptyLeaves: number;
@@ -250,19 +250,19 @@ export const SESSION_INFO = new Struct<SessionInfo>({
   outsideVocabulary: "u64",
 });
 
-/** Fields of `tokentrie_engine_info`. */
+/** Fields of the structure `tokentrie_engine_info`. */
 export interface EngineInfo {
   /** Calls that may run at once. */
   readonly slots: number;
-  /** Calls that run. */
+  /** Number of running calls. */
   readonly running: number;
-  /** Calls that wait. */
+  /** Number of waiting calls. */
   readonly queued: number;
   /** Calls that were begun. */
   readonly calls: number;
-  /** Forward passes. */
+  /** Number of forward passes. */
   readonly passes: number;
-  /** Tokens in them. */
+  /** Number of tokens in them. */
   readonly tokens: number;
   /** Tokens that were not decoded, because another call begins with them. */
   readonly tokensReused: number;

@@ -1,4 +1,4 @@
-/** What a runtime must offer so that C functions can be called: `bun.ts`, `koffi.ts` and `wasm.ts` do. */
+/** Foreign function interface that a runtime must offer: `bun.ts`, `koffi.ts` and `wasm.ts` do. */
 
 /**
  * Types of arguments and results, as the header writes them:

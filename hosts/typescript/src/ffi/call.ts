@@ -1,4 +1,6 @@
-/** What every call into the library shares: statuses become errors, results are read from buffers, handles freed. */
+/**
+ * Shared steps of every call into the library: statuses become errors, results are read from buffers, handles freed.
+ */
 import {
   ArgumentError,
   BusyError,
@@ -16,7 +18,7 @@ import {
 } from "../errors.js";
 import { Status } from "./abi.js";
 import type { Library } from "./library.js";
-import { isList, shown } from "../tree/payload.js";
+import { isList, describeValue } from "../tree/payload.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,15 +26,17 @@ const decoder = new TextDecoder();
 /**
  * A text as C takes it.
  *
- * @throws ArgumentError for what is no string, and for half of a surrogate pair: encoded, it would be another text.
+ * @throws ArgumentError for anything that is not a string, and for half of a surrogate pair: encoded, it would be
+ * another text.
  */
 export function utf8(text: string, name = "text"): Uint8Array {
   return encoder.encode(textOf(text, name));
 }
 
 function textOf(text: unknown, name: string): string {
-  if (typeof text !== "string") throw new ArgumentError(`${name} is ${shown(text)}: a string is needed`);
-  if (!text.isWellFormed()) throw new ArgumentError(`${name} is ${shown(text)}: it has half of a surrogate pair`);
+  if (typeof text !== "string") throw new ArgumentError(`${name} is ${describeValue(text)}: a string is needed`);
+  if (!text.isWellFormed())
+    throw new ArgumentError(`${name} is ${describeValue(text)}: it has half of a surrogate pair`);
   return text;
 }
 
@@ -82,13 +86,13 @@ function classOf(status: number): new (message: string) => TokenTrieError {
     case Status.ERROR_MODEL:
       return ModelError;
     case Status.ERROR_CANCELLED:
-      return Cancelled;
+      return CancelledCall;
     default:
       return TokenTrieError;
   }
 }
 
-class Cancelled extends CancelledError<undefined> {
+class CancelledCall extends CancelledError<undefined> {
   constructor(message: string) {
     super(message, undefined);
   }
@@ -148,8 +152,8 @@ export function makeHandle(library: Library, call: (handle: Uint32Array) => numb
  *
  * @throws ArgumentError as `utf8`.
  */
-export function joined(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
-  if (!isList(texts)) throw new ArgumentError(`${name} is ${shown(texts)}: a list of strings is needed`);
+export function joinTexts(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
+  if (!isList(texts)) throw new ArgumentError(`${name} is ${describeValue(texts)}: a list of strings is needed`);
   let most = 0;
   // Not `forEach`: it leaves holes out.
   for (let index = 0; index < texts.length; index++) most += 3 * textOf(texts[index], `${name}[${index}]`).length;
@@ -169,7 +173,7 @@ export function endsOf(count: number): BigUint64Array {
   return new BigUint64Array(Math.max(count, 1)).subarray(0, count);
 }
 
-interface Held {
+interface ForgottenHandle {
   readonly free: (handle: number) => number;
   readonly handle: number;
 }
@@ -177,14 +181,14 @@ interface Held {
 const COUNTED_BYTES = 1 << 16;
 
 /** Frees what was forgotten. Whoever holds many large sets frees them himself. */
-const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => free(handle));
+const forgotten = new FinalizationRegistry<ForgottenHandle>(({ free, handle }) => free(handle));
 
 /** Something in the library that is freed once: by `free()`, by `using`, or when nobody has it any more. */
 export abstract class Resource {
   /** The number that C knows it by. A freed one is refused by the library: it is never used again. */
   readonly handle: number;
   readonly library: Library;
-  #held: Held | undefined;
+  #held: ForgottenHandle | undefined;
   /** Memory in the library, as the garbage collector counts it. */
   protected weight: ArrayBuffer | undefined;
 

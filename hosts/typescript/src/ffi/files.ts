@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { LibraryError } from "../errors.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 import type { Backend, ForeignLibrary } from "./backend.js";
 import { bunBackend } from "./bun.js";
 import { koffiBackend } from "./koffi.js";
@@ -21,7 +21,7 @@ const loaded = new Map<string, Library>();
 
 function loadFile(path?: string): Library {
   if (path !== undefined && (typeof path !== "string" || path === "")) {
-    throw new LibraryError(`path is ${shown(path)}: the file of a library is needed`);
+    throw new LibraryError(`path is ${describeValue(path)}: the file of a library is needed`);
   }
   const file = path ?? findLibrary();
   // The same file by another path is the same library: handles of one are those of the other.
@@ -43,7 +43,7 @@ function loadFile(path?: string): Library {
   return library;
 }
 
-/** Where the library would be inside this package, for the machine that this runs on. */
+/** Returns the path of the library inside this package, for the machine that this runs on. */
 export function packagedLibrary(): string {
   const file =
     { win32: "tokentrie.dll", darwin: "libtokentrie.dylib" }[process.platform as string] ?? "libtokentrie.so";

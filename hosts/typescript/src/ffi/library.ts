@@ -11,23 +11,23 @@ export class Library {
   readonly backend: Backend["name"];
   /** `tokentrie_abi_version()`: major in the upper 16 bits, minor in the lower ones. */
   readonly version: number;
-  /** Whether it can open models. */
+  /** True if it can open models. */
   readonly hasLlama: boolean;
-  /** Whether it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
+  /** True if it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
   readonly isForThisCpu: boolean;
   /** Every function; each is looked for when it is first asked for. */
   readonly functions: Functions;
 
   readonly #foreign: ForeignLibrary;
 
-  /** @throws LibraryError if it is no library of tokentrie, or of a version that does not fit. */
+  /** @throws LibraryError if it is not a library of tokentrie, or of a version that does not fit. */
   constructor(foreign: ForeignLibrary, backend: Backend["name"]) {
     this.#foreign = foreign;
     this.path = foreign.path;
     this.backend = backend;
     const abiVersion = foreign.find("tokentrie_abi_version", FUNCTIONS.tokentrie_abi_version);
     if (abiVersion === null)
-      throw new LibraryError(`${this.path} is no library of tokentrie: no tokentrie_abi_version`);
+      throw new LibraryError(`${this.path} is not a library of tokentrie: no tokentrie_abi_version`);
     this.version = abiVersion();
     if (!fits(this.version)) {
       throw new LibraryError(
@@ -52,7 +52,7 @@ export class Library {
     return this.#foreign;
   }
 
-  /** Whether the library has this function. */
+  /** Returns whether the library has this function. */
   has(name: FunctionName): boolean {
     return this.#foreign.find(name, FUNCTIONS[name]) !== null;
   }

@@ -1,6 +1,6 @@
 /** Numbers on their way to C: converted there, 2^32 would become 0 and 1.5 become 1. */
 import { ArgumentError } from "../errors.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 
 const RANGES = {
   i32: [-(2 ** 31), 2 ** 31 - 1],
@@ -13,15 +13,15 @@ const RANGES = {
 
 export type IntegerType = keyof typeof RANGES;
 
-/** @throws ArgumentError for what is no integer that the type holds. */
+/** @throws ArgumentError for anything that is not an integer that the type holds. */
 export function integerOf(value: unknown, name: string, type: IntegerType): number {
   const [least, most] = RANGES[type];
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
-  throw new ArgumentError(`${name} is ${shown(value)}: an integer from ${least} to ${most} is needed`);
+  throw new ArgumentError(`${name} is ${describeValue(value)}: an integer from ${least} to ${most} is needed`);
 }
 
-/** @throws ArgumentError for what is no number that a `float` holds; what it means is up to the library. */
+/** @throws ArgumentError for anything that is not a number that a `float` holds; what it means is up to the library. */
 export function floatOf(value: unknown, name: string): number {
   if (typeof value === "number" && Number.isFinite(Math.fround(value))) return value;
-  throw new ArgumentError(`${name} is ${shown(value)}: a finite number is needed`);
+  throw new ArgumentError(`${name} is ${describeValue(value)}: a finite number is needed`);
 }

@@ -61,7 +61,7 @@ export class Struct<Fields> {
   }
 
   #unknown(name: string): never {
-    throw new ArgumentError(`there is no option ${name}; there are ${[...this.#offsets.keys()].join(", ")}`);
+    throw new ArgumentError(`unknown option ${name}: expected one of ${[...this.#offsets.keys()].join(", ")}`);
   }
 }
 

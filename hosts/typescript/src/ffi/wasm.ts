@@ -8,10 +8,11 @@ import { wasm, type WasmMemory, type WasmModule } from "./webassembly.js";
 
 type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 
-/** What the module must be able to do beside the functions of the header: `crates/tokentrie-wasm`. */
+/** Functions that the module imports, by module and name. */
 type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
 
-interface Own {
+/** Exports of the module beside the functions of the header: `crates/tokentrie-wasm`. */
+interface ModuleExports {
   readonly memory: WasmMemory;
   /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
   readonly tokentrie_wasm_memory: (bytes: number) => number;
@@ -58,7 +59,7 @@ class Views {
     else this.bytes.set(bytesOf(memory), to);
   }
 
-  /** Copies it back. */
+  /** Copies the memory back. */
   read(memory: Memory, from: number): void {
     if (memory.byteLength === 0) return;
     if (memory instanceof Int32Array) memory.set(this.words.subarray(from >> 2, (from >> 2) + memory.length));
@@ -66,7 +67,7 @@ class Views {
   }
 }
 
-/** What of the arguments of a function is lent. */
+/** Arguments of a function whose memory is lent. */
 class Lends {
   readonly lent: readonly number[];
 
@@ -77,8 +78,8 @@ class Lends {
 
 type RowCall = [sampler: number, row: Float32Array, length: number, token: Int32Array | null];
 
-/** What may come next, in the module. */
-interface Few {
+/** Allowed tokens, in the module's memory. */
+interface AllowedBuffer {
   readonly sampler: bigint;
   readonly row: number;
   readonly ids: number;
@@ -89,7 +90,7 @@ interface Few {
 /** A module of WebAssembly as a library. What stops it by a fault leaves it broken, and every later call says so. */
 export class WasmLibrary implements ForeignLibrary {
   readonly #exports: Record<string, unknown>;
-  readonly #own: Own;
+  readonly #own: ModuleExports;
   readonly #views: Views;
   readonly #tokenizers: (Tokenizes | undefined)[] = [];
   #tokens: ArrayLike<number> = [];
@@ -106,24 +107,24 @@ export class WasmLibrary implements ForeignLibrary {
     instantiate: (imports: Imports) => { readonly exports: Record<string, unknown> },
   ) {
     this.#exports = instantiate({ tokentrie: this.#imports(), env: { now: () => performance.now() } }).exports;
-    this.#own = this.#exports as unknown as Own;
+    this.#own = this.#exports as unknown as ModuleExports;
     if (!(this.#exports["memory"] instanceof wasm.Memory) || !this.#exports["tokentrie_wasm_memory"])
-      throw new LibraryError(`${path} is no module of tokentrie: it has no tokentrie_wasm_memory`);
+      throw new LibraryError(`${path} is not a module of tokentrie: it has no tokentrie_wasm_memory`);
     this.#views = new Views(this.#own.memory);
   }
 
-  /** @throws LibraryError if it is no module of this kind. */
+  /** @throws LibraryError if it is not a module of this kind. */
   static of(module: WasmModule, path: string): WasmLibrary {
     return new WasmLibrary(path, (imports) => {
       try {
         return new wasm.Instance(module, imports);
       } catch (error) {
-        throw new LibraryError(`${path} is no module of tokentrie: ${(error as Error).message}`, { cause: error });
+        throw new LibraryError(`${path} is not a module of tokentrie: ${(error as Error).message}`, { cause: error });
       }
     });
   }
 
-  /** What it is broken by; undefined while it is whole. */
+  /** The error that broke it; undefined while it is whole. */
   get broken(): LibraryError | undefined {
     return this.#broken;
   }
@@ -249,7 +250,7 @@ export class WasmLibrary implements ForeignLibrary {
   }
 
   /** Copies the logits of what may come next; null where that is more than a few, or not known. */
-  #fewOf(handle: number, row: Float32Array, length: number): Few | null {
+  #fewOf(handle: number, row: Float32Array, length: number): AllowedBuffer | null {
     this.#allowed ??= this.#exports["tokentrie_sampler_allowed"] as Export;
     const begins = this.#room(4 * length + ROOM_OF_ROW);
     const out = begins + up(4 * length);
@@ -283,7 +284,7 @@ export class WasmLibrary implements ForeignLibrary {
     return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
   }
 
-  /** What a call that did not come back leaves behind. */
+  /** Records a call that did not come back. */
   #break(error: unknown): LibraryError {
     let said = "";
     try {
@@ -300,7 +301,7 @@ export class WasmLibrary implements ForeignLibrary {
     return this.#broken;
   }
 
-  /** What the module asks its host for. */
+  /** Functions that the module imports from its host. */
   #imports(): Imports[string] {
     return {
       now: () => performance.now(),
@@ -318,12 +319,12 @@ export class WasmLibrary implements ForeignLibrary {
     };
   }
 
-  /** How many tokens there are; -1 where the tokenizer failed. Nothing may be thrown through the module. */
+  /** Returns the number of tokens; -1 if the tokenizer failed. Nothing may be thrown through the module. */
   #tokenize(tokenizer: number, text: number, length: number): number {
     try {
       const { bytes } = this.#views.now();
       const found = this.#tokenizers[tokenizer]?.(decoder.decode(bytes.subarray(text, text + length)));
-      if (found === undefined) throw new TypeError("there is no such tokenizer");
+      if (found === undefined) throw new TypeError("unknown tokenizer");
       this.#tokens = Int32Array.from(found, (id) => (Number.isInteger(id) && id >= 0 && id < 2 ** 31 ? id : -1));
       return this.#tokens.length;
     } catch (error) {
@@ -340,7 +341,7 @@ function bytesOf(memory: Memory): Uint8Array {
 function numberOf(type: CType, given: unknown): number | bigint {
   if (type === "handle") {
     // Not a fault of the module, which goes on.
-    if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is no object of this library`);
+    if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is not an object of this library`);
     return BigInt(given as number);
   }
   if (type === "buffer" || type === "input") return 0;

@@ -3,7 +3,7 @@ export interface WasmMemory {
   readonly buffer: ArrayBuffer;
 }
 
-/** What was compiled; nothing of it is looked at. */
+/** Compiled module, which is not inspected. */
 export type WasmModule = object;
 
 interface Part {

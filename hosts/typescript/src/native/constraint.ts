@@ -1,13 +1,13 @@
 import { ArgumentError } from "../errors.js";
 import { makeHandle, Resource, readText, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 import { warn } from "../warning.js";
 import { type Spec, specText } from "./spec.js";
 import { Trie } from "./trie.js";
 import { Vocab } from "./vocab.js";
 
-/** What may be written, over a vocabulary. It never changes, and any number of samplers and generations share it. */
+/** Constraint over a vocabulary. It never changes, and any number of samplers and generations share it. */
 export class Constraint extends Resource {
   /** @internal */
   constructor(library: Library, handle: number) {
@@ -63,7 +63,7 @@ export class Constraint extends Resource {
  * const amount = constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] }, vocab);
  */
 export function constraint(spec: Spec | string, vocab: Vocab): Constraint {
-  if (!(vocab instanceof Vocab)) throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab is needed`);
+  if (!(vocab instanceof Vocab)) throw new ArgumentError(`vocab is ${describeValue(vocab)}: a Vocab is needed`);
   return constraintOf(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
 }
 

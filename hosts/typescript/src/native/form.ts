@@ -2,7 +2,7 @@
 import { ArgumentError } from "../errors.js";
 import type { FormPart, Spec } from "./spec.js";
 
-/** What a value of this spec is in a program: of a list one of its texts, of numbers a number, else a text. */
+/** Type of a value of this spec in a program: of a list one of its texts, of numbers a number, else a text. */
 export type ValueOf<S> = S extends { readonly choice: readonly (infer Text extends string)[] }
   ? Text
   : S extends { readonly integer: unknown } | { readonly number: unknown }
@@ -41,7 +41,7 @@ export class Form<const Parts extends readonly FormPart[] = readonly FormPart[]>
   }
 
   /**
-   * What a generation filled in, by name: numbers where the values are integers or numbers.
+   * Returns the filled values of a generation, by name: numbers where the values are integers or numbers.
    *
    * @throws ArgumentError if it followed no form or another one, or if an integer is too large for a number: then
    *   `result.values` has its digits.
@@ -60,7 +60,7 @@ export class Form<const Parts extends readonly FormPart[] = readonly FormPart[]>
     return values as FormValues<Parts>;
   }
 
-  /** The spec. */
+  /** Returns the spec of the form. */
   toJSON(): Spec {
     return { form: this.form };
   }

@@ -1,7 +1,7 @@
 import { ArgumentError } from "../errors.js";
 import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
 import { check, makeHandle, Resource, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
-import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { modeNumber, describeValue, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import type { Library } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
 import { Constraint } from "./constraint.js";
@@ -11,9 +11,9 @@ import { idsOf, Vocab } from "./vocab.js";
 /** Settings of the draw as the library has them; what is left out has no effect, and the seed is one of the system. */
 export type DrawOptions = Partial<Omit<Numbers, "mode" | "after" | "hasSeed">>;
 
-/** How a sampler chooses. */
+/** Options of a sampler. */
 export interface SamplerOptions extends DrawOptions {
-  /** `"greedy"` unless given. */
+  /** Mode of the choice: `"greedy"` unless given. */
   readonly mode?: TokenTreeMode;
   /** Tokens that may end a value, such as a closing quote. */
   readonly endTokens?: readonly number[];
@@ -21,14 +21,14 @@ export interface SamplerOptions extends DrawOptions {
   readonly after?: (typeof AFTER)[number];
 }
 
-/** What may come next. */
+/** Allowed next tokens. */
 export interface Allowed {
   /**
    * `"only"`: these ids alone. `"open"`: everything; these go on, all others end the value that ends here. `"all"`:
    * everything, none is listed.
    */
   readonly kind: (typeof ALLOWED)[number];
-  /** Ascending. */
+  /** Token ids, ascending: at most `count`. */
   readonly ids: Int32Array;
 }
 
@@ -45,7 +45,7 @@ export class Sampler extends Resource {
     this.set = set;
   }
 
-  /** What it walks. */
+  /** Trie or constraint that it walks. */
   readonly set: Trie | Constraint;
 
   /**
@@ -61,7 +61,7 @@ export class Sampler extends Resource {
     options: SamplerOptions = {},
   ): Sampler {
     if (typeof vocab !== "number" && !(vocab instanceof Vocab)) {
-      throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab or the number of tokens is needed`);
+      throw new ArgumentError(`vocab is ${describeValue(vocab)}: a Vocab or the number of tokens is needed`);
     }
     const isMade = set instanceof Trie || set instanceof Constraint;
     const library = isMade ? set.library : typeof vocab === "number" ? undefined : vocab.library;
@@ -85,7 +85,7 @@ export class Sampler extends Resource {
     return new Sampler(walked, handle);
   }
 
-  /** What may come next. */
+  /** Returns the allowed tokens. */
   allowed(): Allowed {
     const { tokentrie_sampler_allowed } = this.library.functions;
     const kind = this.#kind;
@@ -172,7 +172,7 @@ export class Sampler extends Resource {
   /** Writes all words: bit i % 32 of word i / 32 is 1 where token i may come. */
   fillBitmask(words: Uint32Array | Int32Array): void {
     if (!(words instanceof Uint32Array || words instanceof Int32Array)) {
-      throw new ArgumentError(`words: a Uint32Array or Int32Array is needed, not ${shown(words)}`);
+      throw new ArgumentError(`words: a Uint32Array or Int32Array is needed, not ${describeValue(words)}`);
     }
     check(this.library, this.library.functions.tokentrie_sampler_bitmask(this.handle, words, words.length));
   }
@@ -182,7 +182,7 @@ export class Sampler extends Resource {
     return STATES[this.#position().state] ?? "off";
   }
 
-  /** How many tokens were walked in the trie. */
+  /** Number of tokens walked in the trie. */
   get depth(): number {
     return this.#position().depth;
   }
@@ -203,8 +203,8 @@ export class Sampler extends Resource {
   }
 
   /**
-   * What was filled into a form so far, by name, as text; null where nothing was. `form.values(sampler)` gives it its
-   * types, once all is filled.
+   * Filled fields of a form so far, by name, as text; null without any. `form.values(sampler)` gives it its types, once
+   * all is filled.
    */
   get values(): Readonly<Record<string, string>> | null {
     const { tokentrie_sampler_values } = this.library.functions;
@@ -222,13 +222,15 @@ export class Sampler extends Resource {
 
 function checkRow(row: Float32Array): void {
   if (!(row instanceof Float32Array)) {
-    throw new ArgumentError(`logits: a Float32Array is needed, not ${shown((row as object)?.constructor?.name)}`);
+    throw new ArgumentError(
+      `logits: a Float32Array is needed, not ${describeValue((row as object)?.constructor?.name)}`,
+    );
   }
 }
 
 function afterNumber(after: (typeof AFTER)[number]): number {
   const number = AFTER.indexOf(after);
-  if (number < 0) throw new ArgumentError(`after is ${shown(after)}: "free" or "stop" is needed`);
+  if (number < 0) throw new ArgumentError(`after is ${describeValue(after)}: "free" or "stop" is needed`);
   return number;
 }
 

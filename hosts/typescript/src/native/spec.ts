@@ -1,7 +1,7 @@
 /** Constraints as data: the JSON form that all hosts share, written down in `docs/specs.md` of the repository. */
 import { SpecError } from "../errors.js";
 import { Form } from "./form.js";
-import { shown, type TokenTreePayload } from "../tree/payload.js";
+import { describeValue, type TokenTreePayload } from "../tree/payload.js";
 
 /** A text that stands there as it is, or a spec that is a finite automaton. */
 export type SpecPart = string | Spec;
@@ -21,7 +21,9 @@ export type FormPart =
 /** An integer of any size: a string of digits where a number would round it. */
 export type SpecInteger = number | string;
 
-/** What making a rule may cost: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up. */
+/**
+ * Limits on the work of making a rule: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up.
+ */
 export interface SpecLimits {
   readonly bytes?: number;
   readonly steps?: number;
@@ -55,7 +57,7 @@ export type SpecTimes = {
 export type SpecMarker = string | readonly number[];
 
 /**
- * What may be written, without a vocabulary: an object of exactly one kind, with the fields that may stand beside it.
+ * Constraint as data, without a vocabulary: an object of exactly one kind, with the fields that may stand beside it.
  *
  * @example
  * const amount: Spec = { then: [{ integer: { min: 1, max: 99 } }, " kg"] };
@@ -141,7 +143,7 @@ export type Spec = { readonly version?: 1 } & (
  */
 export function specText(spec: Spec | string): string {
   if (typeof spec !== "string") return jsonText(spec);
-  if (!spec.isWellFormed()) throw new SpecError(`$: ${shown(spec)} has half of a surrogate pair`);
+  if (!spec.isWellFormed()) throw new SpecError(`$: ${describeValue(spec)} has half of a surrogate pair`);
   return spec;
 }
 
@@ -155,15 +157,17 @@ function check(value: unknown, place: string): void {
   if (Array.isArray(value)) {
     // Of an array nothing can be left out: JSON would write null.
     const at = value.findIndex((item) => item === undefined);
-    if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is no JSON`);
+    if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is not JSON`);
     value.forEach((item, index) => check(item, `${place}[${index}]`));
   } else if (isPlain(value)) {
     for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
   } else if (typeof value === "string" && !value.isWellFormed()) {
     // JSON would have it as an escape, which no library reads.
-    throw new SpecError(`${place} is ${shown(value)}: it has half of a surrogate pair`);
+    throw new SpecError(`${place} is ${describeValue(value)}: it has half of a surrogate pair`);
   } else if (!isScalar(value)) {
-    throw new SpecError(`${place}: ${described(value)} is no JSON: plain objects, arrays, texts and numbers are`);
+    throw new SpecError(
+      `${place}: ${describeNonJson(value)} is not JSON: plain objects, arrays, texts and numbers are`,
+    );
   }
 }
 
@@ -178,7 +182,7 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-function described(value: unknown): string {
+function describeNonJson(value: unknown): string {
   if (typeof value === "object") return `an object of ${(value as object).constructor?.name ?? "its own class"}`;
-  return typeof value === "bigint" ? `${value}n` : typeof value === "function" ? "a function" : shown(value);
+  return typeof value === "bigint" ? `${value}n` : typeof value === "function" ? "a function" : describeValue(value);
 }

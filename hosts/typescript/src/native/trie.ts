@@ -1,9 +1,9 @@
 import { ArgumentError } from "../errors.js";
 import { Status, TRIE_INFO } from "../ffi/abi.js";
-import { check, endsOf, joined, makeHandle, Resource, readBytes, readInts, readText, utf8 } from "../ffi/call.js";
+import { check, endsOf, joinTexts, makeHandle, Resource, readBytes, readInts, readText, utf8 } from "../ffi/call.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
-import { payloadText, shown, type TokenSequence, type TokenTreePayload } from "../tree/payload.js";
+import { payloadText, describeValue, type TokenSequence, type TokenTreePayload } from "../tree/payload.js";
 import { warnLeftOut } from "../warning.js";
 import { idsOf, type Vocab } from "./vocab.js";
 
@@ -87,8 +87,9 @@ export class Trie extends Resource {
     names?: readonly string[],
     library = loadLibrary(),
   ): Trie {
-    if (!Array.isArray(sequences)) throw new ArgumentError(`sequences is ${shown(sequences)}: a list is needed`);
-    const named = names === undefined ? null : joined(names, "names");
+    if (!Array.isArray(sequences))
+      throw new ArgumentError(`sequences is ${describeValue(sequences)}: a list is needed`);
+    const named = names === undefined ? null : joinTexts(names, "names");
     if (named !== null && named.ends.length !== sequences.length) {
       throw new ArgumentError(`${named.ends.length} names for ${sequences.length} sequences: one each is needed`);
     }
@@ -123,7 +124,8 @@ export class Trie extends Resource {
 
   /** @throws PayloadError if the bytes are damaged, in microseconds whatever they claim. */
   static fromRtkt(bytes: Uint8Array, library = loadLibrary()): Trie {
-    if (!(bytes instanceof Uint8Array)) throw new ArgumentError(`bytes is ${shown(bytes)}: a Uint8Array is needed`);
+    if (!(bytes instanceof Uint8Array))
+      throw new ArgumentError(`bytes is ${describeValue(bytes)}: a Uint8Array is needed`);
     const { tokentrie_trie_from_rtkt } = library.functions;
     return new Trie(
       library,

@@ -2,7 +2,7 @@ import { ArgumentError } from "../errors.js";
 import { check, endsOf, makeHandle, Resource, readBytes, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { integerOf } from "../ffi/numbers.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 
 export interface PiecesOptions {
   /** Ids of tokens that end the output. */
@@ -12,7 +12,7 @@ export interface PiecesOptions {
   readonly library?: Library;
 }
 
-/** What the library keeps for a token beside its bytes. */
+/** Memory of the library for a token beside its bytes. */
 const BYTES_A_TOKEN = 32;
 
 const NORMAL = 0;
@@ -21,7 +21,7 @@ const END_OF_GENERATION = 2;
 
 /** The tokens of a model. */
 export class Vocab extends Resource {
-  /** How many tokens there are. */
+  /** Number of tokens. */
   readonly size: number;
 
   /** @internal */
@@ -57,7 +57,7 @@ export class Vocab extends Resource {
    */
   static fromPieces(pieces: readonly (string | Uint8Array)[], options: PiecesOptions = {}): Vocab {
     const library = options.library ?? loadLibrary();
-    if (!Array.isArray(pieces)) throw new ArgumentError(`pieces is ${shown(pieces)}: a list is needed`);
+    if (!Array.isArray(pieces)) throw new ArgumentError(`pieces is ${describeValue(pieces)}: a list is needed`);
     const parts = Array.from(pieces as readonly (string | Uint8Array)[], (piece, index) =>
       piece instanceof Uint8Array ? piece : utf8(piece, `pieces[${index}]`),
     );
@@ -114,7 +114,7 @@ export class Vocab extends Resource {
 function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: string): void {
   for (const id of idsOf(ids, name)) {
     if (id < 0 || id >= kinds.length)
-      throw new ArgumentError(`${name}: there is no token ${id} among ${kinds.length} pieces`);
+      throw new ArgumentError(`${name}: unknown token ${id}: there are ${kinds.length} pieces`);
     kinds[id] = kind;
   }
 }
@@ -122,15 +122,15 @@ function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: str
 /**
  * Ids as C takes them. A typed array is lent as it is.
  *
- * @throws ArgumentError for what is no integer of 32 bits: stored, 2^32 would become 0.
+ * @throws ArgumentError for anything that is not an integer of 32 bits: stored, 2^32 would become 0.
  */
 export function idsOf(ids: Int32Array | readonly number[], name: string): Int32Array {
   if (ids instanceof Int32Array) return ids;
   if (!Array.isArray(ids) && !isIntegers(ids)) {
-    throw new ArgumentError(`${name} is ${shown(ids)}: a list of token ids is needed`);
+    throw new ArgumentError(`${name} is ${describeValue(ids)}: a list of token ids is needed`);
   }
   const wrong = ids.findIndex((id) => typeof id !== "number" || (id | 0) !== id);
-  if (wrong >= 0) throw new ArgumentError(`${name}[${wrong}] is ${shown(ids[wrong])}: a token id is needed`);
+  if (wrong >= 0) throw new ArgumentError(`${name}[${wrong}] is ${describeValue(ids[wrong])}: a token id is needed`);
   return Int32Array.from(ids);
 }
 

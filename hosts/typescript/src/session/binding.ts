@@ -1,4 +1,4 @@
-/** What the streaming runner asks of a library: any that has these functions will do, ours or another runtime's. */
+/** Library functions that the streaming runner needs: any binding that has them will do, ours or another runtime's. */
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -36,7 +36,7 @@ export interface StreamStep {
  * when it is needed. Negative numbers are errors; errors may also be thrown.
  */
 export interface StreamBinding<Handle> {
-  /** What all bindings of one library share: it is warned about once, and tries of another one are refused. */
+  /** Identity of the library that bindings share: it is warned about once, and tries of another one are refused. */
   readonly library?: object;
   /** @returns the stream; null, undefined or 0 where it cannot be opened. */
   llmStreamOpen?(options: StreamOptions): Awaitable<Handle | null | undefined>;

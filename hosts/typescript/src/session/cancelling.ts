@@ -1,4 +1,4 @@
-/** How often a cancel is repeated: one that comes before the library has begun does nothing. */
+/** Interval at which a cancel is repeated: one that comes before the library has begun does nothing. */
 const AGAIN_MS = 5;
 
 /** Runs something that takes a while; from when the signal aborts until its end `cancel` is called again and again. */

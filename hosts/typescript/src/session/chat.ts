@@ -2,7 +2,7 @@
 import { SpecError } from "../errors.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
-import { isList, shown } from "../tree/payload.js";
+import { isList, describeValue } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
 import type { Receipt, TokenLogprob } from "./thread/protocol.js";
 
@@ -13,9 +13,9 @@ export interface ToolCall {
   readonly type: "function";
   /** `arguments` is JSON text, valid under the tool's schema; cut off where the reply was. */
   readonly function: { readonly name: string; readonly arguments: string };
-  /** Where `probabilities` were asked for: of the name; null where it began inside a token of free text. */
+  /** Probability of the name, where `probabilities` were requested; null if it began inside a token of free text. */
   readonly probability?: number | null;
-  /** Of arguments with an enum or a boolean. */
+  /** Probabilities of arguments with an enum or a boolean. */
   readonly probabilities?: Readonly<Record<string, number>>;
 }
 
@@ -49,13 +49,13 @@ export interface ChatOptions {
   /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
   readonly toolChoice?: string;
   /**
-   * Where the model is told of tools: where its template shows them, unless given. `"system"`, for a template that
+   * Place where the prompt describes tools: the one of its template, unless given. `"system"`, for a template that
    * shows none or writes no calls: the system message describes them. `"messages"`: the messages describe them already.
    */
   readonly toolsIn?: "template" | "system" | "messages";
-  /** Whether there may be several calls: yes, unless given. */
+  /** Allows several calls: yes, unless given. */
   readonly parallelToolCalls?: boolean;
-  /** Whether the model may think: yes, unless given. Without, a thought that begins all the same is ended at once. */
+  /** Allows the model to think: yes, unless given. Without, a thought that begins all the same is ended at once. */
   readonly enableThinking?: boolean;
   /** The most tokens of reasoning; then its end marker is forced. */
   readonly thinkingBudget?: number;
@@ -63,20 +63,20 @@ export interface ChatOptions {
   readonly maxTokens?: number;
   /** Texts that end the content and are none of it. */
   readonly stop?: string | readonly string[];
-  /** What the content obeys, while reasoning stays free: a spec. No tool may be called then. */
+  /** Constraint on the content, while reasoning stays free: a spec. No tool may be called then. */
   readonly constraint?: Spec;
   /** The same as chat APIs say it: `{ type: "json_schema", json_schema: { schema } }`, `{ type: "json_object" }`. */
   readonly responseFormat?: object;
-  /** Whether the system message shows the model the JSON Schema that its content obeys: yes, unless given. */
+  /** Shows the model the JSON Schema of its content in the system message: yes, unless given. */
   readonly showSchema?: boolean;
   /**
-   * Where no more tokens fit, content that obeys and a call that must come end by few legal tokens that the model did
-   * not choose, and a thought before them ends just in time: yes, unless given. `completed` says so.
+   * Completes constrained content and a required call with a few legal tokens that the model did not choose, where no
+   * more tokens fit; a thought before them ends just in time: yes, unless given. `completed` says so.
    */
   readonly complete?: boolean;
   /** Tell of each call how probable its name was, and its enum and boolean arguments. */
   readonly probabilities?: boolean;
-  /** How probable each token of the content was, and so many of the most probable beside it. */
+  /** Number of alternatives to report beside the log probability of each token of the content. */
   readonly logprobs?: number;
   /** Tell what each token was chosen among: docs/receipts.md. */
   readonly receipt?: boolean;
@@ -86,7 +86,7 @@ export interface ChatOptions {
   readonly sampling?: DrawOptions;
   /** Go on with the last message, which is the assistant's. */
   readonly continueFinalMessage?: "auto" | "reasoning" | "content";
-  /** What the template finds under other names. */
+  /** Further variables of the template. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
@@ -95,21 +95,21 @@ export interface ChatOptions {
   readonly onEvent?: (event: ChatEvent) => void;
 }
 
-/** What the model answered. */
+/** Reply of the model. */
 export interface ChatReply {
   /** Append it to the messages to go on. */
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
   readonly finish: "stop" | "tool_calls" | "length" | "cancelled";
-  /** Of each token of the content, where that was asked for. */
+  /** Log probabilities of each token of the content, if requested. */
   readonly logprobs: readonly TokenLogprob[];
-  /** What of tools, template or reply was not as it should be. */
+  /** Irregularities of tools, template or reply. */
   readonly warnings: readonly string[];
-  /** What each token was chosen among, where that was asked for. */
+  /** Alternatives to each token, if requested. */
   readonly receipt: Receipt | null;
   readonly stats: ChatStats;
 }
 
-/** What a reply took; seconds, and tokens a second without the prompt. */
+/** Cost of a reply; seconds, and tokens a second without the prompt. */
 export interface ChatStats {
   readonly promptTokens: number;
   readonly promptTokensReused: number;
@@ -126,16 +126,17 @@ export interface ChatStats {
 /**
  * A request as the library reads it.
  *
- * @throws SpecError for what is no JSON, with the place.
+ * @throws SpecError for anything that is not JSON, with the place.
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
-  if (tools !== undefined && !isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  if (tools !== undefined && !isList(tools))
+    throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
   return jsonText({
     messages,
     tools: tools?.map((tool, index) => {
       if (typeof tool !== "object" || tool === null) {
-        throw new SpecError(`$.tools[${index}]: an object is needed, not ${shown(tool)}`);
+        throw new SpecError(`$.tools[${index}]: an object is needed, not ${describeValue(tool)}`);
       }
       const inner = "function" in tool ? tool.function : tool;
       return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };

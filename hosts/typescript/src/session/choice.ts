@@ -1,21 +1,21 @@
 import type { ChosenValues } from "./thread/protocol.js";
 
-/** Which value the model chooses, and how probable each is: exact, whatever a greedy walk would have found. */
+/** Value that the model chooses, and the probability of each: exact, whatever a greedy walk would have found. */
 export class Choice {
   /** The most probable value. */
   readonly name: string;
   /** Its number in the list. */
   readonly index: number;
   /**
-   * Of every value, in the order of the list; together they are 1. With `top` or `maxRows` lower bounds, and NaN for a
-   * value that was not scored.
+   * Probability of every value, in the order of the list; together they are 1. With `top` or `maxRows` lower bounds,
+   * and NaN for a value that was not scored.
    */
   readonly probabilities: Float64Array;
   /** The probability that the model says any of the values unasked. */
   readonly mass: number;
   /** Lower and upper bound of `mass`: equal where all values were scored. */
   readonly massBounds: readonly [number, number];
-  /** Whether no value can be more probable than the first. */
+  /** True if no value can be more probable than the first. */
   readonly certain: boolean;
   /** Numbers of values, the most probable first: all of them, or `top`. */
   readonly ranking: readonly number[];
@@ -40,7 +40,7 @@ export class Choice {
     return this.probabilities[this.index] ?? 0;
   }
 
-  /** Of every value: the log of the probability that the output is this value, under the model's whole vocabulary. */
+  /** Log probability of every value as the output, under the model's whole vocabulary. */
   get logprobs(): Float64Array {
     const mass = Math.log(this.mass);
     return this.probabilities.map((probability) => Math.log(probability) + mass);

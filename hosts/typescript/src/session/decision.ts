@@ -1,43 +1,49 @@
 /** Typed questions about a state, and their answers: `docs/decisions.md`. */
 
-/** Text or JSON. */
-export type Told = string | boolean | number | null | readonly Told[] | { readonly [key: string]: Told };
+/** Input of a decision: text or JSON. */
+export type DecisionData =
+  string | boolean | number | null | readonly DecisionData[] | { readonly [key: string]: DecisionData };
 
-/** What is asked; without instructions the name of the question is. */
+/** Question of a decision; without instructions its name is asked. */
 export type Question =
-  | { readonly type: "predicate"; readonly instructions?: Told; readonly yes?: Told; readonly no?: Told }
+  | {
+      readonly type: "predicate";
+      readonly instructions?: DecisionData;
+      readonly yes?: DecisionData;
+      readonly no?: DecisionData;
+    }
   | {
       readonly type: "choice";
-      readonly instructions?: Told;
+      readonly instructions?: DecisionData;
       readonly options:
-        | readonly (string | boolean | { readonly value: string | boolean; readonly description?: Told })[]
-        | { readonly [option: string]: Told };
+        | readonly (string | boolean | { readonly value: string | boolean; readonly description?: DecisionData })[]
+        | { readonly [option: string]: DecisionData };
     }
   | {
       readonly type: "score";
-      readonly instructions?: Told;
-      readonly levels: readonly (string | { readonly label: string; readonly description?: Told })[];
+      readonly instructions?: DecisionData;
+      readonly levels: readonly (string | { readonly label: string; readonly description?: DecisionData })[];
     };
 
 export interface DecideOptions {
   readonly signal?: AbortSignal;
-  /** What all questions are told. */
-  readonly instructions?: Told;
-  /** Whether an option's own text is read, or a short label that stands for it: "text" unless given. */
+  /** Instructions for all questions. */
+  readonly instructions?: DecisionData;
+  /** Reads an option's own text, or a short label that stands for it: "text" unless given. */
   readonly readout?: "text" | "label";
-  /** Whether the prompt lists the options: yes, unless given. */
+  /** Lists the options in the prompt: yes, unless given. */
   readonly listOptions?: boolean;
   /** In how many orders options are listed, 1 to 64; the answer is the mean. */
   readonly permute?: number;
-  /** What is divided out of the probabilities. */
+  /** Prior to divide out of the probabilities. */
   readonly prior?: "none" | "content-free";
   /** Below this probability the value is null. */
   readonly threshold?: number;
   /** The best so many options of a question with thousands. */
   readonly top?: number;
   /** The content of a file that `tokentrie decide --calibrate` made: the probabilities are those it makes of them. */
-  readonly calibration?: Told;
-  /** The system message. */
+  readonly calibration?: DecisionData;
+  /** Text of the system message. */
   readonly system?: string;
   /** The user's message, with `{state}`, `{instructions}`, `{options}` and `{answer}`. */
   readonly prompt?: string;
@@ -54,16 +60,16 @@ export interface Answer {
   readonly value: string | boolean | number | null;
   /** The most probable option, by number. */
   readonly index: number;
-  readonly options: readonly Told[];
-  /** Of a predicate that of yes; else that of the most probable option. */
+  readonly options: readonly DecisionData[];
+  /** Probability of yes, for a predicate; else that of the most probable option. */
   readonly probability: number;
-  /** Of every option, in their order; together they are 1. Null for what was not scored. */
+  /** Probability of every option, in their order; together they are 1. Null for what was not scored. */
   readonly probabilities: readonly (number | null)[];
-  /** How sure the answer is, from 0 to 1. */
+  /** Confidence of the answer, from 0 to 1. */
   readonly confidence: number;
-  /** What the model gives to all options together. */
+  /** Total probability that the model gives to the options. */
   readonly mass: number;
-  /** Of the probabilities, in nats. */
+  /** Entropy of the probabilities, in nats. */
   readonly entropy: number;
   /** The share of the orders in which another option wins. */
   readonly flips: number;

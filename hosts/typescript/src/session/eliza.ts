@@ -4,7 +4,7 @@ import { check, SizeOut, text, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
 import { floatOf, integerOf } from "../ffi/numbers.js";
 import { idsOf } from "../native/vocab.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 import type { StreamBinding, StreamSampling, StreamStep } from "./binding.js";
 
 /**
@@ -37,7 +37,8 @@ export function elizaBinding(library: Library): StreamBinding<number> {
     ...(open && {
       llmStreamOpen: ({ modelPath, contextTokens = 0, threads = 0, gpuLayers = 0 }) => {
         const path = utf8(modelPath, "modelPath");
-        if (path.includes(0)) throw new ArgumentError(`modelPath is ${shown(modelPath)}: a path has no zero in it`);
+        if (path.includes(0))
+          throw new ArgumentError(`modelPath is ${describeValue(modelPath)}: a path has no zero in it`);
         const stream = open(
           Uint8Array.of(...path, 0),
           integerOf(contextTokens, "contextTokens", "i32"),

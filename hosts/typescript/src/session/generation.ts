@@ -7,7 +7,7 @@ export interface GeneratedToken {
   readonly text: string;
 }
 
-/** What a generation gave. */
+/** Result of a generation. */
 export interface GenerationResult extends Outcome {
   readonly text: string;
   readonly tokens: readonly number[];

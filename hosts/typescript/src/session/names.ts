@@ -1,5 +1,5 @@
 import { ArgumentError } from "../errors.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 
 /** Options have names of JavaScript here, and those of all hosts where the library reads them. */
 
@@ -12,13 +12,13 @@ const renamed = (object: object, name: (name: string) => string): Record<string,
 /** Options as the library reads them; without those that were not given. */
 export function forLibrary(options: object): Record<string, unknown> {
   if (options === null || typeof options !== "object") {
-    throw new ArgumentError(`options are ${shown(options)}: an object is needed`);
+    throw new ArgumentError(`options are ${describeValue(options)}: an object is needed`);
   }
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return renamed(Object.fromEntries(given), snake);
 }
 
-/** What the library wrote. */
+/** Converts an object that the library wrote. */
 export function ofLibrary(object: object): Record<string, unknown> {
   return renamed(object, camel);
 }

@@ -2,7 +2,7 @@ import { CancelledError } from "../errors.js";
 import type { OnToken, StreamStep } from "./binding.js";
 import type { StreamArguments, StreamResult } from "./runner.js";
 
-/** What comes of one generation. */
+/** Events and result of one generation. */
 export class Run {
   readonly #given: StreamArguments;
   readonly #started = performance.now();

@@ -13,9 +13,9 @@ export interface StreamArguments {
   readonly promptTokens: Int32Array | readonly number[];
   /** Text in place of them, for a library that takes text: constraints are tokenised together with its end. */
   readonly promptText?: string;
-  /** Which cache the prompt may use; -1, unless given, is the stream's own. Calls on one slot wait for each other. */
+  /** Cache slot of the prompt; -1, unless given, is the stream's own. Calls on one slot wait for each other. */
   readonly slotId?: number;
-  /** 256 unless given. */
+  /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
   /** 0 unless given: the most probable token. */
   readonly temperature?: number;
@@ -23,9 +23,9 @@ export interface StreamArguments {
   readonly topP?: number;
   /** All options as JSON, in place of these three, for a library that reads them. */
   readonly request?: string;
-  /** What the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
+  /** Values that the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
   readonly tokenTreePayload?: TokenTreePayload | string | MadeBefore | null;
-  /** `"greedy"` unless given. */
+  /** Mode of the choice: `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
   /** Each token; last, exactly once, also after an error or a cancel, `(-1, "", true)`. */
@@ -47,7 +47,7 @@ export interface StreamResult {
   readonly tokens: number[];
   /** From the start to the first text; null if none came. */
   readonly firstTokenMs: number | null;
-  /** Of a draft model; 0 without one. */
+  /** Tokens proposed by a draft model; 0 without one. */
   readonly drafted: number;
   readonly accepted: number;
 }
@@ -178,7 +178,7 @@ export class StreamRunner<Handle> {
     }
   }
 
-  /** How the set is handed over; null where the library has no function for it. */
+  /** Returns the function that hands over the set; null if the library has none. */
   #setter(stream: Handle, set: TokenTreePayload | string | MadeBefore, mode: 0 | 1): (() => unknown) | null {
     const binding = this.#binding;
     if (typeof set === "object" && "handle" in set) {

@@ -7,11 +7,11 @@ import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
 import { floatOf, integerOf } from "../ffi/numbers.js";
 import { idsOf, Vocab } from "../native/vocab.js";
-import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { modeNumber, describeValue, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
-import { type DecideOptions, type Decision, decisionOf, type Question, type Told } from "./decision.js";
+import { type DecideOptions, type Decision, type DecisionData, decisionOf, type Question } from "./decision.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
 import type { ChosenValues, Outcome, SessionInfo } from "./thread/protocol.js";
@@ -42,8 +42,8 @@ export interface SessionOptions {
   /** With `slots`: calls that may wait for one; one more is a BusyError at once. 1024 unless given. */
   readonly maxQueue?: number;
   /**
-   * What goes into a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of
-   * one call, which gets the same logits whatever runs beside it.
+   * Contents of a forward pass: `"free"`, something of every call that runs, unless given; or `"fixed"`, tokens of one
+   * call, which gets the same logits whatever runs beside it.
    */
   readonly batching?: (typeof BATCHING)[number];
   readonly library?: Library;
@@ -53,14 +53,17 @@ export interface SessionOptions {
 export type Prompt = string | readonly number[] | Int32Array;
 
 export interface GenerateOptions {
-  /** What the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is free. */
+  /**
+   * Values that the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is
+   * free.
+   */
   readonly tokenTreePayload?: TokenTreePayload | string | Trie;
   /** The same for any kind of constraint: a spec, such as `{ regex: "[0-9]+" }`, or one that was made before. */
   readonly constraint?: Spec | Constraint | Trie;
-  /** `"greedy"` unless given. */
+  /** Mode of the choice: `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
-  /** 256 unless given. */
+  /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
   /** 0 unless given: the most probable token. */
   readonly temperature?: number;
@@ -68,23 +71,23 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** From 0 to 63: a cache that sessions of the same file and options share. */
   readonly slotId?: number;
-  /** How every token is chosen, in place of `tokenTreeMode`, `temperature` and `topP`. */
+  /** Sampling options of every token, in place of `tokenTreeMode`, `temperature` and `topP`. */
   readonly sampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
-  /** How a token of the free text after a value is chosen, where that differs. */
+  /** Sampling options of the free text after a value, where they differ. */
   readonly freeSampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
   /** Tokens that close a value; not for forms. */
   readonly endTokens?: readonly number[];
   /** Texts that end the output and are none of it; not for forms. */
   readonly stop?: string | readonly string[];
-  /** What follows a value, in place of the session's `after`; not for forms. */
+  /** Text allowed after a value, in place of the session's `after`; not for forms. */
   readonly after?: (typeof AFTER)[number];
   /** Decode forced tokens together with what follows them: yes, unless given. */
   readonly skipAhead?: boolean;
-  /** Of a form: the most probable value of each slot as a whole. */
+  /** Chooses the most probable value of each slot of a form as a whole. */
   readonly exact?: boolean;
-  /** Of a form: the probability of every value of every slot. */
+  /** Reports the probability of every value of every slot of a form. */
   readonly probabilities?: boolean;
-  /** How probable each token was among those that could come, and so many of the most probable beside it. */
+  /** Number of alternatives to report beside the log probability of each token among the allowed ones. */
   readonly logprobs?: number;
   /** Tell what each token was chosen among, chained, for others to check; not for forms. */
   readonly receipt?: boolean;
@@ -113,7 +116,7 @@ export type ChoiceValues = readonly string[] | Trie | Constraint | TokenTreePayl
 
 /** Texts of choices, and what stands around them. */
 export interface TextsOptions {
-  /** What the prompt ends with: the texts are tokenized as they follow it. */
+  /** End of the prompt: the texts are tokenized as they follow it. */
   readonly prefix?: string;
   readonly suffix?: string;
 }
@@ -166,13 +169,14 @@ export class Session implements AsyncDisposable {
   /**
    * Loads a GGUF. Sessions of one file share its weights.
    *
-   * @throws ModelError if the file is no model; LibraryError if the library has no llama.cpp.
+   * @throws ModelError if the file is not a model; LibraryError if the library has no llama.cpp.
    */
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
-    if (after < 0) throw new ArgumentError(`after is ${shown(options.after)}: "free" or "stop" is needed`);
+    if (after < 0) throw new ArgumentError(`after is ${describeValue(options.after)}: "free" or "stop" is needed`);
     const batching = BATCHING.indexOf(options.batching ?? "free");
-    if (batching < 0) throw new ArgumentError(`batching is ${shown(options.batching)}: "free" or "fixed" is needed`);
+    if (batching < 0)
+      throw new ArgumentError(`batching is ${describeValue(options.batching)}: "free" or "fixed" is needed`);
     const settings = {
       nCtx: integerOf(options.nCtx ?? 0, "nCtx", "u32"),
       nBatch: integerOf(options.nBatch ?? 0, "nBatch", "u32"),
@@ -241,7 +245,7 @@ export class Session implements AsyncDisposable {
    * });
    */
   decide<Name extends string>(
-    state: Told,
+    state: DecisionData,
     questions: { readonly [name in Name]: Question },
     options: DecideOptions = {},
   ): Promise<Decision<Name>> {
@@ -303,12 +307,12 @@ export class Session implements AsyncDisposable {
     return runTools((said, asked) => this.chat(said, asked), messages, options);
   }
 
-  /** What the session is and does right now; also while it generates. */
+  /** State of the session, also while it generates. */
   get info(): SessionInfo {
     return this.#remote.info();
   }
 
-  /** What the engine does that sessions opened with `slots` share, and has done; `null` without. */
+  /** Load and statistics of the engine that sessions opened with `slots` share; `null` without. */
   get engine(): EngineInfo | null {
     return this.#remote.engine();
   }
@@ -328,17 +332,17 @@ export class Session implements AsyncDisposable {
 
   async #choose(prompt: Prompt, values: ChoiceValues, how: Omit<ChooseOptions, "signal">): Promise<Choice> {
     if (typeof values !== "object" || values === null) {
-      throw new ArgumentError(`values is ${shown(values)}: texts, a trie, a payload or a spec is needed`);
+      throw new ArgumentError(`values is ${describeValue(values)}: texts, a trie, a payload or a spec is needed`);
     }
     const request = { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")) };
     const asked = { ...request, ...forLibrary(how) };
     if (Array.isArray(values) || isSpec(values)) {
-      return chosen(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
+      return toChoice(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
     }
     const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
     await this.#remote.call("setTrie", set.handleIn(this.#remote.library), 0);
     try {
-      return chosen(await this.#remote.call("choose", jsonText(asked)));
+      return toChoice(await this.#remote.call("choose", jsonText(asked)));
     } finally {
       await this.#remote.call("clearTokenTrie");
     }
@@ -470,12 +474,12 @@ export class Session implements AsyncDisposable {
   }
 }
 
-/** What is no trie, no constraint and no payload. */
+/** Returns whether the values are a spec: neither a trie, nor a constraint, nor a payload. */
 function isSpec(values: ChoiceValues): values is Spec {
   return !(values instanceof Trie || values instanceof Constraint) && !("descriptors" in values);
 }
 
-function chosen(values: ChosenValues): Choice {
+function toChoice(values: ChosenValues): Choice {
   for (const warning of values.warnings) warn(warning);
   return new Choice(values);
 }

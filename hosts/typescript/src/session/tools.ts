@@ -36,11 +36,11 @@ export interface RunToolsOptions extends Omit<ChatOptions, "tools"> {
 
 /** A conversation that was run. */
 export interface ToolRun {
-  /** The last reply. */
+  /** Last reply of the model. */
   readonly reply: ChatReply;
   /** The whole conversation, what was given included. */
   readonly messages: readonly ChatMessage[];
-  /** How many replies there were. */
+  /** Number of replies in all. */
   readonly rounds: number;
 }
 
@@ -78,13 +78,13 @@ export async function runTools(
     });
     said.push(reply.message);
     if (reply.finish !== "tool_calls" || rounds === maxRounds) return { reply, messages: said, rounds };
-    for (const call of reply.message.tool_calls ?? []) said.push(await answered(tools, call, onError));
+    for (const call of reply.message.tool_calls ?? []) said.push(await answerCall(tools, call, onError));
     if (choice !== "none") choice = "auto";
   }
 }
 
 /** The message with the result of a call. */
-async function answered(
+async function answerCall(
   tools: readonly RunnableTool[],
   call: ToolCall,
   onError: "tell" | "throw",
@@ -93,7 +93,7 @@ async function answered(
   const tool = tools.find((tool) => tool.name === name);
   let content: string;
   try {
-    if (tool === undefined) throw new ArgumentError(`there is no tool ${JSON.stringify(name)}`);
+    if (tool === undefined) throw new ArgumentError(`unknown tool ${JSON.stringify(name)}`);
     const schema = tool.parameters as { parse?: (given: unknown) => unknown } | undefined;
     const given: unknown = JSON.parse(text);
     const result = await tool.run((schema?.parse === undefined ? given : schema.parse(given)) as never, call);

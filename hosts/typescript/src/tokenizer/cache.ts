@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { ArgumentError, TokenizerError } from "../errors.js";
-import { MAX_TOKEN_ID, shown } from "../tree/payload.js";
+import { MAX_TOKEN_ID, describeValue } from "../tree/payload.js";
 
 /** Turns a text into token ids, for the model that is named. */
 export type Tokenize = (text: string, modelId: string) => readonly number[] | Promise<readonly number[]>;
@@ -8,7 +8,7 @@ export type Tokenize = (text: string, modelId: string) => readonly number[] | Pr
 export interface TokenizerCacheOptions {
   /** Texts that are kept for each model; 4096 unless given. The one that was not asked for longest goes first. */
   readonly maxEntriesPerModel?: number;
-  /** How many models something is kept of; 16 unless given. */
+  /** Maximum number of models that have entries; 16 unless given. */
   readonly maxModels?: number;
 }
 
@@ -30,7 +30,7 @@ export class TokenizerCache {
   readonly #maxEntries: number;
   readonly #models: LRUCache<string, OfModel>;
 
-  /** @throws ArgumentError if a cap is no positive integer. */
+  /** @throws ArgumentError if a cap is not a positive integer. */
   constructor(tokenize: Tokenize, options: TokenizerCacheOptions = {}) {
     this.#tokenize = tokenize;
     this.#maxEntries = positive(options.maxEntriesPerModel ?? 4096, "maxEntriesPerModel");
@@ -54,14 +54,14 @@ export class TokenizerCache {
   /** Every text once, all asked at the same time. */
   async tokenizeMany(modelId: string, texts: Iterable<string>): Promise<Map<string, readonly number[]>> {
     if (typeof texts !== "object" || texts === null || !(Symbol.iterator in texts)) {
-      throw new ArgumentError(`texts is ${shown(texts)}: a list is needed`);
+      throw new ArgumentError(`texts is ${describeValue(texts)}: a list is needed`);
     }
     const distinct = [...new Set(texts)];
     const tokens = await Promise.all(distinct.map((text) => this.tokenize(modelId, text)));
     return new Map(distinct.map((text, index) => [text, tokens[index] ?? []]));
   }
 
-  /** How many texts of a model are kept. */
+  /** Returns the number of cached texts of a model. */
   cachedSize(modelId: string): number {
     return this.#models.peek(modelId)?.known.size ?? 0;
   }
@@ -91,12 +91,16 @@ export class TokenizerCache {
 function checkIds(tokens: unknown, text: string): readonly number[] {
   const given: unknown = ArrayBuffer.isView(tokens) ? Array.from(tokens as Int32Array) : tokens;
   if (!Array.isArray(given)) {
-    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[] is needed, not ${shown(tokens)}`);
+    throw new TokenizerError(
+      `tokenizer, text ${describeValue(text)}: tokens[] is needed, not ${describeValue(tokens)}`,
+    );
   }
   const ids = given as number[];
   const wrong = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id > MAX_TOKEN_ID);
   if (wrong >= 0) {
-    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[${wrong}] is ${shown(ids[wrong])}, no token id`);
+    throw new TokenizerError(
+      `tokenizer, text ${describeValue(text)}: tokens[${wrong}] is ${describeValue(ids[wrong])}, no token id`,
+    );
   }
   return Object.freeze([...ids]);
 }
@@ -106,5 +110,5 @@ const MOST = 2 ** 24;
 
 function positive(value: number, name: string): number {
   if (Number.isInteger(value) && value > 0 && value <= MOST) return value;
-  throw new ArgumentError(`${name} is ${shown(value)}: an integer from 1 to ${MOST} is needed`);
+  throw new ArgumentError(`${name} is ${describeValue(value)}: an integer from 1 to ${MOST} is needed`);
 }

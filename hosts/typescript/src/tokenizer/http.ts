@@ -1,9 +1,9 @@
 import { ArgumentError, TokenizerError } from "../errors.js";
-import { shown } from "../tree/payload.js";
+import { describeValue } from "../tree/payload.js";
 import type { Tokenize } from "./cache.js";
 
 export interface HttpTokenizerOptions {
-  /** `fetch` unless given. */
+  /** Function for requests: `fetch` unless given. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   readonly signal?: AbortSignal;
 }
@@ -16,7 +16,7 @@ export interface HttpTokenizerOptions {
  * const cache = new TokenizerCache(httpTokenizer("http://127.0.0.1:8080"));
  */
 export function httpTokenizer(baseUrl: string, options: HttpTokenizerOptions = {}): Tokenize {
-  if (typeof baseUrl !== "string") throw new ArgumentError(`baseUrl is ${shown(baseUrl)}: a string is needed`);
+  if (typeof baseUrl !== "string") throw new ArgumentError(`baseUrl is ${describeValue(baseUrl)}: a string is needed`);
   const url = `${baseUrl.replace(/\/+$/, "")}/tokenize`;
   const send = options.fetch ?? fetch;
   return async (text) => {
@@ -26,10 +26,11 @@ export function httpTokenizer(baseUrl: string, options: HttpTokenizerOptions = {
       body: JSON.stringify({ content: text, add_special: false }),
       ...(options.signal && { signal: options.signal }),
     });
-    if (!response.ok) throw new TokenizerError(`${url}: HTTP ${response.status}: ${shown(await response.text())}`);
+    if (!response.ok)
+      throw new TokenizerError(`${url}: HTTP ${response.status}: ${describeValue(await response.text())}`);
     const body: unknown = await response.json();
     const tokens = typeof body === "object" && body !== null && "tokens" in body ? body.tokens : undefined;
-    if (!Array.isArray(tokens)) throw new TokenizerError(`${url}: the answer has no tokens[]: ${shown(body)}`);
+    if (!Array.isArray(tokens)) throw new TokenizerError(`${url}: the answer has no tokens[]: ${describeValue(body)}`);
     return tokens as number[];
   };
 }

@@ -9,7 +9,7 @@ export type TokenMap = ReadonlyMap<string, readonly number[]> | Readonly<Record<
  * without tokens are skipped.
  *
  * @returns null where nothing is left: an empty set would forbid everything.
- * @throws PayloadError for an id that is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError for an id that is not an integer from 0 to 2^31 - 1.
  * @example
  * buildDescriptor("action", ["REPLY", "STOP"], new Map([["REPLY", [1, 2]], ["STOP", [9]]]));
  */

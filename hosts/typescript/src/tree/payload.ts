@@ -27,11 +27,13 @@ export const MAX_TOKEN_ID = 0x7fffffff;
 /**
  * `where` is asked only for an error: it is written for every token of every leaf.
  *
- * @throws PayloadError if the id is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError if the id is not an integer from 0 to 2^31 - 1.
  */
 export function checkTokenId(token: unknown, where: () => string): number {
   if (!Number.isInteger(token) || (token as number) < 0 || (token as number) > MAX_TOKEN_ID) {
-    throw new PayloadError(`${where()}: invalid tokenId ${shown(token)}: an integer from 0 to 2147483647 is needed`);
+    throw new PayloadError(
+      `${where()}: invalid tokenId ${describeValue(token)}: an integer from 0 to 2147483647 is needed`,
+    );
   }
   return token as number;
 }
@@ -44,7 +46,7 @@ export function checkTokenId(token: unknown, where: () => string): number {
 export function modeNumber(mode: TokenTreeMode): 0 | 1 {
   if (mode === 0 || mode === "greedy") return 0;
   if (mode === 1 || mode === "sampled") return 1;
-  throw new PayloadError(`mode ${shown(mode)}: 0 or "greedy", 1 or "sampled" is needed`);
+  throw new PayloadError(`mode ${describeValue(mode)}: 0 or "greedy", 1 or "sampled" is needed`);
 }
 
 /**
@@ -66,7 +68,7 @@ export function buildPayload(modelId: string, descriptors: Iterable<TokenTreeDes
 function checkPaths(descriptors: readonly TokenTreeDescriptor[]): void {
   const paths = new Set<string>();
   for (const { path } of descriptors) {
-    if (paths.has(path)) throw new PayloadError(`payload: two descriptors have the path ${shown(path)}`);
+    if (paths.has(path)) throw new PayloadError(`payload: two descriptors have the path ${describeValue(path)}`);
     paths.add(path);
   }
 }
@@ -96,11 +98,11 @@ export function checkPayload(value: unknown): TokenTreePayload {
 /**
  * Reads the JSON text of a payload.
  *
- * @throws PayloadError if it is no JSON, or not of this form.
+ * @throws PayloadError if it is not JSON, or not of this form.
  */
 export function parsePayload(text: string): TokenTreePayload {
   let value: unknown;
-  if (typeof text !== "string") throw new PayloadError(`payload: a text is needed, not ${shown(text)}`);
+  if (typeof text !== "string") throw new PayloadError(`payload: a text is needed, not ${describeValue(text)}`);
   try {
     value = JSON.parse(text);
   } catch (error) {
@@ -109,7 +111,7 @@ export function parsePayload(text: string): TokenTreePayload {
   return checkPayload(value);
 }
 
-/** What the C functions get: the JSON text of a payload, which is checked first if it is given as an object. */
+/** Returns the JSON text of a payload for the C functions; an object is checked first. */
 export function payloadText(payload: TokenTreePayload | string): string {
   if (typeof payload !== "string") return JSON.stringify(checkPayload(payload));
   return textAt(payload, "payload");
@@ -132,11 +134,11 @@ function checkLeaf(value: unknown, where: string): TokenSequence {
 /**
  * `where` is asked only for an error: it is written for every leaf.
  *
- * @throws PayloadError for what is no list of ids.
+ * @throws PayloadError for anything that is not a list of ids.
  */
 export function tokensAt(value: unknown, where: () => string): number[] {
   const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
-  if (!isList) throw new PayloadError(`${where()}: a list is needed, not ${shown(value)}`);
+  if (!isList) throw new PayloadError(`${where()}: a list is needed, not ${describeValue(value)}`);
   return Array.from(value as ArrayLike<unknown>, (token, index) => checkTokenId(token, () => `${where()}[${index}]`));
 }
 
@@ -146,28 +148,28 @@ export const isList = (value: unknown): boolean => Array.isArray(value);
 /** @throws PayloadError for what cannot be gone through; a text can, and is none. */
 export function iterableAt(value: unknown, where: string): unknown[] {
   const isIterable = typeof value === "object" && value !== null && Symbol.iterator in value;
-  if (!isIterable) throw new PayloadError(`${where}: a list is needed, not ${shown(value)}`);
+  if (!isIterable) throw new PayloadError(`${where}: a list is needed, not ${describeValue(value)}`);
   return [...(value as Iterable<unknown>)];
 }
 
 export function objectAt(value: unknown, where: string): Record<string, unknown> {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new PayloadError(`${where}: an object is needed, not ${shown(value)}`);
+  throw new PayloadError(`${where}: an object is needed, not ${describeValue(value)}`);
 }
 
 function listAt(value: unknown, where: string): unknown[] {
   if (Array.isArray(value)) return value;
-  throw new PayloadError(`${where}: a list is needed, not ${shown(value)}`);
+  throw new PayloadError(`${where}: a list is needed, not ${describeValue(value)}`);
 }
 
 export function textAt(value: unknown, where: string): string {
-  if (typeof value !== "string") throw new PayloadError(`${where}: a string is needed, not ${shown(value)}`);
-  if (!value.isWellFormed()) throw new PayloadError(`${where}: ${shown(value)} has half of a surrogate pair`);
+  if (typeof value !== "string") throw new PayloadError(`${where}: a string is needed, not ${describeValue(value)}`);
+  if (!value.isWellFormed()) throw new PayloadError(`${where}: ${describeValue(value)} has half of a surrogate pair`);
   return value;
 }
 
 /** A value in an error: short, and never an error of its own. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   let text: string | undefined;
   try {
     if (typeof value === "number" || typeof value === "symbol") text = String(value);

@@ -6,7 +6,7 @@
  * children (u32) and their numbers (u32 each).
  */
 import { PayloadError } from "../errors.js";
-import { MAX_TOKEN_ID, objectAt, shown, textAt, type TokenTreeDescriptor } from "./payload.js";
+import { MAX_TOKEN_ID, objectAt, describeValue, textAt, type TokenTreeDescriptor } from "./payload.js";
 import { buildTokenTrie, type TokenTrieNode, TRIE_ROOT_TOKEN_ID } from "./trie.js";
 
 const MAGIC = 0x544b5452; // "RTKT" as a little-endian number
@@ -16,7 +16,7 @@ const NODE_BYTES = 9;
 /**
  * Writes a descriptor; equal sets give equal bytes.
  *
- * @throws PayloadError for an id that is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError for an id that is not an integer from 0 to 2^31 - 1.
  */
 export function encodeRtkt(descriptor: TokenTreeDescriptor): Uint8Array {
   const { path: given, leaves } = objectAt(descriptor, "descriptor") as unknown as TokenTreeDescriptor;
@@ -67,7 +67,7 @@ interface ReadNode {
  * @throws PayloadError that says what is wrong, and at which byte or node.
  */
 export function decodeRtkt(bytes: Uint8Array): { path: string; sequences: number[][] } {
-  if (!(bytes instanceof Uint8Array)) throw wrong(`a Uint8Array is needed, not ${shown(bytes)}`);
+  if (!(bytes instanceof Uint8Array)) throw wrong(`a Uint8Array is needed, not ${describeValue(bytes)}`);
   const reader = new Reader(bytes);
   if (reader.u32("magic") !== MAGIC) throw wrong("bad magic: the bytes do not begin with RTKT");
   const version = reader.u32("version");
@@ -112,7 +112,7 @@ function* sequencesOf(nodes: readonly ReadNode[]): Generator<number[]> {
   });
   const alone = hasParent.indexOf(0, 1);
   if (alone >= 0) throw wrong(`node ${alone} is not connected to root`);
-  if (nodes.length === 0) throw wrong("there is no root");
+  if (nodes.length === 0) throw wrong("missing root");
 
   const open = [{ number: 0, depth: 0 }];
   const tokens: number[] = [];
@@ -158,7 +158,7 @@ class Reader {
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(this.bytes.subarray(this.#at - length, this.#at));
     } catch {
-      throw wrong("the path is no UTF-8");
+      throw wrong("the path is not UTF-8");
     }
   }
 

@@ -9,7 +9,7 @@ export interface TokenTrieNode {
   /** The token that enters this node; `TRIE_ROOT_TOKEN_ID` at the root. */
   readonly tokenId: number;
   readonly children: ReadonlyMap<number, TokenTrieNode>;
-  /** Whether the tokens from the root to here are a whole leaf. */
+  /** True if the tokens from the root to here are a whole leaf. */
   readonly isTerminal: boolean;
   /** The name of that leaf: the smallest, by code points, where several leaves have the same tokens. */
   readonly leafName?: string;
@@ -32,7 +32,7 @@ function emptyNode(tokenId: number): GrowingNode {
  *
  * Time and memory: O(number of tokens), and sorting what is beside each other.
  *
- * @throws PayloadError for an id that is no integer from 0 to 2^31 - 1.
+ * @throws PayloadError for an id that is not an integer from 0 to 2^31 - 1.
  */
 export function buildTokenTrie(sequences: Iterable<TokenSequence>): TokenTrieNode {
   const root = emptyNode(TRIE_ROOT_TOKEN_ID);
@@ -67,19 +67,19 @@ export function step(node: TokenTrieNode, tokenId: number): TokenTrieNode | null
   return node.children.get(tokenId) ?? null;
 }
 
-/** Whether a leaf is complete here and cannot go on. */
+/** Returns whether a leaf is complete here and cannot go on. */
 export function isUniqueContinuation(node: TokenTrieNode): boolean {
   return node.isTerminal && node.children.size === 0;
 }
 
-/** How many leaves end at the node or below it. O(nodes). */
+/** Returns the number of leaves that end at the node or below it. O(nodes). */
 export function countTerminals(node: TokenTrieNode): number {
   let count = 0;
   for (const { isTerminal } of walk(node)) count += Number(isTerminal);
   return count;
 }
 
-/** How many nodes there are from this one on, itself included. O(nodes). */
+/** Returns the number of nodes from this one on, itself included. O(nodes). */
 export function countNodes(node: TokenTrieNode): number {
   let count = 0;
   for (const _ of walk(node)) count += 1;

@@ -74,7 +74,7 @@ def _counted(rule: tokentrie.rules.Rule, table: Automaton | None) -> Texts:
         return Texts(True, len(rule.texts(COUNTED)))
     except tokentrie.RuleError as error:
         # What has too many texts may have no end of them.
-        return Texts(False if "no end of texts" in str(error) else None)
+        return Texts(False if "language is infinite" in str(error) else None)
 
 
 def _heading(rule: tokentrie.rules.Rule, source: RuleSource, table: Automaton | None, texts: Texts) -> Text:

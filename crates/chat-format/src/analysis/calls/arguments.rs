@@ -98,7 +98,7 @@ fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(style) })
 }
 
-/// What texts and keys inside of objects stand in, where that is JSON's or Python's.
+/// Finds the delimiters of texts and keys inside objects, if those are JSON's or Python's.
 fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
     let (key, [inner, value]) = (&probe.needles.keys[0], &probe.needles.values);
     let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: {inner: value}}))]) else { return };
@@ -154,7 +154,7 @@ fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     Some(Found { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })
 }
 
-/// Whether a number stands in these quotes too.
+/// Returns whether a number is quoted too.
 fn is_quoted(probe: &Probe, shape: &Shape, quote: char) -> bool {
     let number = json!(NUMBER);
     let text = shape.render(probe, vec![probe.call(0, json!({&probe.needles.keys[0]: number}))]);
@@ -163,7 +163,7 @@ fn is_quoted(probe: &Probe, shape: &Shape, quote: char) -> bool {
 
 const NUMBER: u32 = 918_273;
 
-/// What stands between key and value for each type of JSON Schema.
+/// Returns the text between key and value for each type of JSON Schema.
 fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<Opened> {
     let (key, value) = (&probe.needles.keys[0], &probe.needles.values[0]);
     let inner = &probe.needles.values[1];
@@ -200,7 +200,7 @@ fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<O
     found
 }
 
-/// Whether a value with signs of markup stands in `<![CDATA[`.
+/// Returns whether a value with markup characters is wrapped in `<![CDATA[`.
 fn takes_cdata(probe: &Probe, shape: &Shape) -> bool {
     let value = format!("{}<a>&</a>", probe.needles.values[0]);
     let call = probe.call(0, json!({&probe.needles.keys[0]: value}));

@@ -1,4 +1,4 @@
-//! What ends calls, and what ends the turn after them: told apart by what was opened before.
+//! Ends of calls, and the end of the turn after them: told apart by the markers opened before.
 
 use crate::analysis::text::{CLOSING, Segment, closes, segments};
 use crate::machine::is_set_off;
@@ -55,10 +55,11 @@ fn marked(segment: Segment<'_>) -> Segment<'_> {
     }
 }
 
-/// What code stands between.
+/// Fence around blocks of code.
 pub(super) const FENCE: &str = "```";
 
-/// Whether a marker closes a tag: by its words, or as `</x>` what begins with `<x` and goes on with a name.
+/// Returns whether a marker closes a tag: by its words, or as `</x>` a tag that begins with `<x` and continues with a
+/// name.
 pub(super) fn ends(tag: &str, marker: &str) -> bool {
     let named = || {
         let word = marker.get(1..)?.strip_prefix('/')?.trim_end_matches(CLOSING);

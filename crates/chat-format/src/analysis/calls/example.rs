@@ -3,14 +3,14 @@
 use crate::analysis::own_marks::OwnMarks;
 use serde_json::Value;
 
-/// How calls are written.
+/// Syntax of calls in the prompt of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Example {
     /// Before all of them.
     pub(crate) start: String,
-    /// One call.
+    /// Pieces of one call.
     pub(crate) call: Vec<Piece>,
-    /// Between two.
+    /// Text between two calls.
     pub(crate) between: String,
     /// After all of them.
     pub(crate) end: String,
@@ -27,13 +27,13 @@ pub(crate) enum Piece {
     Arguments(Given),
 }
 
-/// How arguments are written.
+/// Syntax of arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Given {
     Json,
     /// JSON in a JSON string.
     JsonText,
-    /// What stands before a key, between it and its value, and after the value.
+    /// Text before a key, between it and its value, and after the value.
     Tagged {
         key: String,
         value: String,
@@ -73,7 +73,7 @@ impl Example {
         Self { start: format!("{start}["), call, between: ", ".into(), end: format!("]{end}") }
     }
 
-    /// The text of these calls, with marks around all that is no part of them.
+    /// The text of these calls, with marks around all that is not part of them.
     pub(crate) fn write(&self, calls: &[Value], marks: &OwnMarks) -> String {
         let mut text = marks.around(&self.start);
         for (number, call) in calls.iter().enumerate() {

@@ -9,7 +9,7 @@ pub(super) struct Found {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) call: Option<Part>,
-    /// Whether it is a dict as Python prints it.
+    /// True if it is a dict as Python prints it.
     pub(super) python: bool,
 }
 

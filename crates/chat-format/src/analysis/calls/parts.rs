@@ -101,7 +101,7 @@ pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
     {
         let word =
             text.rsplit(|sign| CLOSING.contains(&sign) || matches!(sign, ' ' | '\n' | '"')).next().unwrap_or_default();
-        // A marker that is a word between signs is no part of the id.
+        // A marker that is a word between signs is not part of the id.
         let word = if is_set_off(word.trim().as_bytes()) { "" } else { word };
         let tag = &text[..text.len() - word.len()];
         let pieces = [tag, word].map(|text| Part::Text(text.to_owned()));

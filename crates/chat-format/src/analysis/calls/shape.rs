@@ -6,17 +6,17 @@ use crate::analysis::probe::{Ask, Probe};
 use crate::analysis::text::common_suffix;
 use serde_json::{Value, json};
 
-/// How messages with calls are given to the template.
+/// Shape of messages with calls that the template accepts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     /// Arguments as JSON text.
     pub(super) text: bool,
-    /// Whether the template prints arguments as Python does.
+    /// True if the template prints arguments as Python does.
     pub(super) printed: bool,
     pub(super) content: Value,
-    /// What results begin with, where the template wants one for each call right after them.
+    /// Beginning of results, if the template requires one for each call right after them.
     pub(super) answered: Option<String>,
-    /// What writes calls instead of the template, and what ends the turn after them.
+    /// Writer of calls that replaces the template, and the end of the turn after them.
     pub(super) example: Option<(Example, String)>,
 }
 
@@ -33,7 +33,7 @@ impl Shape {
         json!({"role": "assistant", "content": self.content, "tool_calls": calls})
     }
 
-    /// What is rendered after the user's text.
+    /// Renders calls, and returns the text after the user's text.
     pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
         if let Some((example, end)) = &self.example {
             return Some(example.write(&calls, &OwnMarks::default()) + end);
@@ -48,7 +48,7 @@ impl Shape {
         Some(text)
     }
 
-    /// What stands before the first result of two, and before the second: so results begin.
+    /// Returns the text before the first of two results, and before the second: the beginning of results.
     pub(super) fn answer(&self, probe: &Probe) -> Option<String> {
         let call = |number: usize| probe.call(number, json!({&probe.needles.keys[0]: &probe.needles.values[number]}));
         let calls = self.message(vec![call(0), call(1)]);
@@ -61,14 +61,14 @@ impl Shape {
     }
 }
 
-/// What is rendered after the user's text.
+/// Renders messages, and returns the text after the user's text.
 fn rendered(probe: &Probe, messages: Vec<Value>) -> Option<String> {
     let ask = Ask::new(messages);
     let text = probe.render(&ask.clone().with_tools()).or_else(|| probe.render(&ask))?;
     probe.after_user(&text).map(str::to_owned)
 }
 
-/// What a tool gave back.
+/// Returns the result of a tool.
 fn given(probe: &Probe, number: usize) -> String {
     format!("{}gives{number}", probe.needles.stem)
 }

@@ -17,11 +17,11 @@ use crate::analysis::text::{Segment, closes, floor, segments};
 use cores::{Core, Told};
 use words::{has_placeholder, has_word, is_placeholder, push_text};
 
-/// How calls are written, where only the prompt or the vocabulary says so.
+/// Syntax of calls that only the prompt or the vocabulary shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) example: Example,
-    /// What says so.
+    /// Source of the syntax, in words.
     pub(crate) by: String,
 }
 
@@ -36,15 +36,15 @@ pub(super) fn in_prompt(probe: &Probe) -> Option<Known> {
     Some(Known { example, by: "as the example in its prompt shows".into() })
 }
 
-/// What stands before what the user says, where tools are shown.
+/// Returns the text before the user's message in a prompt with tools.
 fn shown(probe: &Probe) -> Option<String> {
     let mut text = probe.render(&Ask::new(vec![probe.user()]).with_tools())?;
     text.truncate(text.rfind(&probe.needles.user)?);
     text.contains(&probe.needles.names[0]).then_some(text)
 }
 
-/// What stands between two control tokens of calls: Python where the vocabulary has such tokens around a list of tools
-/// too, else JSON.
+/// Returns the syntax between two control tokens of calls: Python if the vocabulary has such tokens around a list of
+/// tools too, else JSON.
 pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
     if probe.control.is_empty() {
         return None;
@@ -66,7 +66,7 @@ pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
     })
 }
 
-/// Whether a marker begins calls.
+/// Returns whether a marker begins calls.
 fn is_of_calls(marker: &str) -> bool {
     let word = marker.to_lowercase();
     let other = ["end", "/", "id", "arg", "name", "result", "response", "output"];
@@ -80,7 +80,7 @@ fn in_text(told: &str) -> Option<Example> {
     told.cores().find_map(|core| told.around(core))
 }
 
-/// Whether a marker comes first, which stands for nothing else.
+/// Returns whether the text begins with a marker that has no other meaning.
 fn begins_with_marker(text: &str) -> bool {
     matches!(segments(text.trim_start()).first(), Some(Segment::Marker(marker)) if !is_placeholder(marker))
 }
@@ -163,20 +163,20 @@ impl<'a> Told<'a> {
         (!example.call.iter().any(is_whole)).then_some(example)
     }
 
-    /// What follows up to the next empty line.
+    /// Returns the text up to the next empty line.
     fn paragraph(&self, at: usize) -> &'a str {
         let rest = &self.text[at..];
         &rest[..rest.find("\n\n").unwrap_or(rest.len())]
     }
 
-    /// Whether a marker closes one before it, which was there first.
+    /// Returns whether a marker closes an earlier one.
     fn closes(&self, number: usize, marker: &str) -> bool {
         let first = |text: &str| self.segments[..number].iter().position(|(_, tag)| tag.text() == text);
         let same = first(marker).unwrap_or(number);
         self.segments[..same].iter().any(|(_, tag)| ends(tag.text(), marker))
     }
 
-    /// Where the markers before a core begin, and whether it stands in a list.
+    /// Returns the start of the markers before a core, and whether it is in a list.
     fn head(&self, core: usize) -> (usize, bool) {
         let (mut start, mut is_list) = (core, false);
         let mut until = core;

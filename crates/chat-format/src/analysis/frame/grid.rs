@@ -1,5 +1,5 @@
-//! What is around a reply, by dependence: messages with and without reasoning, content and calls are rendered, and each
-//! text between needles belongs to what it comes with.
+//! Frame of a reply, by dependence: messages with and without reasoning, content and calls are rendered, and each text
+//! between needles belongs to the parts that it comes with.
 
 use super::{Frame, Taken, skip_reasoning};
 use crate::analysis::probe::{Ask, Probe};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Renderings from the end of the user's turn on.
 struct Grid {
-    /// What the prompt adds.
+    /// Text of the generation prompt.
     added: String,
     said: String,
     thought: Option<String>,

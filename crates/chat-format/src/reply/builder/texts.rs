@@ -22,7 +22,7 @@ impl Builder {
         }
     }
 
-    /// What is held is no part of the reply.
+    /// Drops the held text, which is not part of the reply.
     pub(in crate::reply) fn forget(&mut self) {
         self.held.clear();
     }
@@ -32,7 +32,7 @@ impl Builder {
         self.unsure = Some(Vec::new()).filter(|_| self.format == ReasoningFormat::Auto);
     }
 
-    /// What may have been reasoning was none.
+    /// Treats possible reasoning as content.
     pub(super) fn unsure_was_content(&mut self) {
         if let Some(text) = self.unsure.take() {
             self.say_content(&text);

@@ -42,7 +42,7 @@ pub(super) fn backend() -> Result<&'static LlamaBackend, RuntimeError> {
     started.as_ref().map_err(|reason| RuntimeError::Backend { reason: reason.clone() })
 }
 
-/// Whether this build can put layers on a graphics card, and finds one.
+/// Returns whether this build supports a graphics card, and finds one.
 ///
 /// # Errors
 /// llama.cpp did not start.
@@ -113,7 +113,7 @@ unsafe extern "C" fn hear(level: ggml_log_level, text: *const c_char, echo: *mut
     }
     // SAFETY: llama.cpp passes a string that ends with a zero and lives during the call.
     let text = unsafe { CStr::from_ptr(text) };
-    // No panic may cross the C boundary; a lost log line is no loss.
+    // No panic may cross the C boundary; a lost log line is not a loss.
     let _ = std::panic::catch_unwind(|| {
         let text = text.to_string_lossy();
         if !echo.is_null() {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use trie_core::TokenId;
 use trie_text::Vocab;
 
-/// How vectors of tokens become one of a text.
+/// Pooling of the vectors of tokens into one of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
+    /// Mean of all tokens.
     Mean,
-    /// That of the first token.
+    /// Vector of the first token.
     First,
-    /// That of the last token.
+    /// Vector of the last token.
     Last,
 }
 
 impl Pooling {
-    /// What the file of a model says (`pooling_type`; `llama_pooling_type` in `llama.h`); the mean where it says
-    /// nothing, or none.
+    /// Returns the pooling that the file of a model names (`pooling_type`; `llama_pooling_type` in `llama.h`); the mean
+    /// if it names none.
     ///
     /// # Errors
     /// It says something that makes no vector.
@@ -67,12 +67,12 @@ impl Embedder {
         self.width
     }
 
-    /// How its vectors are made of those of tokens.
+    /// Returns the pooling of its vectors.
     pub fn pooling(&self) -> Pooling {
         self.pooling
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary of it.
     pub fn vocab(&self) -> &Arc<Vocab> {
         self.context.vocab()
     }

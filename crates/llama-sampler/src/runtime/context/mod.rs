@@ -52,13 +52,13 @@ const TRUNK: i32 = 0;
 /// A token of a batch over several sequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// The token.
+    /// Id of the token.
     pub token: TokenId,
     /// Tokens before it in its sequences.
     pub position: usize,
     /// The sequences it belongs to.
     pub sequences: std::ops::Range<i32>,
-    /// Whether the logits after it are wanted.
+    /// True if the logits after it are wanted.
     pub wanted: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct Context {
     n_ctx: usize,
     n_batch: usize,
     threads: ThreadChoice,
-    /// What llama.cpp was last told.
+    /// Thread count last passed to llama.cpp.
     n_threads: u32,
     forward_passes: u64,
 }
@@ -112,7 +112,7 @@ impl Model {
     }
 }
 
-/// What a context gives of a token.
+/// Output of a context for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gives {
     /// Logits, of the tokens that are asked for.
@@ -358,7 +358,7 @@ impl Context {
         self.hold(tokens, stop)
     }
 
-    /// Forgets everything.
+    /// Removes all tokens.
     pub fn clear(&mut self) {
         self.cell.with_dependent_mut(|_, context| context.clear_kv_cache());
         self.held.clear();
@@ -373,7 +373,7 @@ impl Context {
         Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary of the model.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
     }
@@ -388,7 +388,7 @@ impl Context {
         self.n_ctx - self.held.len()
     }
 
-    /// Tokens of context.
+    /// Returns the context size in tokens.
     pub fn n_ctx(&self) -> usize {
         self.n_ctx
     }

@@ -16,7 +16,7 @@ use trie_text::Vocab;
 /// Hears how much of a model is loaded, 0 … 1, and stops the loading by returning `false`.
 pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
 
-/// How to load a model.
+/// Options for loading a model.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct ModelOptions {
@@ -27,13 +27,13 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// With [`ModelOptions::n_gpu_layers`].
+    /// Sets [`ModelOptions::n_gpu_layers`] to this.
     #[must_use]
     pub fn with_n_gpu_layers(self, n_gpu_layers: u32) -> Self {
         Self { n_gpu_layers, ..self }
     }
 
-    /// With [`ModelOptions::progress`].
+    /// Sets [`ModelOptions::progress`] to this.
     #[must_use]
     pub fn with_progress(self, progress: impl FnMut(f32) -> bool + Send + 'static) -> Self {
         Self { progress: Some(Box::new(progress)), ..self }
@@ -91,7 +91,7 @@ impl Model {
         Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), pooling, template: Arc::default() })
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary of the model.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
     }

@@ -1,4 +1,4 @@
-//! How large a context is.
+//! Size of a context.
 
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::context::params::KvCacheType;
@@ -6,22 +6,22 @@ use llama_cpp_2::context::params::KvCacheType;
 /// A type of numbers in a key-value cache. Fewer bits take less memory, and round more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheType {
-    /// 32 bits.
+    /// Float of 32 bits.
     F32,
-    /// 16 bits.
+    /// Float of 16 bits.
     F16,
     /// 16 bits, with the exponent of 32.
     Bf16,
     /// 8.5 bits, in blocks.
     Q8_0,
-    /// 5.5 bits.
+    /// Quantised to 5.5 bits.
     Q5_0,
-    /// 4.5 bits.
+    /// Quantised to 4.5 bits.
     Q4_0,
 }
 
 impl CacheType {
-    /// All of them.
+    /// All of the types.
     pub const ALL: [Self; 6] = [Self::F32, Self::F16, Self::Bf16, Self::Q8_0, Self::Q5_0, Self::Q4_0];
 
     /// Its name in llama.cpp.
@@ -47,13 +47,13 @@ impl CacheType {
         }
     }
 
-    /// Whether it is read in blocks, which only flash attention does for values.
+    /// Returns whether it is stored in blocks, which only flash attention reads for values.
     fn has_blocks(self) -> bool {
         matches!(self, Self::Q8_0 | Self::Q5_0 | Self::Q4_0)
     }
 }
 
-/// How large a context is. The default suits choices after prompts of a few pages.
+/// Size and options of a context. The default suits choices after prompts of a few pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextOptions {
@@ -70,7 +70,7 @@ pub struct ContextOptions {
     pub precise: bool,
     /// Numbers of keys and values; `None` takes f16, or f32 where it is precise.
     pub cache_type: Option<CacheType>,
-    /// Whether attention is flash attention; `None` lets llama.cpp choose, or takes none where it is precise.
+    /// Use of flash attention; `None` lets llama.cpp choose, or takes none if it is precise.
     pub flash_attention: Option<bool>,
     /// Sequences that have a context each, of [`ContextOptions::n_ctx`] tokens, and are decoded in common forward
     /// passes: see `tokentrie::engine`. The cache has room for all of them.
@@ -80,46 +80,46 @@ pub struct ContextOptions {
 impl ContextOptions {
     pub(super) const N_CTX: u32 = 4096;
     pub(super) const MAX_THREADS: u64 = 512;
-    /// The most [`ContextOptions::slots`].
+    /// Maximum of [`ContextOptions::slots`].
     pub const MAX_SLOTS: u64 = 128;
 
-    /// With [`ContextOptions::n_ctx`].
+    /// Sets [`ContextOptions::n_ctx`] to this.
     #[must_use]
     pub fn with_n_ctx(self, n_ctx: impl Into<Option<u32>>) -> Self {
         Self { n_ctx: n_ctx.into(), ..self }
     }
 
-    /// With [`ContextOptions::n_batch`].
+    /// Sets [`ContextOptions::n_batch`] to this.
     #[must_use]
     pub fn with_n_batch(self, n_batch: u32) -> Self {
         Self { n_batch, ..self }
     }
 
-    /// With [`ContextOptions::n_threads`].
+    /// Sets [`ContextOptions::n_threads`] to this.
     #[must_use]
     pub fn with_n_threads(self, n_threads: impl Into<Option<u32>>) -> Self {
         Self { n_threads: n_threads.into(), ..self }
     }
 
-    /// With [`ContextOptions::slots`].
+    /// Sets [`ContextOptions::slots`] to this.
     #[must_use]
     pub fn with_slots(self, slots: u32) -> Self {
         Self { slots, ..self }
     }
 
-    /// With [`ContextOptions::cache_type`].
+    /// Sets [`ContextOptions::cache_type`] to this.
     #[must_use]
     pub fn with_cache_type(self, cache_type: impl Into<Option<CacheType>>) -> Self {
         Self { cache_type: cache_type.into(), ..self }
     }
 
-    /// With [`ContextOptions::flash_attention`].
+    /// Sets [`ContextOptions::flash_attention`] to this.
     #[must_use]
     pub fn with_flash_attention(self, flash_attention: impl Into<Option<bool>>) -> Self {
         Self { flash_attention: flash_attention.into(), ..self }
     }
 
-    /// Whether the cache can be made as it is asked for.
+    /// Checks that the KV cache can be created with these types.
     pub(super) fn check_cache(&self) -> Result<(), RuntimeError> {
         let wrong = |reason: String| Err(RuntimeError::Cache { reason });
         if self.precise {
@@ -140,7 +140,7 @@ impl ContextOptions {
         Ok(())
     }
 
-    /// With [`ContextOptions::precise`].
+    /// Sets [`ContextOptions::precise`] to this.
     #[must_use]
     pub fn with_precise(self, precise: bool) -> Self {
         Self { precise, ..self }

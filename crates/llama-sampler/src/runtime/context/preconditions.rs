@@ -1,5 +1,5 @@
-//! What llama.cpp takes for granted. Misuse there aborts the process or corrupts memory, so each row is refused here,
-//! before the call.
+//! Preconditions of llama.cpp. Misuse there aborts the process or corrupts memory, so each row is refused here, before
+//! the call.
 //!
 //! | what kills the process or corrupts | why it cannot happen |
 //! | --- | --- |

@@ -53,7 +53,7 @@ impl std::fmt::Debug for Prefix {
 }
 
 impl Prefix {
-    /// The tokens.
+    /// Returns the tokens of it.
     pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
@@ -150,7 +150,7 @@ fn number(rest: &mut &[u8]) -> u32 {
 }
 
 impl Context {
-    /// What the cache holds of these tokens, which are decoded where it does not yet.
+    /// Returns the cached prefix of these tokens, which are decoded unless the cache has them.
     ///
     /// # Errors
     /// As [`Context::prefill`]; the cache holds another number of tokens.

@@ -103,7 +103,7 @@ impl Context {
         self.slots
     }
 
-    /// Whether the model has a state in place of a cache: a sequence cannot be cut, nor copied in part.
+    /// Returns whether the model has a state in place of a KV cache: a sequence cannot be cut, nor copied in part.
     pub fn is_recurrent(&self) -> bool {
         self.is_recurrent
     }

@@ -9,7 +9,7 @@ use llama_cpp_2::context::LlamaContext;
 use llama_cpp_sys_2::{llama_context, llama_set_n_threads};
 use std::ptr::with_exposed_provenance_mut;
 
-/// What is missing in the safe crate.
+/// Function that the safe crate lacks.
 pub(super) trait SetThreads {
     /// Lets the next passes use so many threads, those of one token and those of several; `false` where that cannot be
     /// done, and then nothing has changed.

@@ -1,5 +1,5 @@
-//! Where special tokens stand in a text: llama.cpp looks for each of them in every piece of text that is left by the
-//! others, which takes quadratic time where there are many. A text with many is given to it in parts.
+//! Positions of special tokens in a text: llama.cpp looks for each of them in every remaining piece of text, which
+//! takes quadratic time if there are many. A text with many is given to it in parts.
 //!
 //! A part ends where llama.cpp certainly finds a token, so that what it makes of the parts is what it makes of the
 //! whole: between two such tokens it reads a text alone.
@@ -19,7 +19,7 @@ pub(super) struct SpecialTokens {
     /// `None` where there are none.
     automaton: Option<NFA>,
     tokens: Vec<SpecialToken>,
-    /// Whether one of them takes white space beside it away.
+    /// True if one of them strips white space beside it.
     strips: bool,
 }
 
@@ -30,7 +30,7 @@ struct SpecialToken {
     /// The longest other token that it ends with.
     shorter: Option<usize>,
     strips: Strips,
-    /// Whether white space is at either end of it.
+    /// True if it begins or ends with white space.
     spaced: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Strips {
 #[derive(Debug)]
 struct Cluster {
     text: Range<usize>,
-    /// Those of the ends that lie in it.
+    /// Range of the ends that lie in it.
     ends: Range<usize>,
 }
 
@@ -57,7 +57,7 @@ struct Certain {
 }
 
 impl SpecialTokens {
-    /// Of these texts.
+    /// Builds the search for these texts.
     pub(super) fn new<'t>(tokens: impl IntoIterator<Item = (&'t [u8], Strips)>) -> Self {
         let mut given: Vec<(&[u8], Strips)> = tokens.into_iter().filter(|(text, _)| !text.is_empty()).collect();
         // Which of two that are written alike is found makes no difference to where.
@@ -113,7 +113,7 @@ impl SpecialTokens {
         parts
     }
 
-    /// Where tokens end, and the longest that does.
+    /// Returns the ends of tokens, each with the longest token that ends there.
     fn ends(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let Some(automaton) = &self.automaton else { return Vec::new() };
         let Ok(mut at) = automaton.start_state(Anchored::No) else { return Vec::new() };
@@ -196,7 +196,7 @@ mod tests {
         Text(Vec<u8>),
     }
 
-    /// What llama.cpp does: each token in turn is looked for in all text that is left.
+    /// Splits as llama.cpp does: each token in turn is searched in all remaining text.
     fn fragments(tokens: &[(Vec<u8>, Strips)], text: &[u8]) -> Vec<Fragment> {
         let mut all = vec![Fragment::Text(text.to_vec())];
         for (name, strips) in tokens {

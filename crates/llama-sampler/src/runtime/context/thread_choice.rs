@@ -1,4 +1,4 @@
-//! How many of its threads a context gives to the next forward pass: one, or all of them.
+//! Choice between one thread and all threads for the next forward pass.
 //!
 //! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
 //! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Passes that one thread finishes in this time never get more: what could be won is less than one wait can lose.
 const TINY: Duration = Duration::from_millis(2);
-/// What one thread is taken to do before it was timed: bytes of weights that it reads in a second for one token.
+/// Assumed speed of one thread before it was timed: bytes of weights that it reads in a second for one token.
 const BYTES_A_SECOND: f64 = 6e9;
 /// Tokens of a pass that cost about as much as the first one: weights are read once for all of them.
 const TOKENS_A_READ: f64 = 8.0;
@@ -22,9 +22,9 @@ const LATE: f64 = 2.5;
 const HICCUP: f64 = 1.5;
 /// A pass that would take one thread longer than this is not given to one thread only to time it.
 const LONG: Duration = Duration::from_millis(60);
-/// What the system said of its cores is believed for so long: to ask takes sixteen microseconds.
+/// Lifetime of the system's answer about its cores: to ask takes sixteen microseconds.
 const BELIEVED: Duration = Duration::from_millis(10);
-/// How much the last pass counts in what a pass of its size is known to take.
+/// Weight of the last pass in the estimate for passes of its size.
 const NEWS: f64 = 0.35;
 /// Sizes of passes that are told apart: up to 1, 2, 4, … tokens.
 const SIZES: usize = 16;
@@ -50,12 +50,12 @@ pub(super) struct ThreadChoice {
     seen: [Seen; SIZES],
     /// Until then all threads are of no use.
     one_until: Option<Instant>,
-    /// Whether all threads would have had to wait for a core, and when the system was asked.
+    /// Busy flag of the system, and the time of the answer.
     crowded: Option<(bool, Instant)>,
 }
 
 impl ThreadChoice {
-    /// Always so many.
+    /// Uses a fixed number of threads.
     pub(super) fn fixed(threads: u32) -> Self {
         Self { fixed: true, now: threads, ..Self::new(threads, 0) }
     }
@@ -162,7 +162,7 @@ mod tests {
     /// A machine on which passes take what a function says: of the threads, the tokens and the seconds gone by.
     struct Machine<F> {
         choice: ThreadChoice,
-        /// What the system says.
+        /// Answer of the system.
         crowded: bool,
         begin: Instant,
         gone: f64,
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Of the very first passes, too, none waits.
+    /// The first passes do not wait, either.
     #[test]
     fn where_the_system_says_that_it_is_busy_nothing_is_tried() {
         for tokens in TOKENS {

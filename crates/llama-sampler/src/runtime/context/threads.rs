@@ -1,5 +1,5 @@
-//! How many threads llama.cpp should use. Its own default is 4 whatever the machine, which on 2 cores is 150 times
-//! slower than 2: its threads wait for each other in busy loops.
+//! Thread count for llama.cpp. Its own default is 4 whatever the machine, which on 2 cores is 150 times slower than 2:
+//! its threads wait for each other in busy loops.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -13,7 +13,8 @@ pub fn default_threads() -> u32 {
     available.min(physical).max(1) as u32
 }
 
-/// Whether so many threads would have to share a core with what else runs now; `false` where the system does not say.
+/// Returns whether so many threads would have to share a core with other running work; `false` if the system does not
+/// tell.
 pub(super) fn crowded(threads: u32) -> bool {
     /// Processors of the machine: what runs is counted on all of them.
     static ONLINE: OnceLock<Option<usize>> = OnceLock::new();
@@ -23,7 +24,7 @@ pub(super) fn crowded(threads: u32) -> bool {
     online.zip(running()).is_some_and(|(online, running)| running - 1 + threads as usize > online)
 }
 
-/// What runs or waits for a core, this thread included, in a text such as `0.20 0.18 0.12 2/80 11206`.
+/// Reads the number of running and waiting threads, this one included, from a text such as `0.20 0.18 0.12 2/80 11206`.
 fn running(load: &str) -> Option<usize> {
     let (running, _) = load.split_whitespace().nth(3)?.split_once('/')?;
     running.parse().ok().filter(|&running| running > 0)

@@ -9,7 +9,7 @@ use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use std::sync::Arc;
 use trie_core::{
-    Allowed, Observed, Role, RowChooser, Sampler, SamplerError, Scratch, Span, SpanRules, Status, TokenId, logits,
+    Allowed, Observation, Role, RowChooser, Sampler, SamplerError, Scratch, Span, SpanRules, Status, TokenId, logits,
 };
 
 /// Chooses one of the tokens that a span allows; without a span, any.
@@ -152,7 +152,7 @@ impl Chooser for WholeChain {
         self.chain.accept(LlamaToken(token.as_i32()));
         self.span = self.handle.as_ref().map(SamplerHandle::span);
         Ok(match self.handle.as_ref().and_then(SamplerHandle::last_token) {
-            Some(Observed::Accepted(role)) => role,
+            Some(Observation::Accepted(role)) => role,
             _ => Role::Free,
         })
     }

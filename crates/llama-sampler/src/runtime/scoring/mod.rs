@@ -15,9 +15,9 @@ use trie_core::{
 };
 use trie_text::{Vocab, VocabError};
 
-/// Who finds the exact probabilities of values after prompts: a context, or an engine.
+/// Scorers, which compute the exact probabilities of values after prompts: a context, or an engine.
 pub trait Scorer {
-    /// The vocabulary.
+    /// Returns the vocabulary of the model.
     fn vocab(&self) -> &Arc<Vocab>;
 
     /// The values of a constraint after each of these prompts, which a set that begins inside one left already.
@@ -93,7 +93,7 @@ pub trait Scorer {
     }
 }
 
-/// What is left of a prompt before the set that a constraint begins with.
+/// Returns the prompt without the tokens that the set of a constraint spells again.
 pub(super) fn healed<'p>(
     vocab: &Vocab,
     prompt: &'p [TokenId],

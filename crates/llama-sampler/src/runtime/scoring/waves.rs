@@ -64,10 +64,10 @@ pub struct PlannedWave {
     pub nodes: Vec<Option<usize>>,
 }
 
-/// What a host has room for.
+/// Limits of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Branches at once.
+    /// Number of simultaneous branches.
     pub branches: usize,
     /// Tokens behind the prompt at once.
     pub cells: usize,
@@ -79,7 +79,7 @@ impl PlannedWave {
         (MAX_OUTPUT / (4 * n_vocab.max(1))).max(1)
     }
 
-    /// How many tokens from this one on go into a pass that has room for so many tokens and rows.
+    /// Returns the number of tokens from this one on that fit into a pass with room for so many tokens and rows.
     pub fn piece(&self, from: usize, tokens: usize, rows: usize) -> usize {
         let mut left = rows;
         let fits = |placed: &&Placed| {

@@ -19,14 +19,14 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-/// What an array is for, and what it must look like.
+/// Purpose of an array, and its required type.
 pub(crate) struct Wanted {
     what: &'static str,
     dtype: &'static str,
     row: &'static str,
 }
 
-/// Rows of logits.
+/// Rows of logits, as float32.
 pub(crate) const LOGITS: Wanted = Wanted { what: "logits", dtype: "float32", row: "[V]" };
 /// Rows of mask words.
 pub(crate) const WORDS: Wanted = Wanted { what: "a bit mask", dtype: "int32", row: "[ceil(V/32)]" };

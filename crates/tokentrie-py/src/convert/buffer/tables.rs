@@ -55,7 +55,7 @@ macro_rules! over_logits {
 }
 pub(crate) use over_logits;
 
-/// Where rows lie. `T` is read as what numpy calls `E`.
+/// Location of rows in memory. `T` is read as what numpy calls `E`.
 struct Place<T> {
     data: *const T,
     count: usize,
@@ -122,7 +122,7 @@ impl<'py> Logits<'py> {
         })
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Single(table) => table.place.count,
@@ -182,7 +182,7 @@ impl<'py, E: Element + Pod, T: Pod> TableMut<'py, E, T> {
     }
 }
 
-/// Where the rows of an array of one or two dimensions lie.
+/// Returns the location of the rows of an array of one or two dimensions.
 fn place<E: Element + Pod, T: Pod>(wanted: &Wanted, array: &Bound<'_, PyArrayDyn<E>>) -> Result<Place<T>> {
     const { assert!(size_of::<E>() == size_of::<T>() && align_of::<E>() == align_of::<T>()) };
     let (size, untyped) = (size_of::<T>() as isize, array.as_untyped());
@@ -234,14 +234,14 @@ fn half_dtype(py: Python<'_>) -> Bound<'_, numpy::PyArrayDescr> {
     f16::get_dtype(py)
 }
 
-/// Whether this is a tensor of torch, which need not be loaded for that.
+/// Returns whether this is a tensor of torch, which need not be loaded for that.
 fn is_tensor(value: &Bound<'_, PyAny>) -> bool {
     let module = value.get_type().module();
     module.is_ok_and(|module| module == "torch" || module == "torch.nn.parameter")
         && value.hasattr("data_ptr").is_ok_and(|has| has)
 }
 
-/// Whether rows lie where this process can read them. `Some(device)` where they do not.
+/// Returns whether this process can read the rows. `Some(device)` where they do not.
 pub(crate) fn on_cpu(array: &Bound<'_, PyAny>) -> Result<bool> {
     if !is_tensor(array) {
         return Ok(true);

@@ -15,24 +15,24 @@ use std::sync::Mutex;
 use tokentrie::call::{Call, Choose, Turns};
 use trie_text::{ValueSet, Values};
 
-/// What may be chosen, and how much of it is scored.
+/// Values of a choice, and the amount that is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
     pub(crate) choose: Choose,
     /// The least probability of a value.
     pub(crate) threshold: Option<f64>,
-    /// Around each prompt.
+    /// Chat turn around each prompt.
     pub(crate) turn: Option<Turn>,
 }
 
 /// A turn of a chat in which a prompt is what the user says.
 pub(crate) struct Turn {
     pub(crate) system: String,
-    /// What opens the answer.
+    /// Beginning of the answer.
     pub(crate) prefix: String,
 }
 
-/// What becomes of a bad prompt.
+/// Handling of a bad prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnError {
     Raise,
@@ -71,7 +71,7 @@ pub(crate) struct Choices {
     model: Py<Model>,
     pub(super) given: Py<PyAny>,
     prompts: Py<PyIterator>,
-    /// How many there are, where that is known.
+    /// Number of them, if known.
     pub(super) count: Option<usize>,
     set: ChoiceSet,
     pub(super) on_error: OnError,
@@ -86,25 +86,25 @@ pub(crate) struct Choices {
 struct State {
     /// Choices, or what was raised in their place: all of them, or those of an iterator that nobody has taken.
     made: VecDeque<Py<PyAny>>,
-    /// How many of all of them `next` has given.
+    /// Number of results that `next` has returned.
     taken: usize,
-    /// What is to be raised after them.
+    /// Exception to raise after them.
     failed: Option<PyErr>,
     /// Prompts that were read.
     read: usize,
-    /// Whether there are no more.
+    /// True at the end.
     over: bool,
     /// The numbers of those that were passed over.
     skipped: Vec<usize>,
 }
 
-/// What came of a group of prompts.
+/// Results of a group of prompts.
 #[derive(Default)]
 struct Group {
     answers: Vec<(usize, Result<Py<PyAny>>)>,
     /// Prompts that were read.
     read: usize,
-    /// What ends the stream.
+    /// Error that ends the stream.
     failed: Option<Error>,
 }
 
@@ -265,7 +265,7 @@ impl Choices {
         }
     }
 
-    /// How many choices there are.
+    /// Returns the number of choices.
     ///
     /// # Errors
     /// `TypeError` where they are an iterator; what making them raises, where only that tells how many are skipped.

@@ -1,4 +1,4 @@
-//! Parts of forms.
+//! Parts of a form.
 
 use crate::constraint::build::Over;
 use crate::constraint::error::{SpecError, SpecProblem};
@@ -21,22 +21,22 @@ pub enum Part {
     Literal(Arc<str>),
     /// One value of what a spec says.
     Slot {
-        /// What the value is called.
+        /// Name of the value.
         name: Arc<str>,
-        /// The values.
+        /// Values of the slot.
         value: Spec,
     },
     /// Text that the model writes freely.
     Text {
-        /// What it is called.
+        /// Name of the text.
         name: Arc<str>,
-        /// What ends it: the first of these that is written. None beside a reply, which the model ends.
+        /// Stops of the text: the first of these that is written ends it. None beside a reply, which the model ends.
         stops: Vec<Arc<str>>,
         /// The most tokens of it.
         max_tokens: u32,
         /// Characters that may not occur in it; `None` are the usual ones.
         exclude: Option<Arc<str>>,
-        /// What it must be as a whole.
+        /// Pattern of the whole text.
         pattern: Option<Spec>,
     },
 }
@@ -190,7 +190,7 @@ fn is_choice(spec: &Spec) -> bool {
 }
 
 impl Spec {
-    /// What may stand in a slot of this name. Of a payload it is the descriptor with the name as its path.
+    /// Returns the values of a slot of this name. Of a payload it is the descriptor with the name as its path.
     ///
     /// # Errors
     /// [`SpecError`]: what cannot stand in a slot, and as [`Spec::build`].

@@ -10,10 +10,10 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct IntegerSpec {
-    /// The smallest.
+    /// Smallest value, if any.
     #[serde(with = "exact", skip_serializing_if = "Option::is_none")]
     pub min: Option<i128>,
-    /// The largest.
+    /// Largest value, if any.
     #[serde(with = "exact", skip_serializing_if = "Option::is_none")]
     pub max: Option<i128>,
 }

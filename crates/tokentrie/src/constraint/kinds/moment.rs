@@ -42,12 +42,12 @@ impl MomentSpec {
         Ok(Self { format: Some(MomentFormat::new(self.kind, format)?), ..self })
     }
 
-    /// How it is written, where that is not as in ISO 8601.
+    /// Returns the format, if it differs from ISO 8601.
     pub fn format(&self) -> Option<&str> {
         self.format.as_ref().map(MomentFormat::text)
     }
 
-    /// What is written.
+    /// Returns the parts that are written.
     pub fn moment(&self) -> Moment {
         self.kind
     }

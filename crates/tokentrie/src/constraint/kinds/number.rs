@@ -7,15 +7,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
 
-/// Where numbers begin and end, and their digits; `None` is no bound and the usual limit: see [`NumberOptions`].
+/// Bounds of numbers, and their digits; `None` is unbounded, with the usual limit: see [`NumberOptions`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NumberSpec {
-    /// The smallest.
+    /// Lower bound, if any.
     #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
     pub min: Option<NumberBound>,
-    /// The largest.
+    /// Upper bound, if any.
     #[serde(with = "bound", skip_serializing_if = "Option::is_none")]
     pub max: Option<NumberBound>,
     /// The most digits before the point.
@@ -58,7 +58,7 @@ impl NumberSpec {
         NumberOptions::default()
     }
 
-    /// How many digits there may be.
+    /// Returns the limits on digits.
     pub fn options(&self) -> NumberOptions {
         let usual = self.usual();
         usual

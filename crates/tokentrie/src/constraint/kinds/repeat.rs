@@ -10,12 +10,12 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct RepeatSpec {
-    /// What is repeated.
+    /// Rule of each item.
     pub rule: Piece,
-    /// The fewest times.
+    /// Minimum number of items.
     #[serde(default, deserialize_with = "count::deserialize", skip_serializing_if = "is_usual")]
     pub min: usize,
-    /// The most times.
+    /// Maximum number of items.
     #[serde(default, deserialize_with = "maybe_count::deserialize", skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
     /// Stands between two of them.

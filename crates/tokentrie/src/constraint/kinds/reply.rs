@@ -11,36 +11,36 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use trie_core::AnyConstraint;
 
-/// What a reply may be.
+/// Constraint on a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reply {
     /// The tools as chat APIs have them: the text of an array of JSON.
     pub tools: Arc<str>,
-    /// Whether they may or must be called.
+    /// Permission or requirement to call them.
     pub tool_choice: ToolUse,
-    /// Whether more than one call may come.
+    /// Allows more than one call.
     pub parallel_tool_calls: bool,
     /// The prompt from where the turn begins; `None` is what the template writes there.
     pub generation_prompt: Option<Arc<str>>,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
-    /// Whether names of tools, named keys and values of enums may come in any tokens, not only in the tokenizer's.
+    /// Allows names of tools, named keys and values of enums in any tokens, not only in the tokenizer's.
     pub any_spelling: bool,
     /// Text of the chat template and what it finds as `bos_token` and `eos_token`; `None` is the host's.
     pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
 }
 
-/// Whether tools may or must be called.
+/// Permission or requirement to call tools.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum ToolUse {
-    /// They may.
+    /// Tools may be called.
     #[default]
     Auto,
-    /// They may not.
+    /// Tools must not be called.
     None,
     /// At least one must.
     Required,
-    /// This one must.
+    /// This tool must be called.
     Tool(Arc<str>),
 }
 
@@ -48,7 +48,7 @@ impl ToolUse {
     /// As the machine takes it.
     ///
     /// # Errors
-    /// A name that is no tool.
+    /// A name that is not a tool.
     #[cfg(feature = "chat")]
     pub(crate) fn among(
         &self,

@@ -20,7 +20,7 @@ impl Spec {
     /// The rule that a spec says; `None` where its values are no texts of a rule.
     ///
     /// # Errors
-    /// [`SpecError`]: a rule that cannot be made, or what is no finite automaton where one is needed.
+    /// [`SpecError`]: a rule that cannot be made, or what is not a finite automaton where one is needed.
     pub fn rule(&self, host: &dyn Host) -> Result<Option<Arc<dyn AnyRule>>> {
         self.rule_at(&Place::ROOT, host, MOST_DEPTH)
     }
@@ -91,7 +91,7 @@ impl Spec {
         }))
     }
 
-    /// What is registered under the name that this is, and how much deeper one may go.
+    /// Resolves the name that this is, with the remaining depth.
     pub(in crate::constraint) fn named(
         &self,
         place: &Place<'_>,
@@ -139,7 +139,7 @@ impl Spec {
         )
     }
 
-    /// The finite automaton.
+    /// Builds the finite automaton.
     pub(in crate::constraint) fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
@@ -201,7 +201,7 @@ impl Spec {
         made.map_err(|error| SpecError::new(&at, error))
     }
 
-    /// What a text of it stands for, where it is a finite automaton and takes the text.
+    /// Reads the value of a text, if it is a finite automaton and matches the text.
     ///
     /// # Errors
     /// As [`Spec::rule`].
@@ -242,7 +242,7 @@ impl Spec {
 }
 
 impl Piece {
-    /// The finite automaton.
+    /// Builds the finite automaton.
     fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
         match self {
             Self::Text(text) => Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(place, error)),

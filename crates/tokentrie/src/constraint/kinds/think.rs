@@ -16,23 +16,23 @@ use trie_text::Vocab;
 /// Free text up to a marker or a budget, and then something else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Think {
-    /// What thinking begins with; may be empty.
+    /// Marker that begins thinking; may be empty.
     pub begin: Marker,
-    /// What it ends with.
+    /// Marker that ends thinking.
     pub end: Marker,
     /// The most tokens of it.
     pub budget: Option<Budget>,
-    /// What is said before the end marker when the budget is used up.
+    /// Tokens inserted before the end marker when the budget is used up.
     pub message: Marker,
-    /// Who writes the begin marker.
+    /// Writer of the begin marker.
     pub opening: Opening,
-    /// Whether the rest of the end marker is forced once its first token came.
+    /// Forces the rest of the end marker once its first token has come.
     pub at_once: bool,
-    /// What may not come while thinking; `None` is what ends a generation.
+    /// Tokens forbidden while thinking; `None` is those that end a generation.
     pub masked: Option<Vec<TokenId>>,
-    /// What follows.
+    /// Constraint after the thinking.
     pub then: Spec,
-    /// A vocabulary that the host gave to this gate alone. It is no data.
+    /// A vocabulary that the host gave to this gate alone. It is not data.
     pub vocab: Option<OwnVocabulary>,
 }
 
@@ -42,7 +42,7 @@ pub struct Think {
 pub enum Marker {
     /// Their text; control tokens are meant by their names.
     Text(#[serde(with = "text")] Arc<str>),
-    /// Their ids.
+    /// Token ids of it.
     Ids(Vec<TokenId>),
 }
 
@@ -89,7 +89,7 @@ struct Written {
     then: Spec,
 }
 
-/// Whether a begin marker counts among the tokens of thinking.
+/// Start of the budget: at a begin marker or after it.
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum From {
@@ -149,7 +149,7 @@ impl Default for Marker {
 }
 
 impl Marker {
-    /// No tokens.
+    /// Returns an empty marker.
     pub fn none() -> Self {
         Self::Ids(Vec::new())
     }

@@ -6,9 +6,9 @@ use crate::decide::shares::{IMPOSSIBLE, softmax};
 /// Probabilities, as they were answered, and the number of the right option.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
-    /// Of every option.
+    /// Probability of every option.
     pub probabilities: Vec<f64>,
-    /// The right one.
+    /// Number of the right option.
     pub gold: usize,
 }
 
@@ -18,9 +18,9 @@ pub enum FitError {
     /// Fewer examples than say anything.
     #[error("{given} examples are known: a calibration needs at least {least}")]
     Few {
-        /// How many there are.
+        /// Number of examples given.
         given: usize,
-        /// How many there must be.
+        /// Number of examples required.
         least: usize,
     },
     /// Only the best of its options were scored.
@@ -31,16 +31,16 @@ pub enum FitError {
     Options {
         /// Its number, from 0.
         number: usize,
-        /// How many it has.
+        /// Number of its options.
         given: usize,
-        /// How many the first one has.
+        /// Number of options of the first one.
         expected: usize,
     },
 }
 
 trie_core::error_kind!(FitError, Argument);
 
-/// The fewest examples.
+/// Minimum number of examples.
 const LEAST: usize = 10;
 /// Questions with more options get no biases: there are never examples of each.
 const MOST_BIASES: usize = 256;
@@ -50,12 +50,12 @@ const FOLDS: usize = 5;
 const STEEPEST: f64 = 20.0;
 const STEPS: usize = 100;
 
-/// What is fitted.
+/// Parameters that are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Nothing: the probabilities as they are.
     Plain,
-    /// A temperature.
+    /// Only a temperature.
     Temperature,
     /// A temperature, and the bias of each option.
     Biased,
@@ -68,13 +68,13 @@ struct Fit {
     bias: Vec<f64>,
 }
 
-/// What an example says: logarithms, and the right option.
+/// Data of an example: logarithms, and the right option.
 struct Known {
     logs: Vec<f64>,
     gold: usize,
 }
 
-/// What was found for a question.
+/// Fit of a question.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) temperature: f64,
@@ -142,8 +142,8 @@ impl Fit {
         softmax(logs.iter().zip(&self.bias).map(|(log, bias)| self.power * log + bias))
     }
 
-    /// What is made small: −ln of the right options, and how far the fit is from none. That keeps it finite where every
-    /// example is right, and is all that is known of options without examples.
+    /// Computes the objective: −ln of the right options, and a penalty on the distance from no fit. That keeps it
+    /// finite where every example is right, and is all that is known of options without examples.
     fn cost(&self, known: &[&Known]) -> f64 {
         let loss = |one: &&Known| -self.shares(&one.logs)[one.gold].ln().max(IMPOSSIBLE);
         let far = (self.power - 1.0).powi(2) + self.bias.iter().map(|bias| bias * bias).sum::<f64>();

@@ -1,4 +1,4 @@
-//! What a calibration belongs to.
+//! Identity of a calibration's questions.
 
 use crate::decide::options::{Decide, Prior};
 use crate::decide::prompt::{filling, messages, orders, read_texts, without_content};

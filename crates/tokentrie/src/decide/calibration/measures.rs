@@ -1,4 +1,4 @@
-//! How good probabilities are, where the answers are known.
+//! Quality of probabilities, measured on known answers.
 
 use crate::constraint::SpecProblem;
 use crate::decide::shares::{IMPOSSIBLE, best};
@@ -12,16 +12,16 @@ pub(super) const BINS: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bin {
-    /// How many.
+    /// Number of answers in it.
     #[serde(default)]
     pub count: usize,
-    /// Their mean probability.
+    /// Mean of their probabilities.
     pub probability: f64,
     /// The share of them that are right.
     pub accuracy: f64,
 }
 
-/// How good probabilities are.
+/// Quality of probabilities.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 #[non_exhaustive]
@@ -34,12 +34,12 @@ pub struct Measures {
     pub log_loss: f64,
     /// The mean distance of probability and accuracy over the bins, weighted by their counts.
     pub ece: f64,
-    /// The reliability diagram.
+    /// Bins of the reliability diagram.
     pub bins: Vec<Bin>,
 }
 
 impl Measures {
-    /// Of some probabilities with the number of the right option.
+    /// Measures probabilities against the number of the right option.
     pub(super) fn of(answers: &[(Vec<f64>, usize)]) -> Self {
         let count = answers.len() as f64;
         let mut measures = Self { bins: vec![Bin::default(); BINS], ..Self::default() };

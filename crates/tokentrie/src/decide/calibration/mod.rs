@@ -1,4 +1,4 @@
-//! What makes probabilities honest: for each question a temperature and a bias of every option, found on examples whose
+//! Calibration of probabilities: for each question a temperature and a bias of every option, fitted on examples whose
 //! answers are known.
 
 mod fit;
@@ -45,17 +45,17 @@ pub struct Calibration {
 pub struct Fitted {
     /// By which what is asked is known.
     pub question: String,
-    /// What logarithms of probabilities are divided by.
+    /// Divisor of the logarithms of probabilities.
     #[serde(deserialize_with = "temperature")]
     pub temperature: f64,
-    /// What is added to them then, for each option.
+    /// Bias of each option, added after the division.
     pub bias: Vec<f64>,
     /// On how many examples it was found.
     #[serde(default)]
     pub examples: usize,
-    /// How good the answers were without it.
+    /// Quality of the answers without it.
     pub before: Measures,
-    /// How good they are with it, each example by a fit that has not seen it.
+    /// Quality of the answers with it, each example by a fit that has not seen it.
     pub after: Measures,
 }
 
@@ -63,7 +63,7 @@ pub struct Fitted {
 const VERSION: u64 = 1;
 
 impl Fitted {
-    /// Calibrated probabilities.
+    /// Returns the calibrated probabilities.
     pub(super) fn apply(&self, probabilities: &[f64]) -> Vec<f64> {
         let logs = probabilities.iter().map(|share| share.ln().max(IMPOSSIBLE));
         softmax(logs.zip(&self.bias).map(|(log, bias)| log / self.temperature + bias))
@@ -98,15 +98,15 @@ impl Calibration {
 /// Why questions cannot be calibrated.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// The examples.
+    /// Error in the examples.
     #[error(transparent)]
     Examples(#[from] SpecError),
-    /// Those of a question.
+    /// Error of a question's examples.
     #[error("the question {question:?}: {error}")]
     Fit {
-        /// Its name.
+        /// Name of the question.
         question: String,
-        /// What is wrong.
+        /// Error of the fit.
         error: FitError,
     },
     /// The file of the model.
@@ -126,8 +126,8 @@ impl CalibrateError {
 }
 
 impl Calibration {
-    /// Of the questions that have examples: `{"name": [{"probabilities": [...], "gold": ...}]}`, with what
-    /// was answered without a calibration.
+    /// Fits a calibration to the examples of questions: `{"name": [{"probabilities": [...], "gold": ...}]}`, with the
+    /// answers without a calibration.
     ///
     /// # Errors
     /// [`CalibrateError`].
@@ -167,7 +167,7 @@ impl Calibration {
         Ok(Self { version: VERSION, model: model_fingerprint(model)?, questions })
     }
 
-    /// That it is of all these questions, as they are asked.
+    /// Checks that it was fitted to all these questions, with the same options.
     pub(super) fn check(&self, place: &Place<'_>, questions: &[Question], options: &Decide) -> Result<()> {
         for question in questions {
             let place = place.field(&question.name);
@@ -204,7 +204,7 @@ impl Calibration {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answered {
-    /// What was not scored has none.
+    /// Probabilities of the options; `None` for those that were not scored.
     probabilities: Vec<Option<f64>>,
     gold: Value,
 }

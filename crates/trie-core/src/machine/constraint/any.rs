@@ -19,7 +19,7 @@ enum Kind {
     Trie(Trie),
     /// Its states are those of a trie.
     Filtered(FilteredTrie),
-    Other(Arc<dyn Erased>),
+    Other(Arc<dyn ErasedConstraint>),
 }
 
 /// The state of any constraint; of a trie it is stored in place. A clone is a copy or one reference count.
@@ -76,7 +76,7 @@ impl PartialEq for StateKind {
 }
 
 /// [`Constraint`] and [`Special`] without their type of state. A state of another kind has nothing.
-trait Erased: Any + fmt::Debug + Send + Sync {
+trait ErasedConstraint: Any + fmt::Debug + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;
@@ -98,7 +98,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
 
 const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
 
-impl<C: Special> Erased for C {
+impl<C: Special> ErasedConstraint for C {
     fn start(&self) -> Arc<dyn ErasedState> {
         Arc::new(Constraint::start(self))
     }
@@ -245,7 +245,7 @@ impl fmt::Debug for AnyConstraint {
 
 impl AnyConstraint {
     /// For what is asked seldom. What every step asks looks at the kind first, and costs a trie nothing.
-    fn erased(&self) -> &dyn Erased {
+    fn as_erased(&self) -> &dyn ErasedConstraint {
         match &self.0 {
             Kind::Trie(trie) => trie,
             Kind::Filtered(filtered) => filtered,
@@ -297,7 +297,7 @@ impl Constraint for AnyConstraint {
         match (&self.0, &at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::next(trie, at, scratch),
             (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::next(filtered, at, scratch),
-            _ => self.erased().next(at.as_any(), scratch),
+            _ => self.as_erased().next(at.as_any(), scratch),
         }
     }
 
@@ -306,7 +306,7 @@ impl Constraint for AnyConstraint {
         match (&self.0, &mut at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::advance(trie, at, token),
             (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::advance(filtered, at, token),
-            _ => at.change(|at| self.erased().advance(at, token), Option::is_some)?,
+            _ => at.change(|at| self.as_erased().advance(at, token), Option::is_some)?,
         }
     }
 
@@ -315,32 +315,32 @@ impl Constraint for AnyConstraint {
         match (&self.0, &at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::ending(trie, at),
             (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::ending(filtered, at),
-            _ => self.erased().ending(at.as_any()),
+            _ => self.as_erased().ending(at.as_any()),
         }
     }
 
     fn forced_token(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
-        self.erased().forced_token(at.as_any(), scratch)
+        self.as_erased().forced_token(at.as_any(), scratch)
     }
 
     fn values(&self, at: &AnyState, over: bool) -> Vec<Leaf> {
-        self.erased().values(at.as_any(), over)
+        self.as_erased().values(at.as_any(), over)
     }
 
     fn problem(&self, at: &AnyState) -> Option<Problem> {
-        self.erased().problem(at.as_any())
+        self.as_erased().problem(at.as_any())
     }
 
     fn max_token(&self) -> Option<TokenId> {
-        self.erased().max_token()
+        self.as_erased().max_token()
     }
 
     fn sets(&self) -> Vec<&Trie> {
-        self.erased().sets()
+        self.as_erased().sets()
     }
 
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
-        self.erased().to_trie(limit)
+        self.as_erased().to_trie(limit)
     }
 }
 
@@ -349,31 +349,31 @@ impl Special for AnyConstraint {
     fn remembers(&self) -> bool {
         match &self.0 {
             Kind::Trie(trie) => Special::remembers(trie),
-            _ => self.erased().remembers(),
+            _ => self.as_erased().remembers(),
         }
     }
 
     fn back(&self, at: &mut AnyState, tokens: usize) -> bool {
-        at.change(|at| self.erased().back(at, tokens), |&back| back).unwrap_or_default()
+        at.change(|at| self.as_erased().back(at, tokens), |&back| back).unwrap_or_default()
     }
 
     fn never_ends(&self) -> bool {
-        self.erased().never_ends()
+        self.as_erased().never_ends()
     }
 
     fn depth(&self) -> usize {
-        self.erased().depth()
+        self.as_erased().depth()
     }
 
     fn barred(&self) -> &[TokenId] {
-        self.erased().barred()
+        self.as_erased().barred()
     }
 
     fn thought(&self, at: &AnyState) -> Thought {
-        self.erased().thought(at.as_any())
+        self.as_erased().thought(at.as_any())
     }
 
     fn first_set(&self) -> Option<&Trie> {
-        self.erased().first_set()
+        self.as_erased().first_set()
     }
 }

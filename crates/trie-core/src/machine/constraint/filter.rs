@@ -49,7 +49,7 @@ struct Filter {
     left: usize,
 }
 
-/// What filters share that deny some leaves more.
+/// State shared by the filters that deny some leaves more.
 struct Base {
     leaves: LeafSet,
     live: Live,
@@ -77,7 +77,7 @@ pub enum FilterError {
     NoSuchLeaf {
         /// Its place among those given.
         entry: usize,
-        /// Its number.
+        /// Number of the leaf.
         leaf: u32,
         /// Leaves of the trie.
         leaves: usize,
@@ -121,13 +121,13 @@ impl FilteredTrie {
         &self.0.trie
     }
 
-    /// How many leaves may come, at least 1.
+    /// Returns the number of allowed leaves, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "something is left")]
     pub fn len(&self) -> usize {
         self.0.left
     }
 
-    /// Whether this leaf may come.
+    /// Returns whether the filter allows this leaf.
     pub fn allows(&self, leaf: LeafId) -> bool {
         self.0.base.leaves.contains(leaf) && self.0.gone.binary_search(&leaf.get()).is_err()
     }
@@ -206,13 +206,13 @@ impl Filter {
         }
     }
 
-    /// How many of so many neighbouring nodes of a tree lead to an allowed leaf.
+    /// Counts the nodes that lead to an allowed leaf, among `count` neighbouring nodes of a tree.
     fn live_nodes(&self, first: u32, count: usize) -> usize {
         let nodes = first..first + count as u32;
         self.base.live.count(nodes.clone()) - within(&self.dead, nodes).len()
     }
 
-    /// Whether a child leads to an allowed leaf. `edge` is its number among all edges.
+    /// Returns whether a child leads to an allowed leaf. `edge` is its number among all edges.
     fn is_live(&self, from: NodeId, edge: u32) -> bool {
         let node = self.trie.store().target(from, edge).0;
         self.base.live.contains(node) && self.dead.binary_search(&node).is_err()

@@ -58,35 +58,35 @@ struct Gate {
     closing: Vec<TokenId>,
     budget: Option<Budget>,
     at_once: bool,
-    /// What may not come while thinking, by how much of the end marker is written.
+    /// Tokens that are forbidden while thinking, by the length of the prefix of the end marker that is written.
     denied: Vec<Vec<TokenId>>,
-    /// What may not come in free text after thinking: the first tokens of both markers.
+    /// First tokens of both markers, forbidden in free text after thinking.
     marks: Vec<TokenId>,
     then: AnyConstraint,
-    /// How many gates stand in each other, this one counted.
+    /// Nesting depth of gates, this one counted.
     depth: usize,
 }
 
-/// How many gates may stand in each other: each asks the next, on the stack.
+/// Limit on the nesting depth of gates: each calls the next one on the stack.
 const MOST_DEPTH: usize = 32;
 
-/// What a [`ThinkGate`] looks for, and when it closes.
+/// Markers of a [`ThinkGate`], and the budget that closes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThinkOptions {
-    /// What thinking begins with; may be empty.
+    /// Marker that begins thinking; may be empty.
     pub begin: Vec<TokenId>,
-    /// What it ends with; not empty.
+    /// Marker that ends thinking; not empty.
     pub end: Vec<TokenId>,
-    /// How long it may be; `None` is no limit.
+    /// Limit on the length of thinking; `None` is no limit.
     pub budget: Option<Budget>,
-    /// What is said before the end marker when the budget is used up. It must not hold that marker.
+    /// Tokens inserted before the end marker when the budget is used up. It must not hold that marker.
     pub message: Vec<TokenId>,
-    /// Who writes the begin marker.
+    /// Writer of the begin marker.
     pub opening: Opening,
-    /// Whether the rest of the end marker is forced once its first token came. Otherwise it is looked for as a whole:
-    /// for markers whose tokens are ordinary text too.
+    /// Forces the rest of the end marker once its first token has come. Otherwise it is looked for as a whole: for
+    /// markers whose tokens are ordinary text too.
     pub at_once: bool,
-    /// What may not come while thinking besides: end of generation, say, so that there is always a value.
+    /// Further tokens that are forbidden while thinking: end of generation, say, so that there is always a value.
     pub masked: Vec<TokenId>,
 }
 
@@ -98,7 +98,7 @@ impl Default for ThinkOptions {
     }
 }
 
-/// Who writes the begin marker.
+/// Writer of the begin marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Opening {
@@ -111,12 +111,12 @@ pub enum Opening {
     Optional,
 }
 
-/// How much may be thought.
+/// Limit on the length of thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// The most tokens.
+    /// Maximum number of tokens.
     pub tokens: u32,
-    /// Whether a begin marker that is written here counts among them.
+    /// Counts a begin marker that is written here among the tokens.
     pub with_begin: bool,
 }
 
@@ -135,7 +135,7 @@ impl Budget {
 /// A gate that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// No end marker.
+    /// The end marker is empty.
     #[error("the end marker has no tokens: nothing would tell where thinking ends")]
     NoEnd,
     /// A message that ends thinking too early.
@@ -144,9 +144,9 @@ pub enum GateError {
          {length} tokens already; give another message"
     )]
     EndInMessage {
-        /// Message and marker.
+        /// The message, followed by the end marker.
         closing: Vec<TokenId>,
-        /// The marker.
+        /// Tokens of the end marker.
         end: Vec<TokenId>,
         /// After how many of them it ends first.
         length: usize,
@@ -166,21 +166,21 @@ pub enum GateError {
     /// Gates in gates in gates.
     #[error("more than {most} gates follow each other, each as what follows the one before: leave some out")]
     TooDeep {
-        /// How many may.
+        /// Maximum number of nested gates.
         most: usize,
     },
 }
 
 crate::error_kind!(GateError, Argument);
 
-/// What was thought.
+/// Tokens spent on thinking, and how thinking ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Thought {
     /// Tokens between the markers, without a closing message.
     pub tokens: usize,
     /// Tokens of markers and message that the gate forced: no row of logits decided them.
     pub forced: usize,
-    /// Whether a budget closed it.
+    /// True if a budget closed it.
     pub cut_short: bool,
     /// Tokens of the end marker that the last tokens are: all of them once thinking is over.
     pub end_matched: usize,
@@ -189,7 +189,7 @@ pub struct Thought {
 impl Add for Thought {
     type Output = Self;
 
-    /// Of one gate and a later one.
+    /// Adds up the thinking of one gate and of a later one.
     fn add(self, later: Self) -> Self {
         Self {
             tokens: self.tokens + later.tokens,
@@ -200,29 +200,29 @@ impl Add for Thought {
     }
 }
 
-/// Where a walk through a [`ThinkGate`] is: a few numbers, and the state of what follows.
+/// Position of a walk through a [`ThinkGate`]: a few numbers, and the state of the constraint behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThinkState {
     /// Tokens of the begin marker that are written.
     opened: u32,
     /// Tokens thought; those that may become the end marker are among them.
     thought: u32,
-    /// How much of the end marker the last of them are, where it is looked for as a whole.
+    /// Length of the prefix of the end marker that the last of them form, if it is looked for as a whole.
     matched: u32,
     /// Tokens of message and end marker that are written.
     closed: u32,
-    /// How many of those the model wrote by itself; 0 where the budget closed it.
+    /// Number of those that the model wrote by itself; 0 if the budget closed it.
     own: u32,
     /// Tokens walked in what follows.
     inside: u32,
     then: AnyState,
 }
 
-/// What may come at a state.
+/// Tokens allowed at a state of a gate.
 enum Place<'a> {
     /// The begin marker, or what follows.
     Before,
-    /// One token.
+    /// Exactly one token is allowed.
     Must(&'a TokenId),
     Thinking,
     Then,
@@ -265,7 +265,7 @@ impl ThinkGate {
         Ok(Self(Arc::new(Gate { begin, opening, end, closing, budget, at_once, denied, marks, then, depth })))
     }
 
-    /// What follows.
+    /// Returns the constraint behind the gate.
     pub fn then(&self) -> &AnyConstraint {
         &self.0.then
     }
@@ -294,7 +294,7 @@ impl ThinkGate {
         Place::Thinking
     }
 
-    /// What may not come while thinking.
+    /// Returns the tokens that are forbidden while thinking.
     fn denied(&self, at: &ThinkState) -> &[TokenId] {
         self.0.denied.get(at.matched as usize).map_or(&[], Vec::as_slice)
     }
@@ -330,7 +330,7 @@ impl ThinkGate {
     }
 
     /// Free text after thinking: the first tokens of markers may not come.
-    fn unmarked<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
+    fn without_markers<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
         if next.ending != Ending::Free {
             return next;
         }
@@ -352,7 +352,7 @@ impl ThinkGate {
     }
 
     /// The first token of the begin marker, or what follows begins with.
-    fn before<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
+    fn before_thinking<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
         let (ids, weighted, scratch) = scratch.split_weighted();
         ids.clear();
         let Next { tokens, ending } = self.0.then.next(&at.then, scratch);
@@ -396,7 +396,7 @@ impl ThinkGate {
     }
 
     /// Tokens of the closing that were not chosen, and of the begin marker.
-    fn forced(&self, at: &ThinkState) -> u32 {
+    fn forced_tokens(&self, at: &ThinkState) -> u32 {
         let begun = match self.0.opening {
             Opening::Written => 0,
             Opening::Forced => at.opened,
@@ -426,12 +426,12 @@ impl Constraint for ThinkGate {
 
     fn next<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
         match self.place(at) {
-            Place::Before => self.before(at, scratch),
+            Place::Before => self.before_thinking(at, scratch),
             Place::Must(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
             Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
             Place::Then => {
                 let (ids, _, scratch) = scratch.split();
-                Self::unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
+                Self::without_markers(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
             }
         }
     }
@@ -534,7 +534,7 @@ impl Special for ThinkGate {
         let ended = (at.closed as usize).saturating_sub(if cut_short { message } else { 0 });
         let here = Thought {
             tokens: at.thought as usize,
-            forced: self.forced(at) as usize,
+            forced: self.forced_tokens(at) as usize,
             cut_short,
             end_matched: ended.max(at.matched as usize),
         };

@@ -1,4 +1,5 @@
-//! Which nodes of a trie lead to an allowed leaf: found from the leaves upwards, for what is written down alone.
+//! Nodes of a trie that lead to an allowed leaf: computed from the leaves upwards, and only for the leaves that are
+//! stored.
 
 use crate::set::ids::{LeafId, NodeId};
 use crate::set::leaf_set::{LeafSet, within};
@@ -12,7 +13,7 @@ use std::ops::Range;
 pub(super) enum Live {
     /// All but these, ascending.
     AllBut(Box<[u32]>),
-    /// These alone, ascending.
+    /// Only these nodes, ascending.
     Only(Box<[u32]>),
     /// A bit for each node.
     Bits(Box<[u64]>),
@@ -50,7 +51,7 @@ impl Live {
         }
     }
 
-    /// Whether a node leads to an allowed leaf.
+    /// Returns whether a node leads to an allowed leaf.
     #[inline]
     pub(super) fn contains(&self, node: u32) -> bool {
         match self {
@@ -60,7 +61,7 @@ impl Live {
         }
     }
 
-    /// How many of these nodes do.
+    /// Counts the nodes of a range that lead to an allowed leaf.
     #[inline]
     pub(super) fn count(&self, nodes: Range<u32>) -> usize {
         match self {
@@ -108,7 +109,7 @@ fn ones(words: &[u64], nodes: Range<u32>) -> usize {
 struct Parents<'s> {
     store: &'s Store,
     from: usize,
-    /// How far the last one was from the one before: the next is about as far.
+    /// Distance between the last two hits: the next one is about as far.
     stride: usize,
 }
 
@@ -117,7 +118,7 @@ impl<'s> Parents<'s> {
         Self { store, from: store.first_child.len().saturating_sub(1), stride: 1 }
     }
 
-    /// `None` for the root, and in damaged arrays for what is no child of a lower node.
+    /// `None` for the root, and in damaged arrays for anything that is not a child of a lower node.
     fn of(&self, node: u32) -> Option<u32> {
         let first = &self.store.first_child;
         let (mut high, mut step) = (self.from + 1, self.stride + 1);
@@ -211,7 +212,7 @@ fn bits_of(store: &Store, nodes: &[u32], others: bool) -> Box<[u64]> {
     words.into()
 }
 
-/// Whether an allowed leaf ends at this node, which has children.
+/// Returns whether an allowed leaf ends at this node, which has children.
 pub(super) fn ends_allowed(trie: &Trie, leaves: &LeafSet, node: u32) -> bool {
     let inner = trie.is_inner_terminal(Cursor::at(NodeId(node), 0));
     inner && trie.store().leaves.leaf(NodeId(node)).is_some_and(|leaf| leaves.contains(leaf))

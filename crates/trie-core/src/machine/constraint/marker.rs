@@ -32,7 +32,7 @@ impl Marker {
         self.tokens.len()
     }
 
-    /// How much of it stands at the end after one more token. `O(1)` on average over a walk.
+    /// Returns the length of the prefix that the text ends with after one more token. `O(1)` on average over a walk.
     pub(super) fn after(&self, matched: usize, token: TokenId) -> usize {
         let mut matched = matched;
         loop {
@@ -44,7 +44,7 @@ impl Marker {
         }
     }
 
-    /// Where it first ends in these tokens.
+    /// Returns the end of its first occurrence in these tokens.
     pub(super) fn first_end(&self, tokens: &[TokenId]) -> Option<usize> {
         let mut matched = 0;
         tokens.iter().position(|&token| {

@@ -1,4 +1,4 @@
-//! What may be written, token by token: the one trait that every kind of constraint implements.
+//! Constraints: the one trait that every kind implements, and its allowed tokens at each state.
 //!
 //! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
 //! a value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
@@ -30,7 +30,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whether a value ends at a state, and whether it can go on.
+/// Possible end of a value at a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ending {
     /// No value ends here. Where nothing goes on either, the set is damaged: nothing may come.
@@ -44,16 +44,16 @@ pub enum Ending {
     Free,
 }
 
-/// What may follow inside a constraint.
+/// Allowed tokens at a state of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next<'a> {
     /// The tokens that go on. Where everything may come, those that the constraint itself looks for: often none.
     pub tokens: Tokens<'a>,
-    /// Whether a value ends here.
+    /// Possible end of a value here.
     pub ending: Ending,
 }
 
-/// What a token was.
+/// Role that an accepted token played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Part of a value.
@@ -68,23 +68,23 @@ pub enum Role {
     Ignored,
 }
 
-/// Where a token leads.
+/// Transition on a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<S> {
     /// The state after it.
     pub state: S,
-    /// What it was.
+    /// Role of the token.
     pub role: Role,
 }
 
-/// What went wrong inside a constraint: see [`Constraint::problem`]. Equal to its clones.
+/// Error inside a constraint: see [`Constraint::problem`]. Equal to its clones.
 #[derive(Debug, Clone)]
 pub struct Problem(Arc<dyn Error + Send + Sync>);
 
 crate::error_kind!(Problem, Damaged);
 
 impl Problem {
-    /// Of whatever kind.
+    /// Wraps an error of any type.
     pub fn new(problem: impl Error + Send + Sync + 'static) -> Self {
         Self(Arc::new(problem))
     }
@@ -159,7 +159,7 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// Before the first token.
     fn start(&self) -> Self::State;
 
-    /// What may follow.
+    /// Returns the allowed tokens at a state.
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a>;
 
     /// Goes on by a token and says what it was; `None`, and nothing changed, if it does not go on here.
@@ -172,7 +172,7 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         Some(Step { state, role })
     }
 
-    /// Whether a value ends here.
+    /// Returns whether a value ends at a state.
     fn ending(&self, at: &Self::State) -> Ending {
         self.next(at, &mut Scratch::default()).ending
     }
@@ -221,10 +221,10 @@ fn walk<C: Constraint>(constraint: &C, prefix: &[TokenId]) -> Result<C::State, N
     Ok(at)
 }
 
-/// What only some kinds have: those that hold other constraints, and those that know how a state was reached. A kind
-/// that has nothing of it says `impl Special for Kind {}`.
+/// Optional capabilities: of constraints that contain others, and of those that remember how a state was reached. A
+/// kind that has nothing of it says `impl Special for Kind {}`.
 pub trait Special: Constraint {
-    /// Whether [`Special::back`] always answers. Where it does not, walkers keep the states they passed.
+    /// Returns whether [`Special::back`] always answers. Where it does not, walkers keep the states they passed.
     fn remembers(&self) -> bool {
         false
     }
@@ -235,12 +235,12 @@ pub trait Special: Constraint {
         false
     }
 
-    /// Whether everything may come at its end, so that nothing can follow it.
+    /// Returns whether everything is allowed at its end, so that nothing can follow it.
     fn never_ends(&self) -> bool {
         self.ending(&self.start()) == Ending::Free
     }
 
-    /// How many gates stand in each other in it: each asks the next, on the stack.
+    /// Returns the nesting depth of gates: each calls the next one on the stack.
     fn depth(&self) -> usize {
         0
     }
@@ -250,7 +250,7 @@ pub trait Special: Constraint {
         &[]
     }
 
-    /// What was thought on the way to this state: see [`ThinkGate`].
+    /// Returns the thinking on the way to this state: see [`ThinkGate`].
     fn thought(&self, _at: &Self::State) -> Thought {
         Thought::default()
     }

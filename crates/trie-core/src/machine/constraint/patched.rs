@@ -35,22 +35,22 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct PatchedTrie(Arc<Patched>);
+pub struct PatchedTrie(Arc<PatchedInner>);
 
-struct Patched {
+struct PatchedInner {
     base: Trie,
-    /// What is left of it, if anything is.
+    /// Remaining leaves of the original trie, if any.
     left: Option<FilteredTrie>,
     gone: BTreeSet<u32>,
     added: Option<Trie>,
 }
 
-/// How much a change changed.
+/// Number of leaves that a change added and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Leaves that came.
+    /// Number of added leaves.
     pub added: usize,
-    /// Leaves that went.
+    /// Number of removed leaves.
     pub removed: usize,
     /// Leaves that were to go and were not there, or were to come and were there.
     pub unchanged: usize,
@@ -67,7 +67,7 @@ pub enum PatchError {
     HalfNamed {
         /// Its place among those that come.
         entry: usize,
-        /// Whether the leaves of the set have names.
+        /// True if the leaves of the set have names.
         set: bool,
     },
     /// A leaf without tokens.
@@ -112,18 +112,18 @@ impl PatchedTrie {
         match () {
             () if base.is_weighted() => Err(PatchError::Weighted),
             () if !base.is_tree() => Err(PatchError::NotATree),
-            () => Self::of(base, BTreeSet::new(), None),
+            () => Self::build(base, BTreeSet::new(), None),
         }
     }
 
-    fn of(base: Trie, gone: BTreeSet<u32>, added: Option<Trie>) -> Result<Self, PatchError> {
+    fn build(base: Trie, gone: BTreeSet<u32>, added: Option<Trie>) -> Result<Self, PatchError> {
         // They are leaves of this trie; an error is that nothing is left of it.
         let denied = LeafSet::of(base.len(), gone.iter().copied().map(LeafId));
         let left = denied.ok().and_then(|denied| base.filtered(&!denied).ok());
         if left.is_none() && added.is_none() {
             return Err(PatchError::NothingLeft);
         }
-        Ok(Self(Arc::new(Patched { base, left, gone, added })))
+        Ok(Self(Arc::new(PatchedInner { base, left, gone, added })))
     }
 
     /// The trie that has been changed.
@@ -131,23 +131,23 @@ impl PatchedTrie {
         &self.0.base
     }
 
-    /// Whether it is this very set, and not one that was changed.
+    /// Returns whether both are this very set, and not one derived from it by a change.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How many leaves there are, at least 1.
+    /// Returns the number of leaves, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "something is left")]
     pub fn len(&self) -> usize {
         self.0.left.as_ref().map_or(0, FilteredTrie::len) + self.0.added.as_ref().map_or(0, Trie::len)
     }
 
-    /// How many leaves have come or gone since the trie was made.
+    /// Returns the number of leaves added or removed since the trie was built.
     pub fn patches(&self) -> usize {
         self.0.gone.len() + self.0.added.as_ref().map_or(0, Trie::len)
     }
 
-    /// Whether there is a leaf of these tokens.
+    /// Returns whether these tokens are a leaf.
     pub fn contains(&self, tokens: &[TokenId]) -> bool {
         let here = self.0.base.find(tokens).is_some_and(|leaf| !self.0.gone.contains(&leaf.0));
         here || self.0.added.as_ref().is_some_and(|added| added.find(tokens).is_some())
@@ -163,7 +163,7 @@ impl PatchedTrie {
 
     /// The tokens of the leaves that have this name.
     pub fn named(&self, name: &str) -> Vec<Vec<TokenId>> {
-        let Patched { base, gone, added, .. } = &*self.0;
+        let PatchedInner { base, gone, added, .. } = &*self.0;
         let here = base.named(name).filter(|leaf| !gone.contains(&leaf.0)).filter_map(|leaf| base.leaf(leaf));
         let came = added.iter().flat_map(|added| added.named(name).filter_map(|leaf| added.leaf(leaf)));
         here.chain(came).map(|leaf| leaf.tokens).collect()
@@ -181,7 +181,7 @@ impl PatchedTrie {
         remove: &[&[TokenId]],
         add: &[(Option<&str>, &[TokenId])],
     ) -> Result<(Self, Changes), PatchError> {
-        let Patched { base, gone, added, .. } = &*self.0;
+        let PatchedInner { base, gone, added, .. } = &*self.0;
         let (mut gone, mut changes, set) = (gone.clone(), Changes::default(), base.has_names());
         let mut came: BTreeMap<Vec<TokenId>, Option<String>> =
             added.iter().flat_map(|added| added.leaves().map(|leaf| (leaf.tokens, leaf.name))).collect();
@@ -213,7 +213,7 @@ impl PatchedTrie {
             builder.push(name.as_deref(), tokens);
         }
         let added = if came.is_empty() { None } else { Some(builder.build()?.with_info(base.info().clone())) };
-        Ok((Self::of(base.clone(), gone, added)?, changes))
+        Ok((Self::build(base.clone(), gone, added)?, changes))
     }
 }
 
@@ -267,8 +267,8 @@ impl Constraint for PatchedTrie {
 
     fn advance(&self, at: &mut PatchedState, token: TokenId) -> Option<Role> {
         let after = PatchedState {
-            left: self.0.left.as_ref().zip(at.left).and_then(|(left, at)| after(left, at, token)),
-            added: self.0.added.as_ref().zip(at.added).and_then(|(added, at)| after(added, at, token)),
+            left: self.0.left.as_ref().zip(at.left).and_then(|(left, at)| advance(left, at, token)),
+            added: self.0.added.as_ref().zip(at.added).and_then(|(added, at)| advance(added, at, token)),
         };
         (after.left.is_some() || after.added.is_some()).then(|| {
             *at = after;
@@ -317,7 +317,7 @@ impl Constraint for PatchedTrie {
     }
 }
 
-fn after<C: Constraint<State = TrieState>>(constraint: &C, mut at: TrieState, token: TokenId) -> Option<TrieState> {
+fn advance<C: Constraint<State = TrieState>>(constraint: &C, mut at: TrieState, token: TokenId) -> Option<TrieState> {
     constraint.advance(&mut at, token).map(|_| at)
 }
 

@@ -46,7 +46,7 @@ pub enum SequenceError {
     NeverEnds {
         /// Its number, from 0.
         part: usize,
-        /// How many there are.
+        /// Total number of parts.
         parts: usize,
     },
     /// A part that begins with the end of the prompt, after another part.
@@ -59,19 +59,19 @@ pub enum SequenceError {
 
 crate::error_kind!(SequenceError, Argument);
 
-/// Where a walk through a [`Sequence`] is.
+/// Position of a walk through a [`Sequence`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequenceState {
     part: usize,
     at: AnyState,
-    before: Option<Arc<Passed>>,
+    before: Option<Arc<PassedPart>>,
 }
 
 /// A part that was passed: the state at its end, and those before.
 #[derive(Debug, PartialEq)]
-struct Passed {
+struct PassedPart {
     at: AnyState,
-    before: Option<Arc<Passed>>,
+    before: Option<Arc<PassedPart>>,
 }
 
 impl Sequence {
@@ -99,7 +99,7 @@ impl Sequence {
         Ok(Self { parts })
     }
 
-    /// The parts.
+    /// Returns the constraints in order.
     pub fn parts(&self) -> &[AnyConstraint] {
         &self.parts
     }
@@ -120,7 +120,7 @@ impl SequenceState {
     /// Leaves a part behind, for the next one at this state.
     fn pass(&mut self, next: AnyState) {
         let at = std::mem::replace(&mut self.at, next);
-        self.before = Some(Arc::new(Passed { at, before: self.before.take() }));
+        self.before = Some(Arc::new(PassedPart { at, before: self.before.take() }));
         self.part += 1;
     }
 }
@@ -265,8 +265,8 @@ impl Special for Sequence {
 }
 
 impl Sequence {
-    /// What goes on in this part, or begins the next one: `ids` are the tokens that do, or, of `all_but`, that do not;
-    /// `weighted` the same where they have weights.
+    /// Returns the tokens that continue this part or begin the next one: `ids` are those tokens, or, with `all_but`,
+    /// the exceptions; `weighted` the same with weights.
     fn or_first<'a>(
         &self,
         state: &SequenceState,
@@ -304,7 +304,7 @@ impl Sequence {
         Next { tokens, ending }
     }
 
-    /// Whether these tokens are a value: one part may take what another needs.
+    /// Returns whether these tokens are a value: one part may take tokens that another needs.
     fn takes(&self, tokens: &[TokenId]) -> bool {
         let walked = tokens.iter().try_fold(self.start(), |at, &token| self.step(&at, token).map(|step| step.state));
         walked.is_some_and(|at| self.is_last(at.part) && matches!(self.ending(&at), Ending::May | Ending::Must))

@@ -31,7 +31,8 @@ pub struct Except<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WeightedTokens<'a>(Source<'a>);
 
-/// Where they are. Two words, and looked up when they are asked for: what every step passes around must stay small.
+/// Storage of the tokens. Two words, and looked up when they are asked for: what every step passes around must stay
+/// small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source<'a> {
     Trie(&'a Trie, &'a TrieState),
@@ -52,13 +53,13 @@ pub struct Mask<'a> {
     words: &'a [u32],
 }
 
-/// What a constraint may write into instead of allocating. Owned by whoever walks it; one serves any number of
+/// Buffers that a constraint may fill instead of allocating. Owned by whoever walks it; one serves any number of
 /// constraints.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    /// For ids.
+    /// Buffer for token ids.
     pub ids: Vec<TokenId>,
-    /// For bits.
+    /// Buffer for bit masks.
     pub words: Vec<u32>,
     /// For ids with weights.
     pub weighted: WeightedList,
@@ -96,7 +97,7 @@ impl Default for Tokens<'_> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Whether there is none. `O(V / 32)` for bits.
+    /// Returns whether no token is allowed. `O(V / 32)` for bits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -126,7 +127,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// How many there are. `O(V / 32)` for bits.
+    /// Returns the number of allowed tokens. `O(V / 32)` for bits.
     pub fn len(&self) -> usize {
         match self {
             Self::Ids(ids) => ids.len(),
@@ -136,7 +137,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The lowest.
+    /// Returns the lowest allowed token.
     #[inline]
     pub fn first(&self) -> Option<TokenId> {
         match self {
@@ -153,7 +154,7 @@ impl<'a> Tokens<'a> {
         tokens.next().filter(|_| tokens.next().is_none())
     }
 
-    /// Whether this token is one of them.
+    /// Returns whether this token is allowed.
     pub fn contains(&self, token: TokenId) -> bool {
         match self {
             Self::Ids(ids) => ids.binary_search(&token).is_ok(),
@@ -181,7 +182,7 @@ impl<'a> Tokens<'a> {
         ids.iter().copied().chain(mask.iter()).chain(except.iter())
     }
 
-    /// Those that a constraint names: of all but a few, the ones that it looks for.
+    /// Returns whether the constraint names this token: of all but a few, one that it looks for.
     pub fn names(&self, token: TokenId) -> bool {
         match self {
             Self::Except(except) => except.wanted.binary_search(&token).is_ok(),
@@ -205,7 +206,7 @@ impl<'a> Except<'a> {
         Self { denied, wanted: &[], n_vocab: TokenId::MAX.index() + 1 }
     }
 
-    /// Where everything else may come too, those that the constraint itself looks for, ascending.
+    /// Sets the tokens that the constraint itself looks for, ascending, among all that are allowed.
     #[must_use]
     pub const fn looking_for(self, wanted: &'a [TokenId]) -> Self {
         Self { wanted, ..self }
@@ -223,7 +224,7 @@ impl<'a> Except<'a> {
         self.denied
     }
 
-    /// Those that the constraint itself looks for, ascending.
+    /// Returns the tokens that the constraint itself looks for, ascending.
     pub const fn wanted(&self) -> &'a [TokenId] {
         self.wanted
     }
@@ -233,13 +234,13 @@ impl<'a> Except<'a> {
         self.n_vocab
     }
 
-    /// How many may come.
+    /// Returns the number of allowed tokens.
     #[allow(clippy::len_without_is_empty, reason = "one of the tokens that stand for all")]
     pub const fn len(&self) -> usize {
         self.n_vocab.saturating_sub(self.denied.len())
     }
 
-    /// Whether this token may come.
+    /// Returns whether this token is allowed.
     pub fn contains(&self, token: TokenId) -> bool {
         token.index() < self.n_vocab && self.denied.binary_search(&token).is_err()
     }
@@ -263,7 +264,7 @@ impl WeightedList {
         self.end = end;
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -291,7 +292,7 @@ impl<'a> WeightedTokens<'a> {
         Self(Source::Trie(trie, at))
     }
 
-    /// The ids.
+    /// Returns the token ids.
     #[inline]
     pub fn ids(&self) -> &'a [TokenId] {
         match self.0 {
@@ -300,7 +301,7 @@ impl<'a> WeightedTokens<'a> {
         }
     }
 
-    /// What each weighs: as many as there are ids.
+    /// Returns the weight of each token: as many as there are ids.
     #[inline]
     pub fn weights(&self) -> &'a [f32] {
         match self.0 {
@@ -309,7 +310,7 @@ impl<'a> WeightedTokens<'a> {
         }
     }
 
-    /// What an end token weighs that does not go on as well.
+    /// Returns the weight of an end token that does not continue a value as well.
     #[inline]
     pub fn end(&self) -> f32 {
         match self.0 {
@@ -328,12 +329,12 @@ impl<'a> Mask<'a> {
         (words.len() == n_vocab.div_ceil(32) && clean).then_some(Self { words })
     }
 
-    /// The words.
+    /// Returns the words of the token mask.
     pub fn words(&self) -> &'a [u32] {
         self.words
     }
 
-    /// Whether the bit of this token is set.
+    /// Returns whether the bit of this token is set.
     pub fn contains(&self, token: TokenId) -> bool {
         self.words.get(token.index() / 32).is_some_and(|word| word >> (token.index() % 32) & 1 == 1)
     }

@@ -12,12 +12,12 @@ pub struct TrieState {
     pub(super) first: u32,
     pub(super) count: u32,
     pub(super) ending: Ending,
-    /// Whether some of its children lead to no leaf that a filter allows.
+    /// True if some of its children lead to no leaf that a filter allows.
     pub(super) narrowed: bool,
 }
 
 impl TrieState {
-    /// The position.
+    /// Returns the position in the trie.
     #[inline]
     pub const fn cursor(self) -> Cursor {
         self.at
@@ -68,7 +68,7 @@ impl Trie {
     "the file of the set is damaged, or was changed while it was used: {nth} of the {of} tokens that may follow here \
      are in order. Write a new file and rename it instead"
 )]
-struct Changed {
+struct ChangedFile {
     nth: usize,
     of: usize,
 }
@@ -110,7 +110,7 @@ impl Constraint for Trie {
 
     fn problem(&self, at: &TrieState) -> Option<Problem> {
         let (whole, sound) = (self.written_at(at).len(), self.tokens_of(at).len());
-        (sound < whole).then(|| Problem::new(Changed { nth: sound, of: whole }))
+        (sound < whole).then(|| Problem::new(ChangedFile { nth: sound, of: whole }))
     }
 
     fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {

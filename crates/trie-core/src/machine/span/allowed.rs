@@ -1,9 +1,9 @@
-//! What may come next in a span.
+//! Allowed tokens of a span.
 
 use crate::machine::constraint::{Tokens, WeightedTokens};
 use crate::set::ids::TokenId;
 
-/// What may come next.
+/// Set of allowed next tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Allowed<'a> {
     /// Everything: logits are left alone.
@@ -83,7 +83,8 @@ impl<'a> Allowed<'a> {
         })
     }
 
-    /// What [`Self::iter`] gives as a list, where one part alone lends it: no mask, and not both tokens and ends.
+    /// Returns the tokens of [`Self::iter`] as a slice, if one part alone holds them: no mask, and not both tokens and
+    /// ends.
     #[inline]
     pub fn ids(&self) -> Option<&'a [TokenId]> {
         let (tokens, ends) = self.parts();
@@ -93,7 +94,7 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// What [`Self::iter`] gives as a list; where everything may come, a vocabulary of this size.
+    /// Collects the tokens of [`Self::iter`]; if everything is allowed, all of a vocabulary of this size.
     pub fn to_vec(&self, n_vocab: usize) -> Vec<TokenId> {
         if matches!(self, Self::All) {
             return TokenId::all(n_vocab).collect();
@@ -120,7 +121,7 @@ impl<'a> Allowed<'a> {
         tokens.next().filter(|_| tokens.next().is_none())
     }
 
-    /// Whether this token may come next, and leaves the constraint intact.
+    /// Returns whether this token is allowed and leaves the constraint intact.
     pub fn contains(&self, token: TokenId) -> bool {
         match self {
             Self::All | Self::Open { .. } => true,

@@ -1,4 +1,4 @@
-//! What a span refuses.
+//! Errors of a span.
 
 use crate::machine::constraint::Problem;
 use crate::set::ids::TokenId;
@@ -14,7 +14,7 @@ pub enum SpanError {
     /// The vocabulary has no such token.
     #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// The id.
+        /// Id of the rejected token.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -24,7 +24,7 @@ pub enum SpanError {
     RollbackTooFar {
         /// Tokens to take back.
         asked: usize,
-        /// Tokens there are.
+        /// Number of accepted tokens.
         accepted: usize,
     },
     /// No constraint of that path.
@@ -45,7 +45,7 @@ pub enum SpanError {
         path: String,
         /// Tokens walked in it.
         depth: usize,
-        /// What went wrong.
+        /// Error reported by the constraint.
         problem: Problem,
     },
 }
@@ -71,7 +71,7 @@ pub struct UnknownPath {
     pub path: String,
     /// The first of the paths there are.
     pub known: Vec<String>,
-    /// How many there are.
+    /// Number of allowed tokens.
     pub count: usize,
 }
 

@@ -14,7 +14,7 @@ pub use error::{SpanError, UnknownPath};
 pub use rules::{After, RulesError, SpanRules};
 pub use state::{SpanState, Status};
 pub(crate) use trail::Trail;
-pub use walk::{ForcedRun, Observed};
+pub use walk::{ForcedRun, Observation};
 
 use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Thought};
 use crate::set::ids::TokenId;
@@ -55,23 +55,23 @@ impl Span {
         &self.rules.constraints()[self.walked.state.constraint as usize].0
     }
 
-    /// Where it is, as a value.
+    /// Returns its position, as a value.
     pub fn state(&self) -> &SpanState<AnyState> {
         &self.walked.state
     }
 
-    /// Where it is in its life.
+    /// Returns the phase of its life.
     #[inline]
     pub fn status(&self) -> Status {
         self.walked.state.status
     }
 
-    /// Whether a value ends here and may also go on, with no end token to tell: the whole row competes.
+    /// Returns whether a value ends here and may also continue, with no end token to tell: the whole row competes.
     pub fn is_open(&self) -> bool {
         matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. })
     }
 
-    /// What may come next. Of a trie `O(1)`, allocation-free.
+    /// Returns the allowed tokens. Of a trie `O(1)`, allocation-free.
     #[inline]
     pub fn allowed<'a>(&'a self, scratch: &'a mut Scratch) -> Allowed<'a> {
         self.rules.allowed_in(&self.constraint, &self.walked.state, scratch)
@@ -102,21 +102,21 @@ impl Span {
 
     /// The error where nothing may come.
     #[cold]
-    pub(crate) fn stuck(&self) -> SpanError {
-        self.rules.stuck(&self.walked.state)
+    pub(crate) fn dead_end_error(&self) -> SpanError {
+        self.rules.dead_end_error(&self.walked.state)
     }
 
-    /// What a token would be, if it may come.
+    /// Returns the role that a token would play, if it is allowed.
     pub fn role_of(&self, token: TokenId) -> Option<Role> {
         self.rules.step(&self.walked.state, token).map(|step| step.role)
     }
 
-    /// Whether a value ends here, whatever has to follow it.
+    /// Returns whether a value ends here, ignoring required end tokens.
     pub fn ending(&self) -> Ending {
         self.constraint.ending(&self.walked.state.at)
     }
 
-    /// Whether the span is over and nothing but the end of the output may follow.
+    /// Returns whether the span is over and nothing but the end of the output may follow.
     pub fn is_over(&self) -> bool {
         self.status() == Status::Complete && self.rules.after() == After::Stop
     }
@@ -132,7 +132,7 @@ impl Span {
         self.walked.leaves(&self.constraint)
     }
 
-    /// What was thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    /// Returns the thinking so far, behind a [`ThinkGate`](crate::ThinkGate).
     pub fn thought(&self) -> Thought {
         self.walked.thought(&self.constraint)
     }
@@ -174,7 +174,7 @@ impl Span {
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
-    pub fn observe(&mut self, token: TokenId) -> Observed {
+    pub fn observe(&mut self, token: TokenId) -> Observation {
         self.walked.observe(&self.rules, &self.constraint, token)
     }
 
@@ -192,7 +192,7 @@ impl Span {
     }
 
     fn arm(&mut self, constraint: u32) {
-        let state = self.rules.armed(constraint);
+        let state = self.rules.initial_state(constraint);
         if constraint != self.walked.state.constraint {
             self.constraint = self.rules.constraint(&state).clone();
         }
@@ -211,7 +211,7 @@ impl Span {
 
     /// Stops constraining until a path is activated or the span is reset.
     pub fn deactivate(&mut self) {
-        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.walked.state.constraint) };
+        let state = SpanState { status: Status::Idle, ..self.rules.initial_state(self.walked.state.constraint) };
         self.walked.restore(state);
     }
 }

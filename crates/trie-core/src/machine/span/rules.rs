@@ -1,4 +1,4 @@
-//! What does not change during the life of a span: its constraints and the tokens around their values.
+//! Settings that do not change during the life of a span: its constraints and the tokens around their values.
 
 use super::error::UnknownPath;
 use crate::machine::constraint::{AnyConstraint, Constraint, Special, Unconstrained};
@@ -6,7 +6,7 @@ use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
 use std::sync::{Arc, OnceLock};
 
-/// What follows a complete leaf.
+/// Text allowed after a complete leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum After {
     /// Logits are left alone.
@@ -23,7 +23,7 @@ pub struct SpanRules<C = AnyConstraint> {
     /// Their numbers in the order of their paths, made when a path is first asked for.
     by_path: OnceLock<Box<[u32]>>,
     n_vocab: usize,
-    /// What was given for all of them, or what each brings itself.
+    /// End tokens given for all constraints, or those of each.
     end_tokens: EndTokens,
     end_of_generation: Vec<TokenId>,
     after: After,
@@ -35,7 +35,7 @@ pub struct SpanRules<C = AnyConstraint> {
 #[derive(Debug, Clone)]
 enum EndTokens {
     Given(Vec<TokenId>),
-    /// Of each constraint, by number; empty where none has any.
+    /// End tokens of each constraint, by number; empty if none has any.
     Own(Vec<Vec<TokenId>>),
 }
 
@@ -54,9 +54,9 @@ pub enum RulesError {
     /// An id that the vocabulary does not have.
     #[error("{what}: token id {token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
-        /// Where it stands.
+        /// Name of the setting that contains it.
         what: String,
-        /// The id.
+        /// The invalid token id.
         token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -121,12 +121,12 @@ impl<C: Special> SpanRules<C> {
             return Err(RulesError::NoConstraint);
         }
         for (path, constraint) in constraints.iter() {
-            inside(n_vocab, constraint.max_token().as_slice(), || format!("trie {path:?}"))?;
+            check_inside(n_vocab, constraint.max_token().as_slice(), || format!("trie {path:?}"))?;
         }
         let mut own = Vec::new();
         if constraints.iter().any(|(_, constraint)| !own_ends(constraint).is_empty()) {
             own.extend(constraints.iter().map(|(_, constraint)| own_ends(constraint).to_vec()));
-            own.iter().try_for_each(|ends| inside(n_vocab, ends, || "end tokens".to_owned()))?;
+            own.iter().try_for_each(|ends| check_inside(n_vocab, ends, || "end tokens".to_owned()))?;
         }
         let weighted = constraints.iter().any(|(_, of)| of.sets().iter().any(|set| set.is_weighted()));
         Ok(Self {
@@ -147,7 +147,7 @@ impl<C: Special> SpanRules<C> {
     /// An id outside the vocabulary.
     pub fn with_end_tokens(mut self, tokens: impl Into<Vec<TokenId>>) -> Result<Self, RulesError> {
         let tokens = ascending(tokens.into());
-        inside(self.n_vocab, &tokens, || "end tokens".to_owned())?;
+        check_inside(self.n_vocab, &tokens, || "end tokens".to_owned())?;
         self.end_tokens = EndTokens::Given(tokens);
         Ok(self)
     }
@@ -158,11 +158,11 @@ impl<C: Special> SpanRules<C> {
     /// An id outside the vocabulary.
     pub fn with_end_of_generation(mut self, tokens: impl Into<Vec<TokenId>>) -> Result<Self, RulesError> {
         self.end_of_generation = ascending(tokens.into());
-        inside(self.n_vocab, &self.end_of_generation, || "end-of-generation tokens".to_owned())?;
+        check_inside(self.n_vocab, &self.end_of_generation, || "end-of-generation tokens".to_owned())?;
         Ok(self)
     }
 
-    /// What follows a complete leaf. Set it after the token sets.
+    /// Sets the text that is allowed after a complete leaf. Set it after the token sets.
     ///
     /// # Errors
     /// [`After::Stop`] where neither end-of-generation nor end tokens are known.
@@ -242,7 +242,7 @@ impl<C: Special> SpanRules<C> {
         self.constraints[0].1.first_set()
     }
 
-    /// Whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
+    /// Returns whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
     pub fn is_weighted(&self) -> bool {
         self.weighted
     }
@@ -266,9 +266,8 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// What may follow a complete value of the first constraint under [`After::Stop`], ascending: end of generation, or
-    /// where the
-    /// vocabulary names none, the end tokens.
+    /// Returns the tokens allowed after a complete value of the first constraint under [`After::Stop`], ascending: end
+    /// of generation, or the end tokens if the vocabulary names none.
     pub fn stop_tokens(&self) -> &[TokenId] {
         self.stop_tokens_of(0)
     }
@@ -278,13 +277,13 @@ impl<C: Special> SpanRules<C> {
         if self.end_of_generation.is_empty() { self.end_tokens_of(constraint) } else { &self.end_of_generation }
     }
 
-    /// What follows a complete value.
+    /// Returns the text allowed after a complete value.
     #[inline]
     pub fn after(&self) -> After {
         self.after
     }
 
-    /// See [`SpanRules::with_patience`].
+    /// Returns the setting of [`SpanRules::with_patience`].
     pub fn patience(&self) -> u32 {
         self.patience
     }
@@ -301,7 +300,7 @@ fn ascending(mut tokens: Vec<TokenId>) -> Vec<TokenId> {
     tokens
 }
 
-fn inside(n_vocab: usize, ascending: &[TokenId], what: impl Fn() -> String) -> Result<(), RulesError> {
+fn check_inside(n_vocab: usize, ascending: &[TokenId], what: impl Fn() -> String) -> Result<(), RulesError> {
     match ascending.last() {
         Some(&token) if token.index() >= n_vocab => Err(RulesError::OutsideVocabulary { what: what(), token, n_vocab }),
         _ => Ok(()),

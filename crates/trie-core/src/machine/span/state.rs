@@ -1,6 +1,6 @@
-//! Where a span is, as a value: everything that changes while it is walked.
+//! State of a span, as a value: everything that changes while it is walked.
 
-/// Where a span is in its life.
+/// Phase in the life of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// Constraining: at the start or on the way to the end of a value.
@@ -25,7 +25,7 @@ impl Status {
     }
 }
 
-/// Where a span is. `Copy` where the constraint's own state is: clones, drafts and beams copy a few integers.
+/// State of a span. `Copy` where the constraint's own state is: clones, drafts and beams copy a few integers.
 ///
 /// The tokens accepted so far are *ignored ones, then the walk, then a tail*. So three numbers and one position tell
 /// all of them
@@ -34,7 +34,7 @@ impl Status {
 pub struct SpanState<S> {
     pub(super) at: S,
     pub(super) status: Status,
-    /// Which of the constraints is walked.
+    /// Index of the constraint that is walked.
     pub(super) constraint: u32,
     /// Tokens of the walk.
     pub(super) depth: u32,
@@ -62,7 +62,7 @@ impl<S: Clone> SpanState<S> {
 }
 
 impl<S> SpanState<S> {
-    /// Where it is in its life.
+    /// Returns the phase of the span.
     #[inline]
     pub fn status(&self) -> Status {
         self.status
@@ -79,7 +79,7 @@ impl<S> SpanState<S> {
         self.at = at;
     }
 
-    /// Which of the constraints is walked.
+    /// Returns the index of the constraint that is walked.
     pub(crate) fn constraint_number(&self) -> usize {
         self.constraint as usize
     }

@@ -9,7 +9,7 @@ use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scra
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, NotAllowed};
 
-/// Where a walk is and how it came there. A clone is independent and `O(1)`, or `O(walk)` where the constraint does not
+/// State of a walk, with its history. A clone is independent and `O(1)`, or `O(walk)` where the constraint does not
 /// remember how a state was reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Trail {
@@ -55,10 +55,15 @@ impl Trail {
     }
 
     /// As [`Trail::advance`] for a host that cannot be refused.
-    pub(super) fn observe(&mut self, rules: &SpanRules, constraint: &AnyConstraint, token: TokenId) -> super::Observed {
+    pub(super) fn observe(
+        &mut self,
+        rules: &SpanRules,
+        constraint: &AnyConstraint,
+        token: TokenId,
+    ) -> super::Observation {
         match self.advance(rules, constraint, token) {
-            Some(role) => walk::Observed::Accepted(role),
-            None => rules.overrule(constraint, &mut self.state),
+            Some(role) => walk::Observation::Accepted(role),
+            None => rules.handle_illegal(constraint, &mut self.state),
         }
     }
 
@@ -71,12 +76,12 @@ impl Trail {
         }
         let mut scratch = Scratch::default();
         match rules.allowed_in(constraint, &self.state, &mut scratch) {
-            Allowed::Nothing => rules.stuck(&self.state),
+            Allowed::Nothing => rules.dead_end_error(&self.state),
             allowed => NotAllowed::new(token, self.state.accepted(), allowed.iter()).into(),
         }
     }
 
-    /// Whether so many tokens can be taken back.
+    /// Checks that `n` tokens can be rolled back.
     pub(crate) fn can_roll_back(&self, n: usize) -> Result<(), SpanError> {
         let accepted = self.state.accepted();
         if n > accepted { Err(SpanError::RollbackTooFar { asked: n, accepted }) } else { Ok(()) }
@@ -104,7 +109,7 @@ impl Trail {
         forget_after(&mut self.passed, state.depth());
         let still_off = state.status == Status::Off && state.accepted() >= state.off_at as usize;
         if !still_off && state.status != Status::Idle {
-            state.status = rules.settled(constraint, state);
+            state.status = rules.resolved_status(constraint, state);
         }
         Ok(())
     }
@@ -125,7 +130,7 @@ impl Trail {
         if self.state.status == Status::Complete { self.value(constraint) } else { None }
     }
 
-    /// What was thought so far.
+    /// Returns the thinking so far.
     pub(crate) fn thought(&self, constraint: &AnyConstraint) -> Thought {
         constraint.thought(&self.state.at)
     }

@@ -15,10 +15,10 @@ use super::state::{SpanState, Status};
 use crate::machine::constraint::{Ending, Except, Problem, Role, Scratch, Special, Step, Tokens};
 use crate::set::ids::TokenId;
 
-/// What became of a token that a host reported and could not be refused.
+/// Outcome of a token that a host reported and that could not be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observed {
-    /// It was legal.
+pub enum Observation {
+    /// The token was allowed.
     Accepted(Role),
     /// Illegal at the start, or where a damaged set allows nothing: ignored, the span stays as it is.
     Ignored,
@@ -29,10 +29,10 @@ pub enum Observed {
 impl<C: Special> SpanRules<C> {
     /// Armed at the start of the first constraint.
     pub fn start(&self) -> SpanState<C::State> {
-        self.armed(0)
+        self.initial_state(0)
     }
 
-    pub(super) fn armed(&self, constraint: u32) -> SpanState<C::State> {
+    pub(super) fn initial_state(&self, constraint: u32) -> SpanState<C::State> {
         let at = self.constraints()[constraint as usize].1.start();
         SpanState { at, status: Status::Active, constraint, depth: 0, tail: 0, ignored: 0, off_at: 0 }
     }
@@ -43,7 +43,7 @@ impl<C: Special> SpanRules<C> {
         &self.constraints()[state.constraint as usize].1
     }
 
-    /// What may come next. A trie takes `O(1)` and no scratch.
+    /// Returns the allowed tokens. A trie takes `O(1)` and no scratch.
     #[inline]
     pub fn allowed<'a>(&'a self, state: &'a SpanState<C::State>, scratch: &'a mut Scratch) -> Allowed<'a> {
         self.allowed_in(self.constraint(state), state, scratch)
@@ -104,14 +104,14 @@ impl<C: Special> SpanRules<C> {
         scratch: &'a mut Scratch,
     ) -> Result<Allowed<'a>, SpanError> {
         match self.allowed(state, scratch) {
-            Allowed::Nothing => Err(self.stuck(state)),
+            Allowed::Nothing => Err(self.dead_end_error(state)),
             allowed => Ok(allowed),
         }
     }
 
     /// The error where nothing may come.
     #[cold]
-    pub(crate) fn stuck(&self, state: &SpanState<C::State>) -> SpanError {
+    pub(crate) fn dead_end_error(&self, state: &SpanState<C::State>) -> SpanError {
         let path = self.constraints()[state.constraint as usize].0.clone();
         let depth = state.depth();
         match self.problem(state) {
@@ -164,7 +164,7 @@ impl<C: Special> SpanRules<C> {
         Some(role)
     }
 
-    /// Whether this is an end token in text that anything may stand in, and nothing that the constraint looks for.
+    /// Returns whether this is an end token in free text, and nothing that the constraint looks for.
     #[cold]
     fn ends_free_text(&self, constraint: &C, state: &SpanState<C::State>, token: TokenId) -> bool {
         constraint.ending(&state.at) == Ending::Free
@@ -180,31 +180,31 @@ impl<C: Special> SpanRules<C> {
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback.
-    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observed {
+    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observation {
         match self.advance(state, token) {
-            Some(role) => Observed::Accepted(role),
-            None => self.overrule(self.constraint(state), state),
+            Some(role) => Observation::Accepted(role),
+            None => self.handle_illegal(self.constraint(state), state),
         }
     }
 
-    /// What an illegal token does that cannot be refused.
-    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observed {
+    /// Applies an illegal token that cannot be refused.
+    pub(super) fn handle_illegal(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observation {
         if state.status != Status::Active {
             state.tail += 1;
         } else if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
             // Off would mean that everything may come.
-            return Observed::Ignored;
+            return Observation::Ignored;
         } else if state.depth > 0 {
             state.tail += 1;
         } else {
             state.ignored += 1;
             if state.ignored < self.patience() {
-                return Observed::Ignored;
+                return Observation::Ignored;
             }
         }
         state.status = Status::Off;
         state.off_at = state.accepted() as u32;
-        Observed::TurnedOff
+        Observation::TurnedOff
     }
 
     /// The token that must come next whatever the model says, while a value is being written. A choice between ending a
@@ -227,7 +227,7 @@ impl<C: Special> SpanRules<C> {
     }
 
     /// The status of a span that is neither idle nor off.
-    pub(super) fn settled(&self, constraint: &C, state: &SpanState<C::State>) -> Status {
+    pub(super) fn resolved_status(&self, constraint: &C, state: &SpanState<C::State>) -> Status {
         let over = || {
             let ends = self.end_tokens_of(state.constraint);
             state.depth > 0 && ends.is_empty() && constraint.ending(&state.at) == Ending::Must

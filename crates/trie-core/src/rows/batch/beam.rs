@@ -15,13 +15,13 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How a beam search ranks, and how many it keeps.
+/// Ranking and width of a beam search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BeamOptions {
     /// Hypotheses kept after each step, finished ones included; at least 1.
     pub width: usize,
-    /// What a token adds to a score.
+    /// Score that a token adds.
     pub mode: ScoreMode,
     /// Ranks by `score / length^penalty`; 0 ranks by the score. Finite.
     pub length_penalty: f64,
@@ -48,7 +48,7 @@ impl BeamOptions {
         Self { length_penalty, ..self }
     }
 
-    /// Drawn without replacement.
+    /// Ranks by keys drawn without replacement.
     #[must_use]
     pub fn drawn(self, seed: u32) -> Self {
         Self { seed: Some(seed), ..self }
@@ -102,22 +102,22 @@ pub struct BeamSearch {
     parents: Vec<usize>,
     finished: Vec<(Beam, Vec<TokenId>, Leaf)>,
     rng: Option<Mt>,
-    /// Whether several sequences may stand for one value: then the best of them does.
+    /// True if several sequences may stand for one value: then the best of them does.
     repeats: bool,
 }
 
-/// What is known of a hypothesis beside its tokens.
+/// State of a hypothesis beside its tokens.
 #[derive(Debug, Clone, Copy)]
 struct Beam {
-    /// What is reported.
+    /// Reported score of the hypothesis.
     score: f64,
     /// The log of the product of shares: the same where scores are shares. Draws go by it.
     share: f64,
-    /// What the beam is ordered by: the score, by length, or what was drawn.
+    /// Sort key of the beam: the score, normalised by length, or a drawn key.
     rank: f64,
 }
 
-/// Where a row may go: on by a token, or to its end.
+/// Continuation of a row: by a token, or to its end.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     parent: usize,
@@ -129,7 +129,7 @@ impl BeamSearch {
     /// At the start of the set, with one live row.
     ///
     /// # Errors
-    /// A width of 0, or a penalty that is no number.
+    /// A width of 0, or a penalty that is not a number.
     pub fn new(rules: Arc<SpanRules>, options: BeamOptions) -> Result<Self, BatchError> {
         if options.width == 0 {
             return Err(BatchError::NoWidth);
@@ -162,7 +162,7 @@ impl BeamSearch {
         &self.parents
     }
 
-    /// What was found, best first, or in the order in which it was drawn; complete once no row is live.
+    /// Returns the hypotheses, best first, or in the order in which they were drawn; complete once no row is live.
     pub fn into_hypotheses(mut self) -> Vec<Hypothesis> {
         self.finished.sort_by(|(one, ..), (other, ..)| by_rank(*one, *other));
         if self.repeats {
@@ -221,7 +221,7 @@ impl BeamSearch {
         let expanded = self.batch.expand(logits, self.options.width, Some(&scores), mode, &[rows], Ends::Apart)?;
         let way = |parent: usize, token: Option<TokenId>, score: f64| {
             let length = self.prefixes[parent].len() + usize::from(token.is_some());
-            Way { parent, token, beam: Beam { score, share: 0.0, rank: ranked(score, length, &self.options) } }
+            Way { parent, token, beam: Beam { score, share: 0.0, rank: rank(score, length, &self.options) } }
         };
         let stops = expanded.stops.iter().map(|&(parent, score)| way(parent, None, score));
         let children = expanded.children.iter().map(|child| way(child.parent, Some(child.token), child.score));
@@ -264,7 +264,7 @@ impl BeamSearch {
             }
             let greatest = ways[first..].iter().map(|way| way.beam.rank).fold(f64::NEG_INFINITY, f64::max);
             for way in &mut ways[first..] {
-                way.beam.rank = conditioned(way.beam.rank, greatest, before.rank);
+                way.beam.rank = condition_gumbel(way.beam.rank, greatest, before.rank);
             }
         }
         Ok(ways)
@@ -348,7 +348,8 @@ impl BeamSearch {
         Ok(())
     }
 
-    /// Where every live row has one way only, no row of logits can change anything, unless scores need it.
+    /// Skips forced tokens: a row of logits changes nothing while every live row has one continuation only, unless
+    /// scores need it.
     fn skip_forced(&mut self) -> Result<(), BatchError> {
         while self.options.mode == ScoreMode::Renormalised && !self.live.is_empty() {
             let mut scratch = Scratch::default();
@@ -366,7 +367,7 @@ impl BeamSearch {
             for ((beam, prefix), token) in self.live.iter_mut().zip(&mut self.prefixes).zip(tokens) {
                 prefix.push(token);
                 if penalty.seed.is_none() {
-                    beam.rank = ranked(beam.score, prefix.len(), penalty);
+                    beam.rank = rank(beam.score, prefix.len(), penalty);
                 }
             }
             self.retire()?;
@@ -375,7 +376,7 @@ impl BeamSearch {
     }
 }
 
-fn ranked(score: f64, length: usize, options: &BeamOptions) -> f64 {
+fn rank(score: f64, length: usize, options: &BeamOptions) -> f64 {
     if options.length_penalty == 0.0 { score } else { score / (length.max(1) as f64).powf(options.length_penalty) }
 }
 
@@ -391,7 +392,7 @@ fn gumbel(rng: &mut Mt) -> f64 {
 }
 
 /// A Gumbel number out of several, the greatest of them being `bound`.
-fn conditioned(number: f64, greatest: f64, bound: f64) -> f64 {
+fn condition_gumbel(number: f64, greatest: f64, bound: f64) -> f64 {
     let v = bound - number + (-(number - greatest).exp()).ln_1p();
     bound - v.max(0.0) - (-v.abs()).exp().ln_1p()
 }

@@ -1,4 +1,4 @@
-//! What may come in all rows as ragged lists, for those who write kernels of their own.
+//! Allowed tokens of all rows as ragged lists, for callers with their own kernels.
 
 use super::{Batch, BatchError};
 use crate::machine::constraint::{AnyState, Scratch};
@@ -33,7 +33,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Where each row begins, and at last how many entries there are: one more than rows.
+    /// Returns the start of each row, followed by the number of entries: one more than rows.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }

@@ -1,4 +1,4 @@
-//! What goes on in a row, and what it adds to a score.
+//! Continuations of a row, and the scores that they add.
 
 use crate::machine::span::Allowed;
 use crate::rows::element::Logit;
@@ -6,7 +6,7 @@ use crate::rows::logits::{clean, with_weight};
 use crate::rows::softmax::{log_probability, log_sum_exp};
 use crate::set::ids::TokenId;
 
-/// How a continuation is scored. Each is added to the score of its row.
+/// Scoring of a continuation. Each is added to the score of its row.
 ///
 /// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
 /// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
@@ -27,19 +27,19 @@ pub enum ScoreMode {
 
 /// The continuations of a row.
 pub(super) struct Continuations<'a> {
-    /// What goes on, and end tokens where they count as continuations.
+    /// Tokens that continue the row, and end tokens if they count as continuations.
     pub(super) tokens: &'a [TokenId],
     /// Their logits; where they share with each other, with their weights.
     pub(super) values: &'a [f32],
-    /// What each adds beside that; none where it is nothing.
+    /// Weight of each continuation; empty if all are zero.
     pub(super) weights: Vec<f32>,
     /// The log of the sum over everything that competes; `None` where logits are taken as they are.
     pub(super) log_sum: Option<f64>,
-    /// What ending the value here adds, where it may end and ending counts apart.
+    /// Score of ending the value here, if it may end and ending counts separately.
     pub(super) stop: Option<f64>,
 }
 
-/// How ending a value counts.
+/// Scoring of the end of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     /// Each end token is a continuation like others.
@@ -110,7 +110,7 @@ impl<'a> Continuations<'a> {
         Some(Self { tokens, values, weights, log_sum, stop: stop.map(|stop| stop + end) })
     }
 
-    /// What the continuation with this number adds.
+    /// Returns the score that the continuation with this number adds.
     pub(super) fn adds(&self, nth: usize) -> f64 {
         let logit = self.values[nth];
         let adds = match self.log_sum {
@@ -121,12 +121,12 @@ impl<'a> Continuations<'a> {
     }
 }
 
-/// What weights do to a row.
+/// Effect of weights on a row.
 #[derive(Default)]
 struct Weighing {
-    /// What each continuation adds beside its logit; none where that is in its logit.
+    /// Weight that each continuation adds to its logit; empty if the logit contains it.
     weights: Vec<f32>,
-    /// What ending adds.
+    /// Weight that ending adds.
     end: f64,
     /// All that competes where everything may come.
     row: Vec<f32>,

@@ -14,9 +14,9 @@ pub enum BatchError {
     /// Not one entry for each row.
     #[error("{got} {what} for a batch of {rows} rows: there must be one a row")]
     Count {
-        /// What was counted.
+        /// Name of the counted argument.
         what: &'static str,
-        /// How many there were.
+        /// Number that was given.
         got: usize,
         /// Rows of the batch.
         rows: usize,
@@ -24,9 +24,9 @@ pub enum BatchError {
     /// A row that the batch does not have.
     #[error("{what} {row} is out of range: the batch has {rows} rows, numbered from 0")]
     NoSuchRow {
-        /// What named it.
+        /// Name of the argument that named the row.
         what: &'static str,
-        /// The number.
+        /// The unknown row number.
         row: usize,
         /// Rows of the batch.
         rows: usize,
@@ -34,11 +34,11 @@ pub enum BatchError {
     /// Rows that are too narrow.
     #[error("{what} are {got} entries wide: a vocabulary of {n_vocab} tokens needs at least {need}")]
     Width {
-        /// What was too narrow.
+        /// Name of the buffer that is too narrow.
         what: &'static str,
         /// Entries of a row.
         got: usize,
-        /// The least width.
+        /// Minimum width that is required.
         need: usize,
         /// Size of the vocabulary.
         n_vocab: usize,
@@ -49,9 +49,9 @@ pub enum BatchError {
     /// A token or a rollback that does not fit one of the rows, or nothing may come in it.
     #[error("row {row}: {source}")]
     Refused {
-        /// The row.
+        /// Number of the row.
         row: usize,
-        /// What of it, and why: the token, how far it shall go back, or what went wrong.
+        /// Cause in the span: a disallowed token, a rollback too far, or an error of the constraint.
         source: SpanError,
     },
     /// Rules over vocabularies of different sizes.
@@ -67,19 +67,19 @@ pub enum BatchError {
     /// A score that is neither a number nor −inf.
     #[error("row {row}: its score is {score}: it must be a number or -inf")]
     Score {
-        /// The row.
+        /// Number of the row.
         row: usize,
-        /// The score.
+        /// The score that is invalid.
         score: f64,
     },
     /// Groups of rows that are not the rows.
     #[error("group {group} ends at row {end}, after {before}: ends must ascend up to the {rows} rows of the batch")]
     Groups {
-        /// The group.
+        /// Number of the group.
         group: usize,
-        /// Where it ends.
+        /// End of the group.
         end: usize,
-        /// Where the one before ends.
+        /// End of the group before it.
         before: usize,
         /// Rows of the batch.
         rows: usize,
@@ -87,7 +87,7 @@ pub enum BatchError {
     /// Not one logit for each legal token.
     #[error("{got} logits are listed for {tokens} legal tokens")]
     Listed {
-        /// Logits.
+        /// Number of logits given.
         got: usize,
         /// Legal tokens of all rows.
         tokens: usize,
@@ -95,40 +95,40 @@ pub enum BatchError {
     /// A row in which anything may come: there is no list of what goes on.
     #[error("row {row}: anything may come there: only the values of a set can be searched")]
     Endless {
-        /// The row.
+        /// Number of the row.
         row: usize,
     },
     /// A row in which no token can be chosen, whatever is legal.
     #[error("row {row}: {source}")]
     NoLogits {
-        /// The row.
+        /// Number of the row.
         row: usize,
-        /// What it is, and after which tokens.
+        /// Cause, and the tokens before it.
         source: NoLogits,
     },
     /// A beam without room.
     #[error("width is 0: a beam must keep at least 1 hypothesis")]
     NoWidth,
-    /// A penalty that is no number.
+    /// A penalty that is not a number.
     #[error("the length penalty is {penalty}: it must be a finite number")]
     LengthPenalty {
-        /// The penalty.
+        /// The penalty that is invalid.
         penalty: f64,
     },
     /// A row that has written all of its items.
     #[error("row {row}: all items that it may write are written: none of the {leaves} is left")]
     NothingLeft {
-        /// The row.
+        /// Number of the row.
         row: usize,
         /// Items of its set.
         leaves: usize,
     },
     /// A row whose values have no numbers.
-    #[error("row {row}: {constraint} is no set of items: only those of a trie are known again")]
+    #[error("row {row}: {constraint} is not a set of items: only those of a trie are known again")]
     NoItems {
-        /// The row.
+        /// Number of the row.
         row: usize,
-        /// What it follows.
+        /// Kind of constraint in the row.
         constraint: String,
     },
     /// A setting of the draw out of range.
@@ -162,8 +162,8 @@ impl BatchError {
 
 impl BatchError {
     /// Nothing may come in a row.
-    pub(super) fn stuck(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
-        Self::Refused { row, source: rules.stuck(state) }
+    pub(super) fn dead_end_error(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
+        Self::Refused { row, source: rules.dead_end_error(state) }
     }
 
     /// The row it is about, if it is about one.

@@ -9,18 +9,18 @@ use crate::set::leaf_set::LeafSet;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Which items a row may not write again.
+/// Scope of the items that a row may not write again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NoRepeat {
-    /// Those that it has written itself.
+    /// Items that the row itself has written.
     Row,
-    /// Those of all rows of its group. The first row of a group is held back by its own only: it writes what it would
+    /// Items of all rows of its group. The first row of a group is held back by its own only: it writes what it would
     /// write alone.
     Siblings,
 }
 
-/// What a row has written before its item.
+/// Tokens that a row has written before its current item.
 #[derive(Debug, Clone)]
 pub(super) struct Items {
     leaves: Vec<LeafId>,
@@ -67,7 +67,7 @@ impl Batch {
     /// As there, or ends that do not ascend up to the number of rows.
     pub fn next_item_of(&mut self, no_repeat: Option<NoRepeat>, ends: &[usize]) -> Result<usize, BatchError> {
         check_groups(ends, self.len())?;
-        let written: Vec<Option<LeafId>> = self.rows.iter().map(|row| self.written(row)).collect();
+        let written: Vec<Option<LeafId>> = self.rows.iter().map(|row| self.written_item(row)).collect();
         let mut next: Vec<(usize, Option<Arc<SpanRules>>)> = Vec::new();
         // Rows that deny the same in the same rules.
         let mut known: HashMap<(*const SpanRules, Vec<LeafId>), Arc<SpanRules>> = HashMap::new();
@@ -90,7 +90,7 @@ impl Batch {
                     }
                     Some(_) => own(row).collect(),
                 };
-                let key = (Arc::as_ptr(self.begun(row)), denied);
+                let key = (Arc::as_ptr(self.initial_rules(row)), denied);
                 let rules = match known.get(&key) {
                     Some(rules) => Arc::clone(rules),
                     None => Arc::clone(known.entry(key.clone()).or_insert(self.denying(row, &key.1)?)),
@@ -101,7 +101,7 @@ impl Batch {
         }
         let begun = next.len();
         for (row, rules) in next {
-            let before = Arc::clone(self.begun(row));
+            let before = Arc::clone(self.initial_rules(row));
             let number = match rules {
                 Some(rules) => self.number_of(rules),
                 None => self.rows[row].rules,
@@ -125,13 +125,13 @@ impl Batch {
     }
 
     /// The item that a finished row has just written, where it has a number.
-    fn written(&self, row: &Row) -> Option<LeafId> {
+    fn written_item(&self, row: &Row) -> Option<LeafId> {
         let constraint = self.rules_of(row).constraint(row.walked.state());
         let is_set = constraint.as_trie().is_some() || constraint.downcast_ref::<FilteredTrie>().is_some();
         if is_set { row.walked.leaf(constraint).map(|leaf| leaf.index) } else { None }
     }
 
-    /// What tells the set of a row from others.
+    /// Returns the identity of the set of a row.
     fn set_of(&self, row: usize) -> Option<usize> {
         let of = &self.rows[row];
         let constraint = self.rules_of(of).constraint(of.walked.state());
@@ -140,14 +140,14 @@ impl Batch {
     }
 
     /// The rules that a row began with: what was denied since is denied by those who wrote it, and rows change places.
-    fn begun(&self, row: usize) -> &Arc<SpanRules> {
+    fn initial_rules(&self, row: usize) -> &Arc<SpanRules> {
         let of = &self.rows[row];
         of.items.as_ref().map_or(&self.rules[of.rules as usize], |items| &items.begun)
     }
 
     /// The rules that a row began with, without these items.
     fn denying(&self, row: usize, denied: &[LeafId]) -> Result<Arc<SpanRules>, BatchError> {
-        let (rules, number) = (self.begun(row), self.rows[row].walked.state().constraint_number());
+        let (rules, number) = (self.initial_rules(row), self.rows[row].walked.state().constraint_number());
         let constraint = &rules.constraints()[number].1;
         let filtered = match (constraint.as_trie(), constraint.downcast_ref::<FilteredTrie>()) {
             (Some(trie), _) => trie.filtered(&LeafSet::all(trie.len())).and_then(|all| all.without(denied)),

@@ -9,7 +9,7 @@ use crate::rows::row;
 use crate::set::ids::TokenId;
 
 impl Batch {
-    /// Whether anything may come in each row: such rows have no list that says all.
+    /// Returns whether each row is unconstrained: the list of such a row does not name all its tokens.
     pub fn unbound(&self) -> Vec<bool> {
         let mut scratch = Scratch::default();
         let mut unbound = |row: &Row| {
@@ -31,13 +31,15 @@ impl Batch {
         let (mut listed, mut draws, mut chosen) = (listed.iter(), self.draws.iter_mut(), Vec::new());
         for row in &self.rows {
             let allowed = rules[row.rules as usize].allowed(row.walked.state(), scratch);
-            put(wide, n_vocab, allowed, &mut listed);
+            write_allowed(wide, n_vocab, allowed, &mut listed);
             let draw = draws.next();
             chosen.push(match allowed {
-                Allowed::Only { .. } => row::choose(wide, allowed, draw, settings, row.counted(settings)).map(|best| {
-                    self.starved += u64::from(best.starved);
-                    best.token
-                }),
+                Allowed::Only { .. } => {
+                    row::choose(wide, allowed, draw, settings, row.counted_tokens(settings)).map(|best| {
+                        self.starved += u64::from(best.starved);
+                        best.token
+                    })
+                }
                 _ => None,
             });
         }
@@ -68,7 +70,7 @@ impl Batch {
             for row in first..end {
                 let of = &self.rows[row];
                 let allowed = rules[of.rules as usize].allowed(of.walked.state(), &mut search.worker.scratch);
-                put(&mut wide, n_vocab, allowed, &mut listed);
+                write_allowed(&mut wide, n_vocab, allowed, &mut listed);
                 search.offer(row, of, &wide, scores.map_or(0.0, |scores| scores[row]), Ends::AsTokens);
             }
             let begin = found.len();
@@ -91,7 +93,7 @@ impl Batch {
 }
 
 /// Writes what is listed for a row where a whole row would have it.
-fn put(wide: &mut Vec<f32>, n_vocab: usize, allowed: Allowed<'_>, listed: &mut std::slice::Iter<'_, f32>) {
+fn write_allowed(wide: &mut Vec<f32>, n_vocab: usize, allowed: Allowed<'_>, listed: &mut std::slice::Iter<'_, f32>) {
     wide.resize(n_vocab, 0.0);
     allowed.iter().zip(listed).for_each(|(token, &logit)| wide[token.index()] = logit);
 }

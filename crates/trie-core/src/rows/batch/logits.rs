@@ -11,7 +11,7 @@ use crate::set::ids::TokenId;
 use std::sync::Arc;
 
 impl Batch {
-    /// That these are rows of logits for this batch.
+    /// Checks that these are rows of logits for this batch.
     pub(super) fn check_logits(&self, count: usize, width: usize) -> Result<(), BatchError> {
         self.count("rows of logits", count)?;
         let n_vocab = self.n_vocab;
@@ -63,7 +63,7 @@ impl Batch {
                 let logits = &logits.row(first + index)[..n_vocab];
                 let logits = L::widen_allowed(logits, allowed, &mut worker.wide);
                 // Something may come: that was looked at first.
-                if let Some(best) = row::choose(logits, allowed, draws.next(), settings, row.counted(settings)) {
+                if let Some(best) = row::choose(logits, allowed, draws.next(), settings, row.counted_tokens(settings)) {
                     *chosen = best.token;
                     starved += u64::from(best.starved);
                 }

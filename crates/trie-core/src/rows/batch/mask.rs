@@ -86,8 +86,8 @@ impl Batch {
         }
     }
 
-    /// How many of these draft tokens the row would accept, one after the other, and the mask of each position: row `i`
-    /// of `masks` says what may come after the first `i` drafts. No row changes.
+    /// Returns the number of leading draft tokens that the row would accept, and writes the token mask of each
+    /// position: row `i` of `masks` describes the tokens allowed after the first `i` drafts. No row changes.
     ///
     /// After a draft that is refused nothing is verified: the positions behind it repeat the mask that refused it. So
     /// no row of a mask is ever empty, or allows more than it should.
@@ -114,7 +114,7 @@ impl Batch {
         let mut scratch = Scratch::default();
         for state in &states {
             if rules.allowed(state, &mut scratch) == Allowed::Nothing {
-                return Err(BatchError::stuck(row, rules, state));
+                return Err(BatchError::dead_end_error(row, rules, state));
             }
         }
         let last = states.len() - 1;
@@ -144,7 +144,7 @@ fn fill_rows(rules: &[Arc<SpanRules>], n_vocab: usize, rows: &[Row], words: Rows
 }
 
 impl Row {
-    /// Whether the same may come in both.
+    /// Returns whether the same tokens are allowed in both.
     fn is_where(&self, other: &Self) -> bool {
         self.rules == other.rules && self.walked.state() == other.walked.state()
     }
@@ -174,13 +174,13 @@ pub struct BatchMask {
     memory: MaskMemory,
 }
 
-/// What bit masks hold, so that not all of their words have to be written: see [`Batch::update_rows`].
+/// Contents of bit masks, so that not all of their words have to be written again: see [`Batch::update_rows`].
 #[derive(Debug, Clone, Default)]
 pub struct MaskMemory {
     rows: Vec<Set>,
 }
 
-/// What a row of a mask holds.
+/// Contents of one row of a mask.
 #[derive(Debug, Clone, Default)]
 struct Set {
     /// The words that are not 0, some of them more than once; meaningless where there were too many.

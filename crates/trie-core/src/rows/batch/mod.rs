@@ -50,7 +50,7 @@ use std::sync::Arc;
 /// let rules = Arc::new(SpanRules::of(items.build()?, 6)?);
 /// let mut beams = Batch::new(rules, 1, SamplerOptions::default())?;
 ///
-/// // The two best first tokens of one row: token 5 is no child.
+/// // The two best first tokens of one row: token 5 is not a child.
 /// let logits = [0.0, 3.0, 0.0, 0.0, 2.0, 9.0];
 /// let best = beams.top_children(Rows::new(&logits, 1, 6, 6)?, 2, None, ScoreMode::Renormalised)?;
 /// assert_eq!(best.iter().map(|child| child.token).collect::<Vec<_>>(), [id(1), id(4)]);
@@ -65,7 +65,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Of all rows; each names its own by number.
+    /// Rules of all rows; each row names its own by number.
     rules: Vec<Arc<SpanRules>>,
     rows: Vec<Row>,
     n_vocab: usize,
@@ -74,7 +74,7 @@ pub struct Batch {
     /// The generator of each place, not of what stands in it: two copies of a beam must not draw alike.
     draws: Vec<Draw>,
     starved: u64,
-    /// Whether a row remembers tokens.
+    /// True if a row remembers tokens.
     remembers: bool,
     /// Kept for their memory.
     spare: Spare,
@@ -90,7 +90,7 @@ struct Spare {
     workers: Vec<Worker>,
 }
 
-/// What a thread needs to go through rows.
+/// Scratch memory of a thread that goes through rows.
 #[derive(Debug, Default)]
 struct Worker {
     scratch: Scratch,
@@ -104,7 +104,7 @@ struct Worker {
 struct Row {
     walked: Trail,
     rules: u32,
-    /// Of the items before this one: rows that are copied share them.
+    /// Items before the current one, shared by copies of a row.
     items: Option<Arc<items::Items>>,
     /// The tokens that it has accepted, where somebody asks for them: penalties, or values that are text.
     #[allow(clippy::box_collection, reason = "rows are many, and most remember nothing: one word")]
@@ -112,15 +112,15 @@ struct Row {
 }
 
 impl Clone for Spare {
-    /// Memory is no content.
+    /// Memory is not content.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 impl Row {
-    /// What penalties count: nothing where there are none.
-    fn counted(&self, settings: &DrawSettings) -> &[TokenId] {
+    /// Returns the tokens that penalties count: none without penalties.
+    fn counted_tokens(&self, settings: &DrawSettings) -> &[TokenId] {
         self.written.as_ref().filter(|_| settings.has_penalties()).map_or(&[], |written| written)
     }
 }
@@ -176,7 +176,7 @@ impl Batch {
     /// # Errors
     /// Rules for another vocabulary size.
     pub fn push(&mut self, rules: Option<Arc<SpanRules>>) -> Result<(), BatchError> {
-        let row = self.armed(self.rows.len(), rules)?;
+        let row = self.arm_row(self.rows.len(), rules)?;
         self.rows.push(row);
         self.seed_places();
         Ok(())
@@ -188,7 +188,7 @@ impl Batch {
     /// No such row, or rules for another vocabulary size.
     pub fn assign(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<(), BatchError> {
         self.row(row)?;
-        self.rows[row] = self.armed(row, rules)?;
+        self.rows[row] = self.arm_row(row, rules)?;
         self.forget_rules();
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Batch {
         self.rows.iter_mut().for_each(|row| row.rules = numbers[row.rules as usize]);
     }
 
-    fn armed(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<Row, BatchError> {
+    fn arm_row(&mut self, row: usize, rules: Option<Arc<SpanRules>>) -> Result<Row, BatchError> {
         let rules = match rules {
             Some(rules) => rules,
             None => self.free_rules()?,
@@ -247,13 +247,13 @@ impl Batch {
         self.rules.len() as u32 - 1
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[allow(clippy::len_without_is_empty, reason = "no rows are a batch like any other")]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether [`Batch::select`] takes the best or draws.
+    /// Returns the mode of [`Batch::select`]: greedy or sampled.
     pub fn mode(&self) -> Mode {
         self.options.mode
     }
@@ -263,7 +263,7 @@ impl Batch {
         self.n_vocab
     }
 
-    /// Whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
+    /// Returns whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
     pub fn is_weighted(&self) -> bool {
         self.rules.iter().any(|rules| rules.is_weighted())
     }
@@ -273,7 +273,7 @@ impl Batch {
         self.n_vocab.div_ceil(32)
     }
 
-    /// How often every legal logit of a row was −inf or NaN, so that its lowest legal id was taken.
+    /// Returns how often every legal logit of a row was −inf or NaN, so that its lowest legal id was taken.
     pub fn starved(&self) -> u64 {
         self.starved
     }
@@ -292,7 +292,7 @@ impl Batch {
         &self.rules[row.rules as usize]
     }
 
-    /// What may come next in a row.
+    /// Returns the allowed tokens of a row.
     ///
     /// # Errors
     /// No such row; nothing may come in it, because its set is damaged or something went wrong in its constraint.
@@ -302,7 +302,7 @@ impl Batch {
         choices.map_err(|source| BatchError::Refused { row, source })
     }
 
-    /// Where a row is, as a value.
+    /// Returns the state of a row, as a value.
     ///
     /// # Errors
     /// No such row.
@@ -333,7 +333,8 @@ impl Batch {
         }
     }
 
-    /// That something may come in each row, and how many logits a choice over all of them looks at.
+    /// Checks that each row has an allowed token, and returns the number of logits that a choice over all rows
+    /// examines.
     fn survey(&mut self) -> Result<usize, BatchError> {
         self.spare.workers(1);
         let scratch = &mut self.spare.workers[0].scratch;
@@ -345,7 +346,7 @@ impl Batch {
                 Allowed::Only { tokens, ends } => tokens.ids().map_or(self.n_vocab, |ids| ids.len() + ends.len()),
                 Allowed::All | Allowed::Open { .. } => self.n_vocab,
                 Allowed::Nothing => {
-                    return Err(BatchError::stuck(index, rules, state));
+                    return Err(BatchError::dead_end_error(index, rules, state));
                 }
             };
         }
@@ -353,7 +354,7 @@ impl Batch {
     }
 }
 
-/// Whether it constrains nothing.
+/// Returns whether it constrains nothing.
 fn is_free(constraint: &AnyConstraint) -> bool {
     constraint.downcast_ref::<Unconstrained>().is_some()
 }
@@ -389,7 +390,8 @@ fn seed_of(seed: u32, row: usize) -> u32 {
 }
 
 impl Batch {
-    /// Whether each row has its value. What follows it is up to its rules: anything, or only what stops.
+    /// Returns for each row whether its value is complete. What follows it is up to its rules: anything, or only what
+    /// stops.
     pub fn finished(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
         self.rows.iter().map(|row| row.walked.state().status() == Status::Complete)
     }
@@ -431,7 +433,7 @@ impl Batch {
         Ok(Some(since_begun.iter().filter(of_value).copied().collect()))
     }
 
-    /// What a row has thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    /// Returns the thinking of a row so far, behind a [`ThinkGate`](crate::ThinkGate).
     ///
     /// # Errors
     /// No such row.

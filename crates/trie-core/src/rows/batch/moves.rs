@@ -1,4 +1,4 @@
-//! What moves rows: tokens, other parents, and going back. All rows or none.
+//! Moves of rows: tokens, new parents, and rollback. All rows or none.
 
 use super::{Batch, BatchError, Row};
 use crate::machine::span::SpanError;
@@ -61,7 +61,7 @@ impl Batch {
     /// Draws belong to places, so two copies of a row do not draw alike.
     ///
     /// # Errors
-    /// A parent that is no row.
+    /// A parent that is not a row.
     pub fn reorder(&mut self, parents: &[usize]) -> Result<(), BatchError> {
         let rows = self.rows.len();
         if let Some(&row) = parents.iter().find(|&&parent| parent >= rows) {
@@ -90,7 +90,7 @@ impl Batch {
     /// # Errors
     /// More than one of the rows has accepted since its item began.
     pub fn rollback(&mut self, n: usize) -> Result<(), BatchError> {
-        let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refused(row, source));
+        let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refusal(row, source));
         self.rows.iter().enumerate().try_for_each(can)?;
         (0..self.rows.len()).try_for_each(|row| self.rollback_in(row, n))
     }
@@ -104,7 +104,7 @@ impl Batch {
         let Row { walked, rules, written, .. } = &mut self.rows[row];
         let rules = &*self.rules[*rules as usize];
         let constraint = rules.constraint(walked.state());
-        walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))?;
+        walked.rollback(rules, constraint, n).map_err(|source| refusal(row, source))?;
         written.as_mut().into_iter().for_each(|written| written.truncate(written.len().saturating_sub(n)));
         Ok(())
     }
@@ -121,6 +121,6 @@ impl Batch {
     }
 }
 
-fn refused(row: usize, source: SpanError) -> BatchError {
+fn refusal(row: usize, source: SpanError) -> BatchError {
     BatchError::Refused { row, source }
 }

@@ -37,13 +37,13 @@ pub enum RowsError {
     /// The last row ends after the memory.
     #[error("{count} rows of {width} entries, {stride} apart, need more than the {len} entries there are")]
     TooShort {
-        /// Rows.
+        /// Number of rows given.
         count: usize,
         /// Entries of a row.
         width: usize,
         /// Entries from the beginning of a row to that of the next.
         stride: usize,
-        /// Entries there are.
+        /// Number of entries given.
         len: usize,
     },
     /// Rows to write into that share entries.
@@ -79,7 +79,7 @@ impl<'a, T> Rows<'a, T> {
         Ok(Self { data, shape: Shape { count, width, stride }.check(data.len())? })
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn count(&self) -> usize {
         self.shape.count
     }
@@ -113,7 +113,7 @@ impl<'a, T> RowsMut<'a, T> {
         Ok(Self { data, shape })
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn count(&self) -> usize {
         self.shape.count
     }

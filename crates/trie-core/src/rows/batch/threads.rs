@@ -10,7 +10,7 @@ const BYTES_A_THREAD: usize = 1 << 20;
 /// A logit that is looked at somewhere in a large matrix brings a cache line.
 pub(super) const LOOK: usize = 64;
 
-/// How many parts to make of work that goes through so much memory. 1 where more would not pay.
+/// Returns the number of parts into which to split work over so many bytes. 1 where more would not pay.
 pub(super) fn worthwhile(bytes: usize) -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     match bytes / BYTES_A_THREAD {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A continuation of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Child {
-    /// The row.
+    /// Number of the parent row.
     pub parent: usize,
     /// The token that follows it.
     pub token: TokenId,
@@ -40,7 +40,7 @@ impl Batch {
     /// stands for them with −inf.
     ///
     /// # Errors
-    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is no number, or a damaged
+    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is not a number, or a damaged
     /// set.
     pub fn top_children<L: Logit>(
         &mut self,
@@ -78,7 +78,7 @@ impl Batch {
         mode: ScoreMode,
         groups: &[usize],
         ends: Ends,
-    ) -> Result<Expanded, BatchError> {
+    ) -> Result<Expansion, BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         self.check_scores(scores)?;
         check_groups(groups, self.len())?;
@@ -107,7 +107,7 @@ impl Batch {
             }
             (kept, stops, search.starved)
         });
-        let mut expanded = Expanded::default();
+        let mut expanded = Expansion::default();
         let (mut group, mut first) = (0, 0);
         for (groups, stops, starved) in found {
             self.starved += starved;
@@ -127,7 +127,7 @@ impl Batch {
 }
 
 impl Batch {
-    /// That these are scores of the rows.
+    /// Checks that these are scores of the rows.
     pub(super) fn check_scores(&self, scores: Option<&[f64]>) -> Result<(), BatchError> {
         let Some(scores) = scores else { return Ok(()) };
         self.count("scores", scores.len())?;
@@ -140,7 +140,7 @@ impl Batch {
 
 /// Continuations of rows, and the scores of the values that end in a row.
 #[derive(Debug, Default)]
-pub(super) struct Expanded {
+pub(super) struct Expansion {
     pub(super) children: Vec<Child>,
     pub(super) stops: Vec<(usize, f64)>,
 }
@@ -246,7 +246,7 @@ impl Best {
         self.children.truncate(self.k);
     }
 
-    /// What was kept, for the next group to begin again.
+    /// Takes the kept continuations and clears the heap for the next group.
     pub(super) fn take(&mut self) -> Vec<Child> {
         self.prune();
         self.bar = f64::NEG_INFINITY;

@@ -1,4 +1,4 @@
-//! What `threads.rs` does, where there are no threads: everything is done on this one.
+//! Single-threaded replacement of `threads.rs`: everything is done on this thread.
 
 /// Threads that pay off: this one.
 pub(super) fn worthwhile(_rows: usize) -> usize {
@@ -22,7 +22,7 @@ impl Threads {
         parts.into_iter().map(work).collect()
     }
 
-    /// Runs both.
+    /// Runs both closures in turn.
     pub(super) fn both<A, B>(&self, a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
         (a(), b())
     }

@@ -12,8 +12,8 @@ pub(super) struct Leaves {
     pub(super) rows: Vec<u32>,
     /// Leaves of this run that have the name of another row, and which.
     pub(super) renamed: Vec<(u32, u32)>,
-    /// How many tokens each shares with the leaf before it, and how many it has; `LONG` where that is in the next item
-    /// of `long`.
+    /// For each leaf, the number of tokens shared with the leaf before it, and its length; `LONG` if the next item of
+    /// `long` holds it.
     lengths: Vec<[u8; 2]>,
     long: Vec<(u32, u32)>,
     /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input
@@ -29,11 +29,11 @@ pub(super) struct Leaves {
     pub(super) ends: Vec<u32>,
 }
 
-/// One of them.
+/// Leaf of a collection.
 pub(super) struct NewLeaf<'a> {
     /// Tokens that it shares with the leaf before.
     pub(super) shared: usize,
-    /// Its other tokens.
+    /// Tokens after the shared prefix.
     pub(super) tokens: &'a [TokenId],
 }
 
@@ -106,7 +106,7 @@ impl<'a, S: Source> Collector<'a, S> {
     /// Takes the rows with one key, in the order of their numbers.
     #[inline]
     pub(super) fn push_run(&mut self, packing: &Packing, key: u64, mut rows: impl ExactSizeIterator<Item = u32>) {
-        let shared = self.last_key.replace(key).map_or(0, |last| packing.shared(last, key));
+        let shared = self.last_key.replace(key).map_or(0, |last| packing.shared_tokens(last, key));
         let alone = rows.len() == 1;
         let Some(first) = rows.next() else { return };
         if alone && self.near {
@@ -117,7 +117,7 @@ impl<'a, S: Source> Collector<'a, S> {
         } else if alone {
             self.push_new(first, self.source.row(first as usize), shared);
         } else {
-            let from = packing.decided(key);
+            let from = packing.decided_tokens(key);
             let mut run = std::mem::take(&mut self.run);
             run.clear();
             run.push(first);

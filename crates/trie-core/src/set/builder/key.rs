@@ -8,7 +8,7 @@ pub(super) const WINDOW: usize = 8;
 /// No position is so wide that it has this code.
 const NO_CODE: u32 = u32::MAX;
 
-/// What the tokens of some rows span, in each position of a window.
+/// Range of the tokens of some rows, in each position of a window.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
     low: [u32; WINDOW],
@@ -35,7 +35,7 @@ impl Extent {
     }
 
     /// The extent of so many rows, and in each position as much of it as common tokens span: those of some of the rows.
-    pub(super) fn narrowed(self, common: &Self) -> Common {
+    pub(super) fn narrow(self, common: &Self) -> Common {
         let mut narrow = Common { low: self.low, high: self.high, all: self };
         for position in 0..WINDOW {
             let (low, high) = (common.low[position], common.high[position]);
@@ -61,7 +61,7 @@ impl Extent {
     }
 }
 
-/// What nearly all tokens span, in each position, of what all of them do.
+/// Range that contains nearly all tokens, in each position, within the range of all.
 #[derive(Debug)]
 pub(super) struct Common {
     low: [u32; WINDOW],
@@ -69,10 +69,10 @@ pub(super) struct Common {
     all: Extent,
 }
 
-/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its position, in no more bits
-/// than needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is
-/// common in a position are one code, and all above it another: with one of these a key ends, and nothing is said of
-/// the tokens from there on.
+/// Packing of the tokens from `begin` to `end` of a row into a key: each less the smallest of its position, in as few
+/// bits as possible, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below
+/// what is common in a position are one code, and all above it another: with one of these a key ends, and nothing is
+/// said of the tokens from there on.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     // One array each, so that a key is a few vector instructions. A position that is not in the key has an empty mask.
@@ -84,7 +84,7 @@ pub(super) struct Packing {
     /// The codes that stand for more than one token; `NO_CODE` where there are none.
     below: [u32; WINDOW],
     above: [u32; WINDOW],
-    /// Whether there are such codes.
+    /// True if there are such codes.
     narrow: bool,
     /// Places of the window that every row has.
     present: usize,
@@ -93,7 +93,7 @@ pub(super) struct Packing {
     pub(super) end: usize,
     /// Bits of a key.
     pub(super) bits: u32,
-    /// Whether no row goes on behind the positions of the key.
+    /// True if no row continues behind the positions of the key.
     whole: bool,
     /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
     shared: [u32; 65],
@@ -177,8 +177,8 @@ impl Packing {
         if any { (0..WINDOW).find(|&position| is(position)) } else { None }
     }
 
-    /// How many tokens of a row its key decides.
-    pub(super) fn decided(&self, key: u64) -> usize {
+    /// Returns the number of tokens of a row that its key determines.
+    pub(super) fn decided_tokens(&self, key: u64) -> usize {
         self.uncommon(key).map_or(self.end, |position| self.begin + position)
     }
 
@@ -192,12 +192,12 @@ impl Packing {
         (tokens, (self.present..positions).find(|&position| self.code(key, position) == 0).unwrap_or(positions))
     }
 
-    /// Whether [`Packing::is_whole`] is true of every key.
+    /// Returns whether [`Packing::is_whole`] is true of every key.
     pub(super) fn is_always_whole(&self) -> bool {
         self.whole && !self.narrow
     }
 
-    /// Whether a key is that of one sequence only: all of its tokens are in it.
+    /// Returns whether a key identifies one sequence: all of its tokens are in it.
     #[inline]
     pub(super) fn is_whole(&self, key: u64) -> bool {
         let positions = self.end - self.begin;
@@ -209,9 +209,9 @@ impl Packing {
         (key >> self.shift[position]) as u32 & self.mask[position]
     }
 
-    /// How many tokens two rows share whose keys differ.
+    /// Returns the number of tokens shared by two rows with different keys.
     #[inline]
-    pub(super) fn shared(&self, a: u64, b: u64) -> u32 {
+    pub(super) fn shared_tokens(&self, a: u64, b: u64) -> u32 {
         self.shared[(u64::BITS - (a ^ b).leading_zeros()) as usize]
     }
 }

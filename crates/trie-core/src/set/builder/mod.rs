@@ -19,8 +19,8 @@ use crate::set::trie::Trie;
 use crate::work::ErrorKind;
 use collect::NewLeaf;
 #[cfg(not(target_family = "wasm"))]
-use sequences::Fixed;
-use sequences::{Even, NameList, Ragged, Source};
+use sequences::FixedRows;
+use sequences::{Even, NameList, RaggedRows, Source};
 use threads::Threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
@@ -62,7 +62,7 @@ pub struct FlatSequences<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Shape<'a> {
     Even(Even<'a>),
-    Ragged(Ragged<'a>),
+    Ragged(RaggedRows<'a>),
 }
 
 /// A leaf that comes after those before it.
@@ -70,11 +70,11 @@ enum Shape<'a> {
 pub struct SortedLeaf<'a> {
     /// Tokens that it shares with the leaf before.
     pub shared: usize,
-    /// Its other tokens.
+    /// Tokens after the shared prefix.
     pub tokens: &'a [TokenId],
     /// The first row that gave it.
     pub row: u32,
-    /// Its name.
+    /// Name of the leaf.
     pub name: Option<&'a str>,
 }
 
@@ -95,7 +95,7 @@ pub enum BuildError {
     MixedNames {
         /// Leaves with a name.
         names: usize,
-        /// All leaves.
+        /// Number of all leaves.
         rows: usize,
     },
     /// The caller wanted it to stop.
@@ -104,11 +104,11 @@ pub enum BuildError {
     /// 32-bit offsets would not be enough.
     #[error("{what}: {count} is over the limit of {limit}")]
     TooLarge {
-        /// What there is too much of.
+        /// Name of the quantity that exceeds its limit.
         what: &'static str,
-        /// How much there is.
+        /// Number that was given.
         count: usize,
-        /// How much there may be.
+        /// Largest number that is allowed.
         limit: usize,
     },
 }
@@ -166,12 +166,12 @@ impl TrieBuilder {
         }
     }
 
-    /// Leaves so far.
+    /// Returns the number of leaves so far.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no leaf yet.
+    /// Returns whether there is no leaf yet.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -208,7 +208,7 @@ impl TrieBuilder {
         &self,
         mut visit: impl FnMut(SortedLeaf<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let rows = Ragged { tokens: &self.tokens, ends: &self.ends };
+        let rows = RaggedRows { tokens: &self.tokens, ends: &self.ends };
         let names = self.name_list();
         check(&rows, names)?;
         let parts = order::leaves(&rows, names, &Threads::new(threads::worthwhile(rows.len())));
@@ -234,7 +234,7 @@ impl TrieBuilder {
     /// # Errors
     /// No leaf at all, an empty leaf, names for some leaves only, or more than 32-bit offsets can address.
     pub fn build(self) -> Result<Trie, BuildError> {
-        build(Ragged { tokens: &self.tokens, ends: &self.ends }, self.name_list(), self.threads)
+        build(RaggedRows { tokens: &self.tokens, ends: &self.ends }, self.name_list(), self.threads)
     }
 }
 
@@ -249,10 +249,10 @@ impl<'a> FlatSequences<'a> {
     /// ascending or the last one is not the end of the tokens.
     pub fn ragged(tokens: &'a [TokenId], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.is_sorted() && ends.last().copied().unwrap_or(0) == tokens.len();
-        fits.then_some(Self { shape: Shape::Ragged(Ragged { tokens, ends }), threads: None })
+        fits.then_some(Self { shape: Shape::Ragged(RaggedRows { tokens, ends }), threads: None })
     }
 
-    /// As [`TrieBuilder::threads`].
+    /// Sets the number of threads, as [`TrieBuilder::threads`].
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -267,11 +267,11 @@ impl<'a> FlatSequences<'a> {
         match self.shape {
             // Of the copies that are made for each of them, pages would have to download all.
             #[cfg(not(target_family = "wasm"))]
-            Shape::Even(Even { tokens, width: 2 }) => build(Fixed::<2>(tokens.as_chunks().0), None, self.threads),
+            Shape::Even(Even { tokens, width: 2 }) => build(FixedRows::<2>(tokens.as_chunks().0), None, self.threads),
             #[cfg(not(target_family = "wasm"))]
-            Shape::Even(Even { tokens, width: 3 }) => build(Fixed::<3>(tokens.as_chunks().0), None, self.threads),
+            Shape::Even(Even { tokens, width: 3 }) => build(FixedRows::<3>(tokens.as_chunks().0), None, self.threads),
             #[cfg(not(target_family = "wasm"))]
-            Shape::Even(Even { tokens, width: 4 }) => build(Fixed::<4>(tokens.as_chunks().0), None, self.threads),
+            Shape::Even(Even { tokens, width: 4 }) => build(FixedRows::<4>(tokens.as_chunks().0), None, self.threads),
             Shape::Even(rows) => build(rows, None, self.threads),
             Shape::Ragged(rows) => build(rows, None, self.threads),
         }

@@ -77,7 +77,7 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
         all
     });
 
-    let common = extent.narrowed(&sample(source));
+    let common = extent.narrow(&sample(source));
     let keys = Keys::new(rows, |room| Packing::of_common(&common, 0, room));
     let counts = threads.each(parts.clone(), |part| keys.count(source, part));
     let collector = |rows: usize| Collector::new(source, names, rows);
@@ -93,12 +93,12 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
         parts.map(|(part, count)| (left.split_off_mut(..part.len()).unwrap_or_default(), part, count)).collect();
     let scattered = threads.each(parts, |(entries, part, count)| keys.scatter(source, part, &count.rows, entries));
     let shares = if threads.count() == 1 { 1 } else { threads.count() * SHARES };
-    let shares = Scattered::shares(&scattered, shares, rows);
+    let shares = Buckets::shares(&scattered, shares, rows);
     let shares = shares.into_iter().map(|(buckets, rows)| (collector(rows), buckets)).collect();
     join(source, threads.each(shares, |(collector, buckets)| keys.collect_buckets(&scattered, buckets, collector)))
 }
 
-/// What some rows span, from everywhere.
+/// Estimates the range of tokens from rows sampled everywhere.
 fn sample<S: Source>(source: &S) -> Extent {
     const ROWS: usize = 1 << 10;
     // No order that the rows may have repeats with this.
@@ -154,7 +154,7 @@ impl Keys {
         part: Range<usize>,
         counts: &[u32],
         entries: &'e mut [u64],
-    ) -> Scattered<'e> {
+    ) -> Buckets<'e> {
         let mut next: Vec<u32> =
             counts.iter().scan(0, |end, count| Some(std::mem::replace(end, *end + count))).collect();
         let rest = (1 << self.rest_bits) - 1;
@@ -164,12 +164,12 @@ impl Keys {
             entries[*next as usize] = (key & rest) << self.row_bits | row as u64;
             *next += 1;
         }
-        Scattered { ends: next, entries }
+        Buckets { ends: next, entries }
     }
 
     fn collect_buckets<S: Source>(
         &self,
-        scattered: &[Scattered<'_>],
+        scattered: &[Buckets<'_>],
         buckets: Range<usize>,
         mut collector: Collector<'_, S>,
     ) -> Leaves {
@@ -286,12 +286,12 @@ pub(super) fn gather<'a>(parts: impl Iterator<Item = &'a [u64]> + Clone, bits: u
 }
 
 /// One part of the rows, in buckets.
-struct Scattered<'e> {
+struct Buckets<'e> {
     entries: &'e [u64],
     ends: Vec<u32>,
 }
 
-impl Scattered<'_> {
+impl Buckets<'_> {
     fn bucket(&self, bucket: usize) -> &[u64] {
         &self.entries[self.begin(bucket)..self.ends[bucket] as usize]
     }

@@ -9,7 +9,7 @@ use super::threads::Threads;
 use super::{BuildError, fits};
 use crate::set::ids::TokenId;
 use crate::set::storage::layout::{Cursors, Sink};
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 use crate::set::trie::{LeafTable, Names, Store};
 use std::convert::Infallible;
 use std::mem::replace;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Threads) -> Result<Store, BuildError> {
     let (levels, cursors) = Levels::new(parts)?;
     let arrays = Arrays::new(&levels);
-    let mut input_rows = Packed::room(parts.iter().map(|part| &part.rows[..]));
+    let mut input_rows = PackedInts::room(parts.iter().map(|part| &part.rows[..]));
     let others = || {
         input_rows.fill(parts.iter().map(|part| &part.rows[..]));
         names.map(|names| pack_names(names, parts))
@@ -31,7 +31,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Thre
     Ok(arrays.store(&levels, max_token, inner, input_rows, names))
 }
 
-/// Where the levels of the trie begin.
+/// Start of each level of the trie.
 struct Levels {
     /// The first node of each level, the root's included, and after the last level the number of nodes.
     nodes: Vec<u32>,
@@ -92,7 +92,7 @@ impl Levels {
     }
 }
 
-/// What is written from several threads, each item once.
+/// Output arrays that several threads fill, each item once.
 struct Arrays {
     tokens: Vec<AtomicU32>,
     first_child: Vec<AtomicU32>,
@@ -105,7 +105,7 @@ fn zeroed(items: u32) -> Vec<AtomicU32> {
 }
 
 #[inline]
-fn put(items: &[AtomicU32], at: u32, value: u32) {
+fn store(items: &[AtomicU32], at: u32, value: u32) {
     items[at as usize].store(value, Ordering::Relaxed);
 }
 
@@ -118,8 +118,8 @@ impl Arrays {
         let (last, leaves) = (levels.last(), levels.leaf_count());
         // Nodes of the last level have no children, and nodes before it may have none either.
         let first_child = zeroed(levels.nodes[last] + 1);
-        put(&first_child, 0, 1);
-        put(&first_child, levels.nodes[last], levels.node_count());
+        store(&first_child, 0, 1);
+        store(&first_child, levels.nodes[last], levels.node_count());
         let table = (levels.leaves[last] > 0).then(|| [zeroed(leaves), zeroed(leaves)]);
         Self { tokens: zeroed(levels.node_count()), first_child, table }
     }
@@ -144,7 +144,7 @@ impl Arrays {
         levels: &Levels,
         max_token: TokenId,
         mut inner: Vec<u32>,
-        input_rows: Packed,
+        input_rows: PackedInts,
         names: Option<Names>,
     ) -> Store {
         inner.sort_unstable();
@@ -189,9 +189,9 @@ impl Sink for PartSink<'_> {
 
     #[inline]
     fn node(&mut self, _: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Infallible> {
-        put(self.tokens, node, token.get());
+        store(self.tokens, node, token.get());
         if let Some(first_child) = first_child {
-            put(self.first_child, node, first_child);
+            store(self.first_child, node, first_child);
         }
         self.max_token = self.max_token.max(token);
         Ok(())
@@ -200,8 +200,8 @@ impl Sink for PartSink<'_> {
     #[inline]
     fn end(&mut self, _: usize, leaf: u32, node: u32, nth: u32) -> Result<(), Infallible> {
         if let Some([nodes, by_node]) = self.table {
-            put(nodes, leaf, node);
-            put(by_node, nth, leaf);
+            store(nodes, leaf, node);
+            store(by_node, nth, leaf);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Where the rows of a build lie.
+//! Row storage of a build.
 
 use crate::set::ids::TokenId;
 
 /// Rows by number. Whoever implements it gives the same rows every time.
 pub(super) trait Source: Copy + Send + Sync {
-    /// Rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
 
     /// Tokens of all rows.
@@ -27,11 +27,11 @@ pub(super) struct Even<'a> {
 /// The same where the compiler knows the width: passes over all rows are then a few vector instructions a row.
 #[cfg(not(target_family = "wasm"))]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fixed<'a, const WIDTH: usize>(pub(super) &'a [[TokenId; WIDTH]]);
+pub(super) struct FixedRows<'a, const WIDTH: usize>(pub(super) &'a [[TokenId; WIDTH]]);
 
 /// Rows of any length; each ends where the next begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ragged<'a> {
+pub(super) struct RaggedRows<'a> {
     pub(super) tokens: &'a [TokenId],
     pub(super) ends: &'a [usize],
 }
@@ -63,7 +63,7 @@ impl Source for Even<'_> {
 }
 
 #[cfg(not(target_family = "wasm"))]
-impl<const WIDTH: usize> Source for Fixed<'_, WIDTH> {
+impl<const WIDTH: usize> Source for FixedRows<'_, WIDTH> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -82,7 +82,7 @@ impl<const WIDTH: usize> Source for Fixed<'_, WIDTH> {
     }
 }
 
-impl Source for Ragged<'_> {
+impl Source for RaggedRows<'_> {
     fn len(&self) -> usize {
         self.ends.len()
     }

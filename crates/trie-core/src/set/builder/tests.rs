@@ -2,7 +2,7 @@
 
 use super::order::{by_comparing, by_keys, gather};
 use super::pack::pack;
-use super::sequences::{Even, Fixed, NameList, Ragged, Source};
+use super::sequences::{Even, FixedRows, NameList, RaggedRows, Source};
 use super::threads::Threads;
 use super::{FlatSequences, TrieBuilder};
 use crate::set::ids::TokenId;
@@ -29,8 +29,8 @@ impl Set {
         set
     }
 
-    fn rows(&self) -> Ragged<'_> {
-        Ragged { tokens: &self.tokens, ends: &self.ends }
+    fn rows(&self) -> RaggedRows<'_> {
+        RaggedRows { tokens: &self.tokens, ends: &self.ends }
     }
 
     fn names(&self) -> NameList<'_> {
@@ -39,11 +39,11 @@ impl Set {
 }
 
 /// All arrays as text: what is equal here is equal in memory.
-fn compared<S: Source>(source: &S, names: Option<NameList<'_>>) -> String {
+fn dump_arrays<S: Source>(source: &S, names: Option<NameList<'_>>) -> String {
     format!("{:?}", pack(names, &[by_comparing(source, names)], &Threads::new(1)).unwrap())
 }
 
-fn keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> String {
+fn dump_keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> String {
     let threads = Threads::new(threads);
     format!("{:?}", pack(names, &by_keys(source, names, &threads), &threads).unwrap())
 }
@@ -52,16 +52,20 @@ fn keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> 
 fn check(rows: &[Vec<u32>]) {
     let set = Set::new(rows);
     for names in [None, Some(set.names())] {
-        let expected = compared(&set.rows(), names);
+        let expected = dump_arrays(&set.rows(), names);
         for threads in [1, 2, 3, 8] {
-            assert!(keyed(&set.rows(), names, threads) == expected, "{threads} threads, {} names", names.is_some());
+            assert!(
+                dump_keyed(&set.rows(), names, threads) == expected,
+                "{threads} threads, {} names",
+                names.is_some()
+            );
         }
     }
     let width = rows[0].len();
     if rows.iter().all(|row| row.len() == width) {
-        let expected = compared(&set.rows(), None);
-        assert_eq!(keyed(&Even { tokens: &set.tokens, width }, None, 2), expected);
-        assert!(width != 4 || keyed(&Fixed::<4>(set.tokens.as_chunks().0), None, 2) == expected);
+        let expected = dump_arrays(&set.rows(), None);
+        assert_eq!(dump_keyed(&Even { tokens: &set.tokens, width }, None, 2), expected);
+        assert!(width != 4 || dump_keyed(&FixedRows::<4>(set.tokens.as_chunks().0), None, 2) == expected);
     }
     against_map(rows, &set);
 }

@@ -3,10 +3,10 @@
 use super::Graph;
 use crate::set::builder::{BuildError, fits};
 use crate::set::ids::TokenId;
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 use crate::set::trie::{LeafTable, Names, Store, Trie};
 
-/// No node.
+/// Marks a missing node.
 const NONE: u32 = u32::MAX;
 
 /// Nodes numbered so that edges lead upwards and the leaves at and below one are neighbours; edges are asked for later.
@@ -16,7 +16,7 @@ pub(super) struct Draft {
     pub(super) leaves_end: Vec<u32>,
     /// The token that must follow each node; without it, the only one that can.
     pub(super) forced: Option<Vec<Option<TokenId>>>,
-    /// Which node ends which leaf, ascending. Several may end one.
+    /// Pairs of a node and the leaf that it ends, ascending. Several may end one.
     pub(super) ends: Vec<(u32, u32)>,
     /// The canonical sequence of each leaf, and where it ends among them.
     pub(super) canonical: Vec<TokenId>,
@@ -29,7 +29,7 @@ pub(super) struct Draft {
 struct Edges {
     /// Token and target, the edges of one node together.
     all: Vec<(TokenId, u32)>,
-    /// Where those of each node end; nodes from the last to the first.
+    /// End of the edges of each node; nodes from the last to the first.
     ends: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Draft {
         for &(node, _) in &self.ends {
             is_end[node as usize] = true;
         }
-        let (kept, max_depth) = Edges::toward(&is_end, stop, edges)?;
+        let (kept, max_depth) = Edges::edges_to_ends(&is_end, stop, edges)?;
         let number = kept.numbers(self.nodes());
         let reached =
             |&(node, leaf): &(u32, u32)| (number[node as usize] != NONE).then_some((number[node as usize], leaf));
@@ -114,7 +114,7 @@ impl Draft {
                 count: self.canonical_ends.len() as u32,
             },
             names: self.names,
-            input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
+            input_rows: PackedInts::new(std::iter::once(&self.input_rows[..])),
             verified: true,
             unread: None,
             graph: Some(Graph {
@@ -130,7 +130,7 @@ impl Draft {
 
 impl Edges {
     /// Edges to nodes from which an end can be reached, and the most edges on a path from the root to one.
-    fn toward(
+    fn edges_to_ends(
         is_end: &[bool],
         stop: &dyn Fn() -> bool,
         mut edges: impl FnMut(u32, &mut Vec<(TokenId, u32)>),

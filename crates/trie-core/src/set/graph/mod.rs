@@ -18,7 +18,7 @@ use crate::set::trie::Trie;
 pub use partial_tokens::NamedLeaf;
 pub use tokenizations::{ForcedText, TokenizationError, TokenizedLeaf};
 
-/// What a set has beside the arrays of a tree, where several edges lead to a node.
+/// Arrays of a set in which several edges lead to one node, beside those of a tree.
 ///
 /// Edge `e` is item `e` of the tokens; the edges of node `n` are `first_child[n] .. first_child[n + 1]`.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Graph {
     pub leaves_end: Array<u32>,
     /// The canonical sequences of the leaves, one after the other.
     pub canonical: Array<TokenId>,
-    /// Where each of them ends.
+    /// End of each canonical sequence.
     pub canonical_ends: Array<u32>,
 }
 
@@ -65,7 +65,8 @@ impl Graph {
         4 * (words.iter().sum::<usize>() + self.canonical.len())
     }
 
-    /// Where an edge of this node leads: always up, so that every walk ends. Where that is damaged, to no node.
+    /// Returns the target of an edge of this node: always up, so that every walk ends. Where that is damaged, to no
+    /// node.
     #[inline]
     pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
         match self.targets.get(edge as usize) {

@@ -2,7 +2,7 @@
 
 use super::positions::{Positions, Sequence};
 use crate::set::builder::BuildError;
-use crate::set::byte_trie::{At, ByteTrie};
+use crate::set::byte_trie::{ByteNode, ByteTrie};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 use std::cmp::Reverse;
@@ -10,9 +10,9 @@ use std::cmp::Reverse;
 /// One leaf of [`Trie::with_partial_tokens`].
 #[derive(Debug, Clone, Copy)]
 pub struct NamedLeaf<'a> {
-    /// Its name.
+    /// Name of the leaf.
     pub name: &'a str,
-    /// Its tokens.
+    /// Tokens of the leaf.
     pub tokens: &'a [TokenId],
 }
 
@@ -62,7 +62,7 @@ impl Trie {
 }
 
 /// A token that goes beyond a leaf: how many bytes of the leaf it has, and where the leaf ends.
-type Beyond = (TokenId, Reverse<usize>, u32);
+type LongToken = (TokenId, Reverse<usize>, u32);
 
 impl Positions<TokenId> {
     fn edges_beyond<'v>(
@@ -70,13 +70,13 @@ impl Positions<TokenId> {
         position: u32,
         vocab: &ByteTrie,
         piece: &impl Fn(TokenId) -> &'v [u8],
-        beyond: &mut Vec<Beyond>,
+        beyond: &mut Vec<LongToken>,
         edges: &mut Vec<(TokenId, u32)>,
     ) {
         edges.extend(self.after(position).map(|next| (self.items[next as usize], next)));
         let own = edges.len();
         beyond.clear();
-        let mut open: Vec<(u32, At, usize)> = vec![(position, vocab.root(), 0)];
+        let mut open: Vec<(u32, ByteNode, usize)> = vec![(position, vocab.root(), 0)];
         while let Some((position, at, length)) = open.pop() {
             for next in self.after(position) {
                 let bytes = piece(self.items[next as usize]);

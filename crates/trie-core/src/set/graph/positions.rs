@@ -6,7 +6,7 @@ use crate::set::trie::Names;
 
 /// A leaf before it has a number.
 pub(super) trait Sequence {
-    /// What it is a sequence of.
+    /// Element type of the sequences.
     type Item: Copy + Ord + Default;
     fn items(&self) -> &[Self::Item];
     fn name(&self) -> &str;
@@ -26,7 +26,7 @@ pub(super) struct Positions<T> {
     pub(super) rows: Vec<u32>,
     /// The first row with the same sequence.
     pub(super) input_rows: Vec<u32>,
-    /// Whether an end that others go on from is followed by a position of its own, which nothing goes on from.
+    /// True if an end that others continue is followed by a position of its own, which nothing continues.
     spare: bool,
 }
 
@@ -111,7 +111,7 @@ impl<T: Copy + Ord + Default> Positions<T> {
         self.ends.binary_search(&position).is_ok()
     }
 
-    /// Where a leaf that ends at a position ends for good: there, or at the position of its own behind it.
+    /// Returns the final position of a leaf that ends at a position: that one, or the position of its own behind it.
     pub(super) fn end_of(&self, position: u32) -> u32 {
         position + u32::from(self.spare && self.end[position as usize] > position + 1)
     }

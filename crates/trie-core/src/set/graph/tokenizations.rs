@@ -2,7 +2,7 @@
 
 use super::positions::{Positions, Sequence};
 use crate::set::builder::BuildError;
-use crate::set::byte_trie::{At, ByteTrie};
+use crate::set::byte_trie::{ByteNode, ByteTrie};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 use crate::work::ErrorKind;
@@ -10,9 +10,9 @@ use crate::work::ErrorKind;
 /// One text of [`Trie::all_tokenizations`].
 #[derive(Debug, Clone, Copy)]
 pub struct TokenizedLeaf<'a> {
-    /// Its name.
+    /// Name of the leaf.
     pub name: &'a str,
-    /// What its tokens spell.
+    /// Bytes that its tokens spell.
     pub bytes: &'a [u8],
     /// The sequence that stands for it where one must: the tokenizer's.
     pub canonical: &'a [TokenId],
@@ -37,9 +37,9 @@ impl Sequence for TokenizedLeaf<'_> {
 /// Bytes that must come next, at a position where the canonical tokens of the texts do not say in which tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForcedText<'a> {
-    /// Those bytes.
+    /// The bytes as text.
     pub text: &'a str,
-    /// Whether a leaf ends with them that none goes on from; otherwise there is a choice after them.
+    /// True if a leaf ends with them that none continues; otherwise there is a choice after them.
     pub ends: bool,
 }
 
@@ -52,7 +52,7 @@ pub enum TokenizationError {
     /// The vocabulary lacks some of its bytes.
     #[error("no tokens spell the text of row {row}")]
     NoTokenization {
-        /// Its number.
+        /// Number of the row.
         row: usize,
     },
 }
@@ -104,7 +104,7 @@ impl Trie {
 impl Positions<u8> {
     /// Tokens whose bytes go on from a position, and where they end.
     fn edges(&self, position: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
-        let mut open: Vec<(u32, At)> = vec![(position, vocab.root())];
+        let mut open: Vec<(u32, ByteNode)> = vec![(position, vocab.root())];
         while let Some((position, at)) = open.pop() {
             for next in self.after(position) {
                 if let Some(at) = vocab.child(at, self.items[next as usize]) {
@@ -187,7 +187,7 @@ impl Positions<u8> {
         }
     }
 
-    /// What the canonical sequences say at each position.
+    /// Returns the common token of the canonical sequences at each position.
     fn agreed(&self, texts: &[TokenizedLeaf<'_>], vocab: &ByteTrie) -> Vec<Agreed> {
         let mut agreed = vec![Agreed::Nothing; self.items.len()];
         let mut seen = vec![0u32; self.items.len()];
@@ -222,13 +222,13 @@ impl Positions<u8> {
     }
 }
 
-/// What the canonical sequences of all leaves at and below a position have there.
+/// Common token of the canonical sequences of all leaves at and below a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agreed {
     /// None has the end of a token there.
     Nothing,
     /// All of them have this token next.
     On(TokenId),
-    /// They differ.
+    /// The sequences have different tokens.
     Split,
 }

@@ -30,15 +30,15 @@ use crate::set::trie::Trie;
 pub struct TrieArrays<'t> {
     /// The token of each edge.
     pub tokens: &'t [TokenId],
-    /// Where the edges of each node begin; it ends with where those of the last one end.
+    /// Start of the edges of each node, followed by the end of the last node's edges.
     pub first_child: &'t [u32],
-    /// The node that each edge leads to, in a set that is no tree.
+    /// The node that each edge leads to, in a set that is not a tree.
     pub targets: Option<&'t [u32]>,
     /// The nodes that end a leaf and have children, ascending.
     pub inner_terminals: &'t [u32],
-    /// What is added to the logit of each edge, in a set that has weights.
+    /// Bias on the logit of each edge, in a set that has weights.
     pub weights: Option<&'t [f32]>,
-    /// What is added to that of an end token after each leaf, in a set that has such weights.
+    /// Bias on the logit of an end token after each leaf, in a set that has such weights.
     pub end_weights: Option<&'t [f32]>,
 }
 

@@ -1,4 +1,4 @@
-//! Where leaves in order go in the arrays of a trie, in memory or in a file.
+//! Layout of ordered leaves in the arrays of a trie, in memory or in a file.
 //!
 //! Within a level, breadth-first order is the order of the leaves. So one cursor a level is enough, and where each
 //! begins is known from counts alone.
@@ -7,7 +7,7 @@ use crate::set::ids::TokenId;
 
 /// Takes what leaves in order add to the arrays. In each level nodes and ends come in the order of their numbers.
 pub trait Sink {
-    /// What can go wrong.
+    /// Error type of the arrays.
     type Error;
 
     /// A node of a level, the token that leads to it and, above the last level, where its children begin if it has any.

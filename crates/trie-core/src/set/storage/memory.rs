@@ -74,7 +74,7 @@ impl<T: Pod> Array<T> {
 }
 
 impl<T> Array<T> {
-    /// Whether nobody else can change the items.
+    /// Returns whether nobody else can change the items.
     pub fn is_ours(&self) -> bool {
         self.memory.as_ref().is_none_or(|memory| !memory.shared)
     }
@@ -148,13 +148,13 @@ mod tests {
     fn an_array_outlives_its_memory_and_refuses_what_does_not_fit() {
         /// Bytes at an address that words may have.
         #[repr(align(8))]
-        struct Aligned([u8; 9]);
-        impl AsRef<[u8]> for Aligned {
+        struct AlignedBytes([u8; 9]);
+        impl AsRef<[u8]> for AlignedBytes {
             fn as_ref(&self) -> &[u8] {
                 &self.0
             }
         }
-        let map = Arc::new(Memory::new(Aligned([1, 0, 0, 0, 2, 0, 0, 0, 3]), false));
+        let map = Arc::new(Memory::new(AlignedBytes([1, 0, 0, 0, 2, 0, 0, 0, 3]), false));
         let array: Array<u32> = Array::of_memory(&map, 0..8).unwrap();
         assert!(Array::<u32>::of_memory(&map, 0..9).is_none(), "no whole number");
         assert!(Array::<u32>::of_memory(&map, 1..5).is_none(), "not aligned");

@@ -1,4 +1,4 @@
-//! What a trie lies in: its arrays, how they are packed, and the memory that holds them, their own or lent.
+//! Storage of a trie: its arrays, how they are packed, and the memory that holds them, owned or borrowed.
 
 pub(crate) mod arrays;
 pub(crate) mod layout;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct Names {
     /// All names, one after the other.
     pub text: Array<u8>,
-    /// Where each ends.
+    /// End of each name.
     pub ends: Array<u32>,
     by_name: OnceLock<ByName>,
     /// The leaves in the order of the bytes of their names; made when names are first completed.
@@ -88,7 +88,7 @@ impl Names {
         same.filter(move |&&(_, leaf)| self.get(leaf as usize).as_deref() == Some(name)).map(|&(_, leaf)| LeafId(leaf))
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         let index = self.by_name.get().map_or(0, |by_name| size_of_val(&*by_name.leaves));
         self.text.len() + 4 * (self.ends.len() + self.in_order.get().map_or(0, |leaves| leaves.len())) + index

@@ -2,14 +2,14 @@
 
 /// Numbers of up to 32 bits, one after the other.
 #[derive(Debug, Default)]
-pub struct Packed {
+pub struct PackedInts {
     words: Vec<u32>,
-    /// Bits of each.
+    /// Number of bits per item.
     bits: u32,
     len: usize,
 }
 
-impl Packed {
+impl PackedInts {
     /// Packs numbers that lie in several slices.
     pub fn new<'n>(parts: impl Iterator<Item = &'n [u32]> + Clone) -> Self {
         let mut packed = Self::room(parts.clone());
@@ -71,7 +71,7 @@ mod tests {
         fn what_is_packed_comes_back(bits in 0..=32u32, numbers in prop::collection::vec(any::<u32>(), 0..200)) {
             let numbers: Vec<u32> = numbers.iter().map(|&number| number.checked_shr(32 - bits).unwrap_or(0)).collect();
             let (a, b) = numbers.split_at(numbers.len() / 3);
-            let packed = Packed::new([a, b].into_iter());
+            let packed = PackedInts::new([a, b].into_iter());
             prop_assert!((0..numbers.len()).map(|at| packed.get(at)).eq(numbers.iter().map(|&number| Some(number))));
             prop_assert_eq!(packed.get(numbers.len()), None);
             prop_assert!(packed.words() <= (numbers.len() * bits as usize).div_ceil(32));

@@ -3,12 +3,12 @@
 //! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
 //! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
 
-use crate::set::damage::Unverified;
+use crate::set::damage::PendingCheck;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::storage::memory::Array;
 use crate::set::storage::names::Names;
-use crate::set::storage::packed::Packed;
+use crate::set::storage::packed::PackedInts;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -20,25 +20,25 @@ pub struct Store {
     pub first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
     pub inner_terminals: Array<u32>,
-    /// The leaves.
+    /// Table of the leaves.
     pub leaves: LeafTable,
     /// Their names, where they have any.
     pub names: Option<Names>,
     /// First row of the input that gave each leaf; empty where that is not known.
-    pub input_rows: Packed,
+    pub input_rows: PackedInts,
     /// The largest token id of any leaf.
     pub max_token: TokenId,
     /// Tokens of the longest leaf.
     pub max_depth: u32,
-    /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
+    /// True if the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
     pub verified: bool,
     /// The file behind arrays that nobody verified when it was opened.
-    pub unread: Option<Box<Unverified>>,
-    /// Where edges lead, in a set in which several token sequences stand for one leaf.
+    pub unread: Option<Box<PendingCheck>>,
+    /// Edges of a set in which several token sequences stand for one leaf.
     pub graph: Option<Graph>,
 }
 
-/// Which node ends which leaf, both ways.
+/// Mapping between nodes and the leaves that they end, both ways.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LeafTable {
     /// Leaves are the last nodes, in leaf order, from this node on: so it is where all are equally long.
@@ -57,7 +57,7 @@ pub enum LeafTable {
         nodes: Array<u32>,
         /// The leaf of each.
         leaves: Array<u32>,
-        /// Number of leaves.
+        /// Returns the number of leaves.
         count: u32,
     },
 }
@@ -80,8 +80,8 @@ impl Store {
         self.family(node).1
     }
 
-    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of
-    /// logits with what they get, and look tokens up by halves.
+    /// Returns the prefix of `tokens` before one that exceeds the largest id or is not above its predecessor. Callers
+    /// index rows of logits with what they get, and look tokens up by halves.
     #[cold]
     pub fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
@@ -94,7 +94,7 @@ impl Store {
         self.tokens.get(node.index()).copied().filter(|&token| token <= self.max_token)
     }
 
-    /// The last node whose children begin at or before this one; `None` for the root and what is no node.
+    /// The last node whose children begin at or before this one; `None` for the root and anything that is not a node.
     pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
         if node.index() >= self.tokens.len() {
             return None;
@@ -103,7 +103,7 @@ impl Store {
         after.checked_sub(1).map(|parent| NodeId(parent as u32)).filter(|&parent| parent < node)
     }
 
-    /// Where the edge with this number, of this node, leads.
+    /// Returns the target of the edge with this number, of this node.
     #[inline]
     pub fn target(&self, from: NodeId, edge: u32) -> NodeId {
         match &self.graph {
@@ -164,7 +164,7 @@ impl LeafTable {
         }
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) fn nbytes(&self) -> usize {
         match self {
             Self::Tail(..) => 0,

@@ -16,8 +16,8 @@ import {
   type TokenLogprob,
 } from "./protocol.js";
 
-/** What is read of the JSON of a generation. */
-interface Said {
+/** Fields read from the JSON of a generation. */
+interface GenerationJson {
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
   readonly value: string | null;
   readonly values: Readonly<Record<string, string>>;
@@ -26,8 +26,8 @@ interface Said {
   readonly receipt: Receipt | null;
 }
 
-/** What is read of the JSON of a choice. */
-interface Chosen {
+/** Fields read from the JSON of a choice. */
+interface ChoiceJson {
   readonly index: number;
   readonly names: readonly (string | null)[];
   readonly probabilities: readonly (number | null)[];
@@ -167,8 +167,8 @@ export class NativeSession implements Calls {
   choose(request: string): ChosenValues {
     const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_choose(this.#handle, json, json.length));
-    const chosen = this.#result<Chosen>();
-    if (chosen === null) throw new ModelError("there is no choice");
+    const chosen = this.#result<ChoiceJson>();
+    if (chosen === null) throw new ModelError("the library returned no choice");
     return {
       names: chosen.names.map((name) => name ?? ""),
       probabilities: Float64Array.from(chosen.probabilities, (number) => number ?? Number.NaN),
@@ -238,9 +238,9 @@ export class NativeSession implements Calls {
     return SESSION_INFO.read(memory);
   }
 
-  /** Of a generation that failed nothing is known. */
+  /** Returns the fields of a generation that failed, which are unknown. */
   #said(): Pick<Outcome, "leaf" | "value" | "values" | "probabilities" | "logprobs" | "receipt"> {
-    const said = this.#result<Said>();
+    const said = this.#result<GenerationJson>();
     if (said === null) {
       return { leaf: null, value: null, values: null, probabilities: {}, logprobs: [], receipt: null };
     }
@@ -255,7 +255,7 @@ export class NativeSession implements Calls {
     };
   }
 
-  /** What the last call gave. */
+  /** Returns the result of the last call. */
   #result<Result>(): Result | null {
     const json = this.#text();
     return json === null ? null : (JSON.parse(json) as Result);

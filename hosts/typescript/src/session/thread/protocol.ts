@@ -1,4 +1,4 @@
-/** What goes between a session and the thread that does its blocking calls. */
+/** Messages between a session and the thread that does its blocking calls. */
 import * as errors from "../../errors.js";
 import type { FINISHES, STATES } from "../../ffi/abi.js";
 
@@ -15,25 +15,25 @@ export interface SessionSettings {
   readonly seed: number | null;
 }
 
-/** How a generation ended, and what it cost. */
+/** End of a generation, and its cost. */
 export interface Outcome {
   readonly finish: (typeof FINISHES)[number];
   readonly state: (typeof STATES)[number];
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
-  /** What was filled into a form, by name; null where the constraint was none. */
+  /** Filled fields of a form, by name; null for other constraints. */
   readonly values: Readonly<Record<string, string>> | null;
   /** The text of the value, if it was completed; of a form the whole text. */
   readonly value: string | null;
-  /** Of a form, where they were asked for: of every value of each slot, by name. */
+  /** Probabilities of every value of each slot of a form, by name, if requested. */
   readonly probabilities: Readonly<Record<string, readonly number[]>>;
-  /** Of each token, where that was asked for. */
+  /** Log probabilities of each token, if requested. */
   readonly logprobs: readonly TokenLogprob[];
-  /** What each token was chosen among, where that was asked for. */
+  /** Alternatives to each token, if requested. */
   readonly receipt: Receipt | null;
   readonly stats: GenerationStats;
 }
 
-/** What a generation was allowed: docs/receipts.md. Python's `verify_receipt` checks its JSON. */
+/** Allowed tokens of a generation: docs/receipts.md. Python's `verify_receipt` checks its JSON. */
 export interface Receipt {
   readonly receipt: number;
   readonly vocabulary: string;
@@ -46,7 +46,7 @@ export interface Receipt {
   readonly seal: string;
 }
 
-/** Where several tokens could come. */
+/** Position at which several tokens were allowed. */
 export interface ReceiptBranch {
   readonly mass: number;
   readonly probability: number;
@@ -54,7 +54,7 @@ export interface ReceiptBranch {
   readonly mask: string;
 }
 
-/** How probable a token was, before temperature and truncation; null is the logarithm of 0. */
+/** Log probability of a token before temperature and truncation; null is the logarithm of 0. */
 export interface TokenLogprob {
   readonly token: number;
   /** 0 where no other text could come. */
@@ -65,18 +65,18 @@ export interface TokenLogprob {
 
 export interface SessionInfo {
   readonly isGenerating: boolean;
-  /** Whether a trie is set: from when the prompt was taken until the generation is over. */
+  /** True while a trie is set: from when the prompt was taken until the generation is over. */
   readonly hasTrie: boolean;
   /** Tokens that the context holds. */
   readonly nCtx: number;
   readonly nVocab: number;
-  /** Of the last prompt. */
+  /** Number of tokens in the last prompt. */
   readonly promptTokens: number;
 }
 
 export interface GenerationStats {
   readonly promptTokens: number;
-  /** Of the prompt, those that were in the cache. */
+  /** Number of those that were in the KV cache. */
   readonly promptTokensReused: number;
   readonly tokens: number;
   /** Tokens that had to come: no forward pass was needed to choose them. */
@@ -98,7 +98,7 @@ export interface ChosenValues {
   readonly certain: boolean;
   readonly mass: number;
   readonly massBounds: readonly [number, number];
-  /** What a user should hear of the values. */
+  /** Warnings about the values. */
   readonly warnings: readonly string[];
   readonly forwardPasses: number;
   readonly seconds: number;
@@ -173,7 +173,7 @@ const KINDS: Record<string, new (message: string) => errors.TokenTrieError> = {
   VocabularyError: errors.VocabularyError,
 };
 
-export function revived({ kind, message, status }: PlainError): errors.TokenTrieError {
+export function reviveError({ kind, message, status }: PlainError): errors.TokenTrieError {
   const isCancelled = status === "TOKENTRIE_ERROR_CANCELLED";
   const error = isCancelled
     ? new errors.CancelledError(message, undefined)

@@ -3,7 +3,7 @@ import { ArgumentError, BusyError, HandleError, TokenTrieError } from "../../err
 import { ENGINE_INFO, type EngineInfo, SESSION_INFO, Status } from "../../ffi/abi.js";
 import { check } from "../../ffi/call.js";
 import { Library } from "../../ffi/library.js";
-import { shown } from "../../tree/payload.js";
+import { describeValue } from "../../tree/payload.js";
 import { cancelling } from "../cancelling.js";
 import type { OnToken, StreamBinding, StreamSampling } from "../binding.js";
 import {
@@ -13,7 +13,7 @@ import {
   type Outcome,
   type Request,
   type SessionInfo,
-  revived,
+  reviveError,
   type SessionSettings,
   type TokenMessage,
 } from "./protocol.js";
@@ -26,7 +26,7 @@ interface Waiting {
 /** A session of the library, called from a thread of its own; it is one stream for `StreamRunner`. */
 export class RemoteSession implements StreamBinding<number> {
   readonly library: Library;
-  /** Of the last generation. */
+  /** Outcome of the last generation. */
   outcome: Outcome | null = null;
   readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
   readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
@@ -67,7 +67,8 @@ export class RemoteSession implements StreamBinding<number> {
   }
 
   static async open(library: Library, path: string, settings: SessionSettings): Promise<RemoteSession> {
-    if (!(library instanceof Library)) throw new ArgumentError(`library is ${shown(library)}: loadLibrary() gives one`);
+    if (!(library instanceof Library))
+      throw new ArgumentError(`library is ${describeValue(library)}: loadLibrary() gives one`);
     library.needLlama();
     const remote = new RemoteSession(library);
     try {
@@ -118,7 +119,7 @@ export class RemoteSession implements StreamBinding<number> {
     try {
       const { outcome, error } = await this.call("generate", request);
       this.outcome = outcome;
-      if (error !== null) throw revived(error);
+      if (error !== null) throw reviveError(error);
     } finally {
       this.#onToken = null;
     }
@@ -134,7 +135,7 @@ export class RemoteSession implements StreamBinding<number> {
     this.#thrown = null;
     try {
       const { reply, error } = await this.call("chat", request);
-      if (error !== null) throw revived(error);
+      if (error !== null) throw reviveError(error);
       return reply;
     } finally {
       this.#onToken = null;
@@ -143,7 +144,7 @@ export class RemoteSession implements StreamBinding<number> {
 
   /** From this thread, while the other one waits for tokens: the library allows that. */
   llmStreamCancel(): void {
-    // Its status is no news: there is nothing to cancel, or it is cancelled.
+    // Its status is not news: there is nothing to cancel, or it is cancelled.
     if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
   }
 
@@ -197,7 +198,7 @@ export class RemoteSession implements StreamBinding<number> {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if ("error" in message) waiting?.reject(revived(message.error));
+    if ("error" in message) waiting?.reject(reviveError(message.error));
     else waiting?.resolve(message.value as never);
   }
 

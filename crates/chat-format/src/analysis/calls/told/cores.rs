@@ -15,10 +15,10 @@ pub(super) struct Core {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// What a prompt says of tools.
+/// Description of tools in a prompt.
 pub(super) struct Told<'a> {
     pub(super) text: &'a str,
-    /// Where each segment begins, and the segment.
+    /// Segments, each with its start.
     pub(super) segments: Vec<(usize, Segment<'a>)>,
 }
 
@@ -29,7 +29,7 @@ struct Loose<'a> {
     end: usize,
 }
 
-/// The most bytes of a value that is no JSON, and between a name and its arguments.
+/// The most bytes of a value that is not JSON, and between a name and its arguments.
 const MOST_BETWEEN: usize = 160;
 
 /// The most bytes of an object, and objects in each other.
@@ -164,7 +164,7 @@ impl<'a> Told<'a> {
         pieces
     }
 
-    /// Where words for arguments stand in the signs of a placeholder.
+    /// Returns the positions of words for arguments in the syntax of a placeholder.
     fn placeholders(&self) -> impl Iterator<Item = usize> + '_ {
         let said = self.segments.iter().filter(|(_, segment)| is_placeholder(segment.text()));
         said.filter(|(_, segment)| is_of_arguments(segment.text())).map(|(at, _)| *at)
@@ -199,7 +199,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Where a segment ends, with the white space after it if a marker follows that.
+    /// Returns the end of a segment, including the white space after it if a marker follows.
     fn end_of(&self, number: usize) -> usize {
         let (at, segment) = self.segments[number];
         let end = at + segment.text().len();
@@ -234,7 +234,7 @@ impl<'a> Told<'a> {
         self.keyed(at, tag, &between, value, close, next + 2)
     }
 
-    /// Where a sign stands that is in this part of the text.
+    /// Returns the position of a sign in this part of the text.
     fn place(&self, part: &str, sign: char) -> Option<usize> {
         let from = part.as_ptr() as usize - self.text.as_ptr() as usize;
         Some(from + part.find(sign)?)
@@ -274,7 +274,7 @@ impl<'a> Told<'a> {
         Some(Core { start, end, pieces })
     }
 
-    /// `NAME(key='value')`.
+    /// Reads a call of the form `NAME(key='value')`.
     fn keywords(&self, at: usize) -> Option<Core> {
         let (start, mut pieces) = self.name_before(at).filter(|(_, pieces)| pieces.len() == 1)?;
         let rest = &self.text[at + 1..];

@@ -39,7 +39,7 @@ impl Told<'_> {
     }
 }
 
-/// What stands before and after the key of a line.
+/// Returns the text before and after the key of a line.
 fn around_key(line: &str) -> Option<(&str, &str)> {
     let (before, rest) = line.split_at(line.find(char::is_alphanumeric)?);
     let after = rest.trim_start_matches(is_sign_of_word);

@@ -3,7 +3,7 @@
 use crate::analysis::calls::ends::FENCE;
 use crate::analysis::calls::example::Piece;
 
-/// Where a string in double quotes ends.
+/// Returns the end of a string in double quotes.
 pub(super) fn string_end(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('"')?;
     let mut escaped = false;
@@ -17,7 +17,7 @@ pub(super) fn string_end(text: &str) -> Option<usize> {
     })?
 }
 
-/// Whether a closing brace closes one in the same words.
+/// Returns whether a closing brace closes one in the same words.
 pub(super) fn braced(words: &str, at: usize) -> bool {
     let opened = words[..at].matches('{').count();
     opened > words[..at].matches('}').count()
@@ -71,7 +71,7 @@ pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_sign_of_word)
 }
 
-/// Whether this says what stands in its place: `<tool-name>`, `{name}`.
+/// Returns whether the text is a placeholder: `<tool-name>`, `{name}`.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let inner = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
     let tag =
@@ -80,7 +80,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     inner.is_some_and(|inner| inner.chars().all(|sign| is_sign_of_word(sign) || sign == ' ') && inner.len() >= 2)
 }
 
-/// Whether words in braces stand in a text.
+/// Returns whether a text contains words in braces.
 pub(super) fn has_placeholder(text: &str) -> bool {
     text.match_indices('{').any(|(at, _)| {
         let word = text[at + 1..].trim_start_matches(is_sign_of_word);
@@ -88,7 +88,7 @@ pub(super) fn has_placeholder(text: &str) -> bool {
     })
 }
 
-/// Where in a tag a name or a key stands: `<w=KEY>`, `<w name="KEY" …>`.
+/// Returns the position of a name or a key in a tag: `<w=KEY>`, `<w name="KEY" …>`.
 pub(super) fn slot(tag: &str) -> Option<(usize, usize)> {
     let inner = tag.strip_suffix('>').filter(|inner| inner.starts_with('<') && !inner.starts_with("</"))?;
     let equals = inner.find('=')?;
@@ -101,7 +101,7 @@ pub(super) fn slot(tag: &str) -> Option<(usize, usize)> {
     (length > 0).then_some((from, from + length))
 }
 
-/// The last word of a text, where nothing but signs comes after it and it is no part of a sentence.
+/// The last word of a text, where nothing but signs comes after it and it is not part of a sentence.
 pub(super) fn last_word(text: &str) -> Option<(usize, usize)> {
     let mut whole = text.trim_end();
     if let Some(fence) = whole.rfind(FENCE).filter(|at| is_word(&whole[at + FENCE.len()..])) {
@@ -125,7 +125,7 @@ pub(super) fn last_word(text: &str) -> Option<(usize, usize)> {
     (!is_said).then_some((start, bare.len()))
 }
 
-/// Where the number of a call ends that comes right after its name: `:0`.
+/// Returns the end of the number of a call that follows its name directly: `:0`.
 pub(super) fn number_after(text: &str) -> Option<usize> {
     let digits = text.strip_prefix(':')?;
     let length = digits.len() - digits.trim_start_matches(|sign: char| sign.is_ascii_digit()).len();

@@ -1,5 +1,5 @@
-//! What a GGUF file says of itself, read before llama.cpp reads it: enough to refuse what llama.cpp asserts, or takes
-//! for granted, and what a file of a stranger may get wrong.
+//! Header of a GGUF file, read before llama.cpp reads it: enough to refuse values that llama.cpp asserts or takes for
+//! granted, in untrusted files.
 //!
 //! `read.rs` reads; `vocabulary.rs`, `numbers.rs` and `tensors.rs` hold the preconditions of the tokenizer, of the
 //! model's numbers and of its weights: `preconditions.rs` has them in its list.
@@ -45,7 +45,7 @@ const NOT_DECODERS: [&str; 16] = [
 /// A value of the metadata. Of lists only those are kept that a check looks at.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
-    /// Any integer.
+    /// An integer of any width.
     Whole(i128),
     Real(f64),
     Flag(bool),
@@ -78,7 +78,7 @@ struct Tensor {
     kind: u32,
 }
 
-/// What a file says of itself.
+/// Metadata of a file.
 #[derive(Debug)]
 pub(super) struct Header {
     path: PathBuf,
@@ -90,8 +90,8 @@ impl Header {
     /// Reads the header, and checks it as far as a vocabulary needs it.
     ///
     /// # Errors
-    /// The path is no readable file, the file is no GGUF of a version that llama.cpp reads, or its tokenizer is one
-    /// that llama.cpp cannot use.
+    /// The path is not a readable file, the file is not GGUF of a version that llama.cpp reads, or its tokenizer is
+    /// one that llama.cpp cannot use.
     pub(super) fn read(path: &Path) -> Result<Self, RuntimeError> {
         let file = |source| RuntimeError::File { path: path.to_owned(), source };
         let metadata = std::fs::metadata(path).map_err(file)?;
@@ -141,7 +141,7 @@ impl Header {
         }
     }
 
-    /// What is wrong with the value of a key.
+    /// Returns the error about the value of a key.
     fn refuse(
         &self,
         key: impl Into<String>,

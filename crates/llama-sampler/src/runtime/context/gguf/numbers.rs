@@ -8,10 +8,10 @@ use crate::runtime::error::RuntimeError;
 const MAX_LAYERS: i128 = 512;
 const MAX_EXPERTS: i128 = 1024;
 
-/// `LLAMA_ROPE_SCALING_TYPES`.
+/// Names of `LLAMA_ROPE_SCALING_TYPES`.
 const ROPE_SCALING: [&str; 4] = ["none", "linear", "yarn", "longrope"];
 
-/// Where one expert or none means that there are none.
+/// Architectures that treat one expert as none.
 const LONE_EXPERTS: [&str; 2] = ["hunyuan-vl", "hunyuan-dense"];
 
 /// Numbers that must be 1 at least, where `load_arch_hparams` and `load_arch_tensors` in `llama.cpp/src/models/` assert
@@ -25,10 +25,11 @@ const NEEDED: [(&[&str], &str); 6] = [
     (&["minimax-m3"], "attention.indexer.block_size"),
 ];
 
-/// Where layers behind some dense ones have experts, which is asserted.
+/// Architectures that assert experts in the layers behind some dense ones.
 const DENSE_FIRST: [&str; 1] = ["lfm2moe"];
 
-/// Whose positions have several parts: `ggml_compute_forward_rope_flt` asserts that one of the first three is there.
+/// Architectures whose positions have several parts: `ggml_compute_forward_rope_flt` asserts that one of the first
+/// three is there.
 const SECTIONS: [&str; 7] = ["paddleocr", "qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen4exp"];
 
 impl Header {
@@ -70,7 +71,7 @@ impl Header {
         }
     }
 
-    /// What an architecture asserts instead of refusing.
+    /// Checks values that an architecture asserts instead of refusing.
     fn check_needed(&self, architecture: &str) -> Result<(), RuntimeError> {
         let number = |name: &str| self.whole(&format!("{architecture}.{name}")).unwrap_or(0);
         for (architectures, name) in NEEDED {

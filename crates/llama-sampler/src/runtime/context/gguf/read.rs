@@ -23,7 +23,7 @@ const LIST: u32 = 9;
 /// Why there is no header.
 pub(super) enum Unread {
     Io(io::Error),
-    /// What was found instead.
+    /// First bytes that were found.
     NotGguf(String),
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Reader<R> {
     input: R,
     position: u64,
     length: u64,
-    /// What is being read, for messages.
+    /// Position in the file, for messages.
     place: String,
 }
 
@@ -215,7 +215,7 @@ impl<R: BufRead + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Whether the file has so many more bytes.
+    /// Returns whether the file has so many more bytes.
     fn has(&self, more: u64) -> Result<()> {
         if more > self.length.saturating_sub(self.position) { Err(self.ends()) } else { Ok(()) }
     }

@@ -5,9 +5,9 @@ use crate::runtime::error::RuntimeError;
 
 /// Types by `ggml_type` in `llama.cpp/ggml/include/ggml.h`.
 const F32: u32 = 0;
-/// What llama.cpp makes of activations, never of weights.
+/// Types that llama.cpp uses for activations, never for weights.
 const OF_ACTIVATIONS: [u32; 2] = [9, 15];
-/// Integers and doubles.
+/// Types of integers and doubles.
 const NOT_WEIGHTS: std::ops::RangeInclusive<u32> = 24..=28;
 const I32: u32 = 26;
 

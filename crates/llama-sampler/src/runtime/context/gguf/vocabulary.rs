@@ -1,4 +1,5 @@
-//! What the tokenizers of llama.cpp assert, or throw where nobody catches (`llama.cpp/src/llama-vocab.cpp`).
+//! Preconditions of the tokenizers of llama.cpp, which assert, or throw exceptions that nobody catches
+//! (`llama.cpp/src/llama-vocab.cpp`).
 
 use super::{Header, Texts, Value, charsmap};
 use crate::runtime::error::RuntimeError;
@@ -10,7 +11,7 @@ const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
-/// `LLAMA_TOKEN_TYPE_BYTE`.
+/// Value of `LLAMA_TOKEN_TYPE_BYTE`.
 const BYTE: i64 = 6;
 
 impl Header {
