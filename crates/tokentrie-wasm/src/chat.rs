@@ -21,6 +21,7 @@ static FORMATS: Table<Format> = Table::new(Kind::Format);
 static PARSERS: Table<Reading> = Table::new(Kind::Parser);
 
 /// A format, and over its vocabulary, where it has one.
+#[derive(Clone)]
 struct Format {
     format: ChatFormat,
     over: Option<Arc<ModelFormat>>,
@@ -228,7 +229,7 @@ pub extern "C" fn tokentrie_parser_push(parser: u64, bytes: In<u8>, length: usiz
 pub extern "C" fn tokentrie_parser_push_tokens(parser: u64, tokens: In<i32>, n_tokens: usize) -> tokentrie_status {
     done(|| {
         let tokens = tokens.slice(n_tokens, "tokens")?.iter().map(|&token| TokenId::try_from(token));
-        let tokens: Vec<TokenId> = tokens.collect::<Result<_, _>>()?;
+        let tokens: Vec<TokenId> = tokens.collect::<std::result::Result<_, _>>()?;
         PARSERS.with(parser, |reading| {
             put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_tokens(&tokens).map_err(wrong)?));
             Ok(())

@@ -15,9 +15,9 @@ use trie_text::{Tokenizer, TokenizerError, TokenizerJson, Vocab};
 struct OfHost(i32);
 
 impl Tokenizer for OfHost {
-    fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+    fn tokenize(&self, text: &str, _: bool, _: bool) -> std::result::Result<Vec<TokenId>, TokenizerError> {
         let tokens = tokenized(self.0, text).ok_or("it failed")?;
-        Ok(tokens.into_iter().map(TokenId::try_from).collect::<Result<_, _>>()?)
+        Ok(tokens.into_iter().map(TokenId::try_from).collect::<std::result::Result<_, _>>()?)
     }
 }
 

@@ -181,18 +181,18 @@ export async function scoreRows(
       }
     }
     const { names, probabilities, ranking, certain, mass } = inOrder(scoring.result(), order);
-    const chosen = {
-      best: ranking[0] ?? 0,
+    return new Choice({
+      names: names.map((name) => name ?? ""),
       probabilities: Float64Array.from(probabilities, (value) => value ?? Number.NaN),
+      best: ranking[0] ?? 0,
+      ranking,
+      certain,
       mass: mass[0],
-      bounds: { mass, certain, ranking },
+      massBounds: mass,
+      warnings: [],
       forwardPasses,
       seconds: (performance.now() - began) / 1000,
-    };
-    return new Choice(
-      names.map((name) => name ?? ""),
-      chosen,
-    );
+    });
   } finally {
     scoring.free();
   }
