@@ -36,14 +36,14 @@ IN_HTTP = (
 
 
 def in_http(message: str) -> str:
-    """What the library says, in the names that requests and the command have."""
+    """Returns a message of the library in the names of requests and options."""
     for pattern, name in IN_HTTP:
         message = pattern.sub(name, message)
     return message
 
 
 class WireError(Exception):
-    """What is wrong with a request: its status, in words, and which field."""
+    """Error of a request: its status, its text, and the field."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ def _told(problems: Sequence[Any]) -> tuple[str | None, str]:
 
     first = problems[0]
     if first["type"] == "json_invalid":
-        return None, f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+        return None, f"invalid JSON in the body: {first['ctx']['error']}, at character {first['loc'][-1]}"
     # Of a value that may have several types, each says what it is not; the one that was read furthest is meant.
     own = [(_place(one), one["msg"]) for one in problems if one["loc"][:2] == first["loc"][:2]]
     place = max((steps for steps, _ in own), key=lambda steps: (len(steps), [int(s) for s in steps if s.isdecimal()]))
@@ -108,7 +108,7 @@ def _place(problem: Any) -> list[str]:
 
 
 def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
-    """What the library raised: what the request asks for cannot be, or the server cannot do it now.
+    """Returns the answer to an error of the library: the request is invalid, or the server cannot serve it now.
 
     `fields` are those that a request may have: it is told which of them is wrong.
     """
@@ -131,6 +131,6 @@ def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
             return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})
         return WireError(message, status=500)
     if isinstance(error, UnicodeEncodeError):
-        return WireError("half a surrogate pair is no text")
+        return WireError("invalid text: half a surrogate pair")
     place = PLACE.match(message)
     return WireError(message, param=place[1] if place and place[2] in fields else None)

@@ -31,7 +31,7 @@ SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
-    """What the server has done. Each server has a registry of its own."""
+    """Totals of a server. Each server has a registry of its own."""
 
     def __init__(self) -> None:
         self._registry = of = CollectorRegistry()
@@ -80,14 +80,14 @@ class Metrics:
 
 
 def finish_reason(done: Generated | Message) -> str:
-    """How a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
+    """Returns how a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
     if isinstance(done, Generated):
         return "length" if done.finish in CUT else "stop"
     return done.finish or "stop"
 
 
 class _Engines:
-    """What engines count themselves, as of now."""
+    """Counts of the engines, as of now."""
 
     def __init__(self, models: Models) -> None:
         self._models = models

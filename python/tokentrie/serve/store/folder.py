@@ -38,7 +38,7 @@ class Kept:
 class Folder:
     """A folder that one server has for itself while it runs, or that several read.
 
-    Raises OSError where it is no folder, cannot be written, or another server has it.
+    Raises OSError where it is not a folder, cannot be written, or another server has it.
     """
 
     def __init__(self, path: Path, *, is_shared: bool = False) -> None:

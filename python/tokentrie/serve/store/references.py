@@ -23,7 +23,7 @@ MOST_BYTES = 33_554_432
 
 
 def prepared(spec: Any, known: Container[str], most_seconds: float | None = None) -> tuple[Any, bool]:
-    """The same spec with `{"set": NAME}` as `{"name": NAME}` where the name is known, and whether it has any name.
+    """Returns the spec with `{"set": NAME}` as `{"name": NAME}` where the name is known, and whether it has any name.
 
     Args:
         spec: as data.

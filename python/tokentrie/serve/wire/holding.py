@@ -1,4 +1,4 @@
-"""What a request holds its text to, under all the names that clients have for it."""
+"""Constraint of a request, under all the names that clients have for it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Holds(BaseModel):
         return given[0] if given else None
 
     def held(self, store: Store) -> Constraint | None:
-        """What the text obeys, if anything.
+        """Returns the constraint of the text, if any.
 
         Raises:
             WireError: one that cannot be held, or one that is faulty.
@@ -100,7 +100,7 @@ def _structured(given: dict[str, Any]) -> dict[str, Any] | None:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise WireError(f"{place}: it is no JSON: {error}", param=place) from None
+            raise WireError(f"{place}: invalid JSON: {error}", param=place) from None
     if kind in ("json", "json_object"):
         pattern = given.get("whitespace_pattern")
         spaces = False if given.get("disable_any_whitespace") else True if pattern is None else pattern
