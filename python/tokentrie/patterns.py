@@ -18,12 +18,12 @@ PART = (
     rf"(?P<escape>{ESCAPE})|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
     r"|(?P<repeated>(?:[*+?]|\{\d+(?:,\d*)?\}|\{,\d+\})[+?]?)|(?P<group>\(\?(?:[>#(]|P=))|."
 )
-#: Those of patterns with comments, which are none.
+#: Parts of a pattern, without and with comments, which match no group.
 PARTS = {False: re.compile(PART, re.DOTALL), True: re.compile(rf"#[^\n]*|{PART}", re.DOTALL)}
 #: One of a class. There digits are never the number of a group.
 ITEM = re.compile(rf"\\[0-7]{{1,3}}|{ESCAPE}|.", re.DOTALL)
 
-#: What stands after a question mark, and how it is called.
+#: Syntax after a question mark, and its name.
 GROUPS = {">": "an atomic group", "#": "a comment in brackets", "(": "a condition", "P=": "a back-reference"}
 
 

@@ -132,7 +132,7 @@ class Asked:
 
     said: dict[str, Any]
     options: list[Any]
-    #: What a field wants of a score: its level as a number, or expected, or its label.
+    #: Form of a score in a field: its most probable level as a number, its expected level, or its label.
     wanted: Any = None
     is_optional: bool = False
 

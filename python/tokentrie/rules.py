@@ -1521,7 +1521,7 @@ class Form(_Data, Constraint):
 #: Classes that stand in the package itself.
 _TOP_LEVEL = {"Form", "JsonSchema", "Regex", "Slot", "Text"}
 
-#: What is a constraint as it is.
+#: Types that are constraints as they are.
 _OBJECTS = (Trie, FilteredTrie, LiveSet, Constraint, ThinkGate, ChatConstraint, _Typed)
 
 

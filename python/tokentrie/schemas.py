@@ -55,7 +55,7 @@ def read(schema: Any) -> tuple[str, Any, list[hints.Unheld]]:
     )
 
 
-#: Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter.
+#: Returns True for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter.
 is_type = _Typed.is_type
 
 
@@ -322,7 +322,7 @@ def _is_written(value: Any, known: Any) -> bool:
     return bool(value == written(known)) and type(value) is type(written(known))
 
 
-#: What `annotated_types` and what looks like it call the keywords of JSON Schema.
+#: Names of JSON Schema keywords in `annotated_types` and its like.
 HELD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 HELD |= {"multiple_of": "multipleOf", "pattern": "pattern"}
 

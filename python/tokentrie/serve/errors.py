@@ -10,19 +10,19 @@ from starlette.responses import JSONResponse
 
 import tokentrie
 
-#: What a request can make the library raise.
+#: Errors of the library that a request can cause.
 REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
 RETRY_AFTER = "1"
 #: Clients of OpenAI's API ask again where a status is 500 or more, unless they are told not to.
 NO_RETRY = {"x-should-retry": "false"}
-#: How pydantic says which type of several a value was read as: no step on the way to it.
+#: Names by which pydantic tells the type of a union: not steps of the path.
 MEMBER = re.compile(r"(str|int|float|bool|dict|list)(\[.*\])?")
-#: Where the library says first which option is wrong.
+#: Beginning of messages that name the wrong option.
 PLACE = re.compile(r"(([a-z_]+)(?:\[\d+\])*)(?:: | is | has )")
 
 
-#: How the library names what a client of HTTP, or who starts the server, knows by another name.
+#: Names of the library, and those of HTTP fields and options of the server.
 IN_HTTP = (
     (re.compile(r" \((a Model with a larger n_ctx has more|Trie\.open with verify=True)\)"), ""),
     (re.compile(r"or raise max_queue$"), "or start the server with a larger --max-queue"),

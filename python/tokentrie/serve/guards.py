@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tokentrie.serve.errors import SYSTEM_ONE, WireError
 from tokentrie.serve.metrics import Metrics
 
-#: What needs no key: the page asks for one, and what it asks for is guarded.
+#: Routes that need no key: the page asks for one, and the routes that it calls are guarded.
 OPEN, OPEN_FOLDER = {"/health", "/"}, "/page/"
 #: Answers that System One's clients read an id of their own from.
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
-#: Where bodies may be as large as uploads are.
+#: Routes whose bodies may be as large as uploads.
 UPLOADS = (("PUT", "PATCH"), "/v1/constraints/")
 #: A body that comes more slowly than this is given up, in seconds; so is an upload.
 SLOWEST, SLOWEST_UPLOAD = 30.0, 600.0

@@ -11,7 +11,7 @@ from tokentrie import Generated, Message
 from tokentrie.results import ChatStats, Stats
 from tokentrie.serve.models import Models
 
-#: What vLLM and llama-server call what we count.
+#: Names of the same counts in vLLM and llama-server.
 ALSO = {
     "tokentrie_engine_calls_running": ("vllm:num_requests_running", "llamacpp:requests_processing"),
     "tokentrie_engine_calls_queued": ("vllm:num_requests_waiting", "llamacpp:requests_deferred"),
@@ -24,7 +24,7 @@ ALSO = {
     "tokentrie_first_token_seconds": ("vllm:time_to_first_token_seconds",),
     "tokentrie_token_seconds": ("vllm:inter_token_latency_seconds",),
 }
-#: How a generation ends that was not at its end.
+#: Reasons for a generation that ended before its end.
 CUT = ("max_tokens", "context_full")
 LABELS = {"vllm": {"model": "model_name", "reason": "finished_reason"}}
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

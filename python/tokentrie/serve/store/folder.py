@@ -18,7 +18,7 @@ from pathlib import Path
 from tokentrie.files import replacing
 from tokentrie.serve.store.contents import JSON, TRIE, WASM
 
-#: Of constraints. Two dots beside each other lead out of folders.
+#: Names of constraints. Two dots beside each other lead out of folders.
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 SUFFIX = "|".join(map(re.escape, (JSON, TRIE, WASM)))
 FILE = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,17}}))?({SUFFIX})")

@@ -20,7 +20,7 @@ from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.store.named import Condition, Entry, Store
 
 PATH = "/v1/constraints"
-#: What making a constraint may take before the upload is refused, in seconds.
+#: Time limit for making a constraint of an upload, in seconds.
 MAKING = 5.0
 #: Constraints that are made at once, and those that may wait for it.
 MAKERS, MOST_WAITING = 4, 64

@@ -16,7 +16,7 @@ from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.references import COMPILED, prepared
 from tokentrie.serve.wire.asking import repeated
 
-#: What stands beside `kind` in JSON.
+#: Fields beside `kind` in JSON.
 FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(COMPILED)}
 #: The media types that are read.
 READ = "application/json, application/octet-stream (.ttrie), application/wasm, text/plain (a value a line), text/csv"

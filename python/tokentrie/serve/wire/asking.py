@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 #: Fields in which clients send what is not text: Ollama's, System One's, OpenAI's audio.
 MEDIA = ("images", "image", "image_url", "audio", "audios", "video", "videos", "files", "assets")
-#: What both formats take beside their own fields.
+#: Fields that both formats take beside their own.
 Readout = Literal["text", "label"]
 Permute = Annotated[int, Field(ge=1, le=64)]
 Prior = Literal["none", "content-free"]

@@ -38,7 +38,7 @@ from tokentrie.serve.wire.generating import (
 )
 from tokentrie.serve.wire.holding import Holds
 
-#: What templates find that is not of the client's making, and keywords of the library.
+#: Template variables that clients do not set, and keywords of the library.
 RESERVED = {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt", "continue_final_message"}
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

@@ -17,7 +17,7 @@ from tokentrie.serve.wire.asking import Said, repeated
 from tokentrie.serve.wire.chatting import prompt_of, template_options
 from tokentrie.serve.wire.generating import Positive, new_id
 
-#: Of a set of more values only the best are told.
+#: Size of a set above which only the best values are listed.
 MOST_TOLD = 10_000
 #: Values of fewer bytes are all scored at once, which is faster than to look for the best: each byte is a row at most,
 #: and the library scores all where there are 4,096 rows.

@@ -25,7 +25,7 @@ MOST_CHOICES = 128
 NEVER = -9999.0
 
 Share = Annotated[float, Field(ge=0, le=1)]
-#: What the library counts with.
+#: Range of whole numbers in the library.
 MOST = 2**31 - 1
 #: The largest single-precision number, about.
 MOST_BIAS = 3e38

@@ -15,7 +15,7 @@ from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Constraint, Store
 
-#: How alike a name is to one that is meant.
+#: Similarity cutoff for "did you mean".
 MEANT = 0.85
 #: Fields of other servers that ask for a constraint, or once did.
 REFUSED = (
@@ -24,7 +24,7 @@ REFUSED = (
     "choice", "functions", "function_call", "format", "schema", "response_schema",
 )  # fmt: skip
 STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
-#: What only says how JSON may be written.
+#: Formatting-only options.
 WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
 
 

@@ -23,10 +23,10 @@ from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_i
 from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
 
-#: How a message of a chat is named where it is wrong.
+#: Names of the fields of a chat in errors.
 MESSAGE = re.compile(r"\bmessages\[(\d+)\]")
 LOGPROBS = "message.output_text.logprobs"
-#: What a request can only ask of a server that keeps answers.
+#: Fields that only a server with stored answers supports.
 STORED = ("previous_response_id", "conversation", "prompt", "background")
 
 
