@@ -31,7 +31,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Measures:
-    """How good probabilities are, where the answers are known.
+    """Quality of probabilities on states whose answers are known.
 
     Attributes:
         accuracy: the share of the answers that are right.
@@ -117,7 +117,7 @@ class Calibration:
         try:
             self.questions = {name: _fitted(of) for name, of in document["questions"].items()}
         except (AttributeError, KeyError, TypeError) as error:
-            raise OptionError(f"this is no calibration: {type(error).__name__} {error}") from error
+            raise OptionError(f"invalid calibration: {type(error).__name__} {error}") from error
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {repr(of).split(': ', 1)[1].rstrip('>')}" for name, of in self.questions.items())
@@ -173,7 +173,7 @@ class Calibration:
             Calibration.
 
         Raises:
-            OptionError: it is no calibration.
+            OptionError: it is not a calibration.
             OSError: it cannot be read.
 
         Example:
@@ -182,12 +182,12 @@ class Calibration:
             >>> tokentrie.decisions.Calibration.load("other.json")
             Traceback (most recent call last):
             ...
-            tokentrie.errors.OptionError: other.json: this is no calibration: ...
+            tokentrie.errors.OptionError: other.json: invalid calibration: ...
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            raise OptionError(f"{os.fspath(path)}: this is no calibration: it is no JSON, {error}") from error
+            raise OptionError(f"{os.fspath(path)}: invalid calibration: expected JSON: {error}") from error
         try:
             return Calibration(document)
         except (OptionError, TypeError) as error:

@@ -83,7 +83,7 @@ def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any =
 
 
 def content_constraint(constraint: Any, response_format: Any) -> Any:
-    """What the content obeys: a class becomes its JsonSchema."""
+    """Returns the constraint of the content; a class becomes its JsonSchema."""
     if constraint is not None and response_format is not None:
         raise OptionError("constraint and response_format are both given: give one of them")
     if isinstance(response_format, dict):
@@ -106,7 +106,7 @@ def _again(message: Message) -> str:
 
 @dataclass(frozen=True)
 class ToolRun:
-    """What `run_tools` returns: the last reply, and the whole conversation.
+    """Result of `run_tools`: the last reply, and the whole conversation.
 
     Attributes: `message`, the last reply, whose `tool_calls` were not run if it has any; `messages`, a new list with
     the messages given, the replies and the results of tools; `rounds`, how often the model was asked.
@@ -159,7 +159,7 @@ def run_tools(
         ToolRun.
 
     Raises:
-        OptionError: a tool is no function, or a setting is out of range.
+        OptionError: a tool is not a function, or a setting is out of range.
         TokenTrieError: as for `Model.chat`.
 
     Example:
@@ -198,7 +198,7 @@ async def arun_tools(
         ToolRun.
 
     Raises:
-        OptionError: a tool is no function, or a setting is out of range.
+        OptionError: a tool is not a function, or a setting is out of range.
         TokenTrieError: as for `Model.chat`.
 
     Example:
@@ -279,7 +279,7 @@ class _Run:
             self.fail(call, error)
 
     async def aanswer(self, call: ToolCall) -> None:
-        """The same in an event loop."""
+        """`answer` for an event loop."""
         function = self.known[call.name]
         try:
             if inspect.iscoroutinefunction(function):
@@ -297,7 +297,7 @@ class _Run:
 
     def fail(self, call: ToolCall, error: Exception) -> None:
         """The message with what a call raised."""
-        # What an event loop refuses is no answer of a tool.
+        # What an event loop refuses is not an answer of a tool.
         if self._on_error == "raise" or isinstance(error, OptionError):
             raise error
         self.tell(call, f"error: {type(error).__name__}: {error}")

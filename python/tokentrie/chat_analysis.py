@@ -1,4 +1,4 @@
-"""What is known of a chat template: `ChatFormat.analysis`."""
+"""Analysis of a chat template: `ChatFormat.analysis`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReasoningMarkers:
-    """How reasoning is written: "none", "optional", "opened-by-prompt" or "only-ended"."""
+    """Markers of reasoning, by mode: "none", "optional", "opened-by-prompt" or "only-ended"."""
 
     mode: str
     start: str
@@ -21,7 +21,7 @@ class ReasoningMarkers:
 
 @dataclass(frozen=True)
 class ContentMarkers:
-    """How content is written: "plain", "wrapped" or "wrapped-with-reasoning"."""
+    """Markers of content, by mode: "plain", "wrapped" or "wrapped-with-reasoning"."""
 
     mode: str
     start: str
@@ -31,7 +31,7 @@ class ContentMarkers:
 
 @dataclass(frozen=True)
 class CallMarkers:
-    """How calls of tools are written.
+    """Markers and notation of tool calls.
 
     `function` and `arguments` say it in a word, `patterns` part by part; `section` is what stands around all calls,
     (start, end), `between` between two.
@@ -48,7 +48,7 @@ class CallMarkers:
 
 @dataclass(frozen=True)
 class GenerationPrompts:
-    """What begins a reply, with thinking on and off."""
+    """Generation prompts: the text that begins a reply, with thinking on and off."""
 
     thinking: str
     not_thinking: str
@@ -57,7 +57,7 @@ class GenerationPrompts:
 
 @dataclass(frozen=True)
 class TurnMarkers:
-    """What begins a turn."""
+    """Markers that begin a turn."""
 
     user: str
     assistant: str
@@ -65,7 +65,7 @@ class TurnMarkers:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a template takes."""
+    """Capabilities of a template."""
 
     object_arguments: bool
     parallel_tool_calls: bool
@@ -79,7 +79,7 @@ class Capabilities:
 
 
 class ChatAnalysis:
-    """What was found out about a chat template by comparing what it renders; from `ChatFormat.analysis`.
+    """Findings about a chat template, made by comparing its renderings; from `ChatFormat.analysis`.
 
     Compares by content; can be pickled.
 
@@ -160,7 +160,7 @@ class ChatAnalysis:
 
     @property
     def joints(self) -> list[str]:
-        """list[str]: what stands between the messages of one reply."""
+        """list[str]: texts between the messages of one reply."""
         return list(self._found["joints"])
 
     @property
@@ -170,7 +170,7 @@ class ChatAnalysis:
 
     @property
     def triggers(self) -> list[str]:
-        """list[str]: what calls begin with."""
+        """list[str]: texts that begin a call."""
         return list(self._found["triggers"])
 
     @property
@@ -180,17 +180,17 @@ class ChatAnalysis:
 
     @property
     def families(self) -> list[str]:
-        """list[str]: what was not found by comparing but comes from a table of formats, in words."""
+        """list[str]: descriptions of facts that come from a table of formats, not from comparing."""
         return list(self._found["families"])
 
     @property
     def warnings(self) -> list[str]:
-        """list[str]: what is odd about the template."""
+        """list[str]: oddities of the template."""
         return list(self._found["warnings"])
 
     @property
     def degraded(self) -> str | None:
-        """str | None: what a check of the analysis found wrong, if it did."""
+        """str | None: the reply that a check of the analysis could not read; None if the check passed."""
         return self._found["degraded"]
 
     def __eq__(self, other: object) -> bool:

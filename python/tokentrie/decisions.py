@@ -125,7 +125,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class DecisionStats:
-    """What a decision took; the states of `decide_many` that were decoded together share it.
+    """Cost of a decision; the states of `decide_many` that were decoded together share it.
 
     Attributes: `forward_passes`; `tokens_decoded`, in all of them; `seconds`.
 
@@ -237,7 +237,7 @@ def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **option
             if len(right) != len(said):
                 raise OptionError(f"gold[{name!r}] has {len(right)} answers to {len(said)} states")
             if name not in call.names:
-                raise OptionError(f"gold has {name!r}, which is no question: there are {', '.join(call.names)}")
+                raise OptionError(f"gold: unknown question {name!r}: the questions are {', '.join(call.names)}")
         answers = call.ask_all(model, said)
         examples = {
             name: [
@@ -308,7 +308,7 @@ class _Decision:
         return list(self._questions.said)
 
     def request(self, states: list[Any]) -> str:
-        """As JSON. One state is no batch, and says so."""
+        """As JSON. One state is not a batch, and says so."""
         key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
         return f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
 
@@ -325,7 +325,7 @@ class _Decision:
             text.encode()
         except UnicodeEncodeError as error:
             near = text[max(0, error.start - 20) : error.start + 1]
-            raise VocabularyError(f"half a surrogate pair is no text: at the end of {near!r}") from error
+            raise VocabularyError(f"invalid text: half a surrogate pair at the end of {near!r}") from error
         try:
             done = json.loads(model._decide(text, first, self._call))
         except TimedOutError:

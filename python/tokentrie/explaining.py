@@ -84,7 +84,7 @@ class Explanation:
         return _as_html(self.tokens)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as a dict that JSON has.
+        """Returns the explanation as a dict that `json.dumps` takes.
 
         Example:
             >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
@@ -129,7 +129,7 @@ class ChatExplanation:
         return _as_html(self.tokens)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as a dict that JSON has.
+        """Returns the explanation as a dict that `json.dumps` takes.
 
         Example:
             >>> explanation = tokentrie.Model().explain([{"role": "user", "content": "Hello"}], max_tokens=2)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is no file."""
+"""Files that appear whole or not at all, and what is not a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def only_files(path: Path) -> Path:
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to in the block; at its end the file takes the place of `path`, or is gone after an error.
 
-    Raises OSError where something is in its place that is no file, such as a device.
+    Raises OSError where something is in its place that is not a file, such as a device.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "Not a regular file", str(path))

@@ -53,7 +53,7 @@ def of_adapter(adapter: Any, kind: Any = None) -> dict[str, Any]:
 
 
 def said_by(hint: Any) -> str | None:
-    """What `Annotated` says in words: a str, a `Field(description=)` or a `Doc` beside the type; the first of them."""
+    """Returns the description in `Annotated`: the first str, `Field(description=)` or `Doc` beside the type."""
     if typing.get_origin(hint) is not typing.Annotated:
         return None
     said = (
@@ -217,7 +217,7 @@ def between(low: str, high: str) -> str:
 
 
 def _from(bound: str, is_low: bool) -> str:
-    """The same of the texts that are not below a bound, or not above it."""
+    """Returns the rule of texts that are not below a bound, or not above it."""
     if not bound or not any(char.isdigit() for char in bound):
         return bound
     if not bound[0].isdigit():

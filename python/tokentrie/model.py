@@ -250,7 +250,7 @@ class Model(NativeModel):
                 TruncatedError where a value is cut off; or "none": `value` is None, and `invalid` says why.
             n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
                 after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
-                slots runs them side by side. None gives one that is no list.
+                slots runs them side by side. None gives one that is not a list.
             cancel: a CancelToken that ends this call.
             timeout: the seconds that it may take, waiting for its turn included.
             options: those of GenerateOptions:

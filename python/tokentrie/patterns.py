@@ -18,17 +18,17 @@ PART = (
     rf"(?P<escape>{ESCAPE})|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
     r"|(?P<repeated>(?:[*+?]|\{\d+(?:,\d*)?\}|\{,\d+\})[+?]?)|(?P<group>\(\?(?:[>#(]|P=))|."
 )
-#: Those of patterns with comments, which are none.
+#: Parts of a pattern, without and with comments, which match no group.
 PARTS = {False: re.compile(PART, re.DOTALL), True: re.compile(rf"#[^\n]*|{PART}", re.DOTALL)}
 #: One of a class. There digits are never the number of a group.
 ITEM = re.compile(rf"\\[0-7]{{1,3}}|{ESCAPE}|.", re.DOTALL)
 
-#: What stands after a question mark, and how it is called.
+#: Syntax after a question mark, and its name.
 GROUPS = {">": "an atomic group", "#": "a comment in brackets", "(": "a condition", "P=": "a back-reference"}
 
 
 def translated(pattern: re.Pattern[Any]) -> str:
-    """The same pattern for `Regex`: the whole text matches."""
+    """Returns the pattern for `Regex`, where the whole text matches."""
     text = pattern.pattern
     if not isinstance(text, str):
         raise RuleError(f"a pattern of bytes, {text!r}, cannot be held: a model writes text; compile a str")
@@ -62,7 +62,7 @@ def _escape(found: str) -> str:
     """An escape outside of classes."""
     if found == r"\Z":
         return r"\z"
-    # To the crate \< and \> are the ends of words, and digits are no characters.
+    # To the crate \< and \> are the ends of words, and digits are not characters.
     return _one(found) if found[1] in "<>N" or (found[1].isdigit() and len(found) > 2) or found == r"\0" else found
 
 

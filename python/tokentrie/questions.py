@@ -85,13 +85,13 @@ class Question:
 
 
 def alias(cls: Any, name: str) -> str:
-    """What a field is called where an object is made."""
+    """Returns the name of a field in the constructor."""
     field = getattr(cls, "model_fields", {}).get(name)
     return getattr(field, "alias", None) or name
 
 
 def plain(name: str, value: Any) -> Any:
-    """What JSON can hold, with what is wrong said here."""
+    """Returns the value as JSON values. Raises for what JSON cannot hold."""
     try:
         return _plain(name, value)
     except RecursionError as error:
@@ -121,7 +121,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """What a number or a bool of numpy is to Python; others as they are."""
+    """Returns a number or bool of numpy as Python's; others as they are."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", None) == 0 else value
 
@@ -132,12 +132,12 @@ class Asked:
 
     said: dict[str, Any]
     options: list[Any]
-    #: What a field wants of a score: its level as a number, or expected, or its label.
+    #: Form of a score in a field: its most probable level as a number, its expected level, or its label.
     wanted: Any = None
     is_optional: bool = False
 
     def parsed(self, value: Any, index: int) -> Any:
-        """What a field gets."""
+        """Returns the value of a field."""
         if value is None or self.said["type"] != "score":
             return value
         if self.wanted is int:
@@ -146,7 +146,7 @@ class Asked:
 
 
 def asked(name: str, kind: Any, options: Any = None) -> Asked:
-    """What one question is: see `Model.decide`."""
+    """Returns one question as data: see `Model.decide`."""
     if isinstance(kind, Question):
         found = asked(name, kind.kind, kind.options)
         if kind.instructions is not None:
@@ -181,8 +181,8 @@ def asked(name: str, kind: Any, options: Any = None) -> Asked:
         return _choice(name, kind)
     shown = schemas.name(kind) if schemas.is_type(kind) else type(kind).__name__
     raise TypeError(
-        f"{name}: {shown} is no question: give bool, a list or a dict of options, a Literal, an Enum, a Score or a "
-        "Question"
+        f"{name}: invalid question: expected bool, a list or a dict of options, a Literal, an Enum, a Score or a "
+        f"Question, got {shown}"
     )
 
 
@@ -199,7 +199,7 @@ def _worded(name: str, word: str, options: Any) -> Asked:
         if options is None:
             raise TypeError(f"{name}: a {word} has options: give options=[...]")
         return _choice(name, options) if word == "choice" else _score(name, options)
-    raise TypeError(f'{name}: {word!r} is no kind of question: there are "predicate", "choice" and "score"')
+    raise TypeError(f'{name}: unknown kind of question {word!r}: expected "predicate", "choice" or "score"')
 
 
 def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:

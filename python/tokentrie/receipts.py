@@ -49,7 +49,7 @@ def verify_chat_receipt(
 
     Raises:
         ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
-        TypeError: it is no dict, str or bytes, or no vocabulary is known.
+        TypeError: it is not a dict, str or bytes, or no vocabulary is known.
         TokenTrieError: as for `chat`, of what is wrong in itself.
 
     Example:

@@ -48,7 +48,7 @@ EventKind = Literal["reasoning", "content", "call_begins", "arguments", "call_en
 
 
 class _Result:
-    """A result: fields that never change. It is no key of a dict, since most hold lists."""
+    """A result: fields that never change. It is not a key of a dict, since most hold lists."""
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two fields are the same. Arrays are by their bits, so that NaN is equal to itself."""
+    """Returns True if two fields are equal. Arrays are by their bits, so that NaN is equal to itself."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, dict) and isinstance(other, dict):
@@ -121,7 +121,7 @@ class _ArrayResult(_Result):
 
 @dataclass(frozen=True)
 class TokenLogprob(_Result):
-    """How probable a token was among those that could come, before temperature and truncation; weights of a set count.
+    """Log-probability of a token among the allowed ones, before temperature and truncation; weights of a set count.
 
     Attributes:
         token: the token.
@@ -147,7 +147,7 @@ class TokenLogprob(_Result):
             vocab: the Vocab that the ids are of, such as `model.vocab`.
 
         Returns:
-            list[tuple[str, float]], best first. Bytes of a token that are no whole characters are shown as U+FFFD, so
+            list[tuple[str, float]], best first. Bytes of a token that are not whole characters are shown as U+FFFD, so
             two tokens may have one text.
 
         Raises:
@@ -169,7 +169,7 @@ class TokenLogprob(_Result):
 
 @dataclass(frozen=True)
 class Stats(_Result):
-    """What a generation took.
+    """Cost of a generation.
 
     Attributes:
         forward_passes: calls of llama.cpp's decode.
@@ -340,7 +340,7 @@ class Step(_ArrayResult):
 
 @dataclass(frozen=True)
 class ChoiceStats(_Result):
-    """What a choice took. Several prompts that were decoded together share one.
+    """Cost of a choice. Prompts that were decoded together share one.
 
     Attributes:
         forward_passes: calls of llama.cpp's decode, the prompt included.
@@ -430,7 +430,7 @@ class Choice(_ArrayResult, Generic[N]):
 
     @property
     def _is_below(self) -> bool:
-        """Whether the probability is below the threshold. NaN is below any."""
+        """Returns True if the probability is below the threshold. NaN is below any."""
         return self.threshold is not None and not self.probability >= self.threshold
 
     @property
@@ -443,7 +443,7 @@ class Choice(_ArrayResult, Generic[N]):
 
     @property
     def reason(self) -> str | None:
-        """str | None: why there is no value."""
+        """str | None: the reason for a missing value."""
         if not self._is_below:
             return None
         return f"the probability {self.probability:.4f} is below the threshold {self.threshold}"
@@ -553,7 +553,7 @@ class Hypothesis(_Result):
 
 @dataclass(frozen=True)
 class EngineStats(_Result):
-    """What the engine of a model does, and has done: `Model(path, slots=8).engine`.
+    """State and totals of a model's engine: `Model(path, slots=8).engine`.
 
     Attributes:
         slots: calls that may run at once.
@@ -597,7 +597,7 @@ class EngineStats(_Result):
 
 @dataclass(frozen=True)
 class CacheInfo(_Result):
-    """What a `TrieCache` did so far.
+    """Counts of a `TrieCache` so far.
 
     Attributes:
         hits: payloads found by their text.
@@ -669,7 +669,7 @@ class ToolCall(_Result):
 
 @dataclass(frozen=True)
 class ChatStats(_Result):
-    """What a reply of `Model.chat` took.
+    """Cost of a reply of `Model.chat`.
 
     Attributes:
         prompt_tokens: tokens of the prompt.

@@ -219,7 +219,7 @@ class Rule(Constraint, Generic[ValueT]):
 
 
 class _Data:
-    """What the dataclasses share: they are made anew from their fields, and show those that say something."""
+    """Base of the dataclasses: made anew from their fields, and shown by those that are not the default."""
 
     def _spec(self, spec: dict[str, Any], objects: list[Any] | None = None, *, unlimited: bool = False) -> None:
         """Makes the constraint of a spec; `{"object": n}` in it is one of the objects."""
@@ -266,7 +266,7 @@ class _Data:
 
 
 def _made(kind: type, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What `__reduce__` took apart."""
+    """Makes an object from the parts that `__reduce__` gave."""
     return kind(*given, **named)
 
 
@@ -327,7 +327,7 @@ class Regex(_Data, Rule[str]):
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: it is no regular expression (with position), looks around or back, matches nothing, or makes an
+        RuleError: it is not a regular expression (with position), looks around or back, matches nothing, or makes an
             automaton that is too large or takes too long. Also a ValueError.
 
     Example:
@@ -488,13 +488,13 @@ def _written(name: str, given: Any, utc: bool) -> str:
     if utc and isinstance(given, datetime.datetime):
         given = given.astimezone(datetime.timezone.utc)
     elif utc and offset:
-        raise TypeError(f"{name} is {given!r}: a time of another zone than UTC is none without its day")
+        raise TypeError(f"{name} is {given!r}: a time of day in another zone than UTC is not supported: give it in UTC")
     text: str = given.replace(tzinfo=None).isoformat(timespec="microseconds")
     return f"{text}Z" if utc else text
 
 
 class _Moment(_Data):
-    """What days and times share: bounds that are str or values, and are kept as values."""
+    """Base of days and times: bounds are str or values, and are kept as values."""
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         given, named = super()._arguments()
@@ -524,7 +524,7 @@ class _Moment(_Data):
 
 
 def _timespec(name: str | None, form: str | None) -> str | None:
-    """How exactly a time is written, where no format says so."""
+    """Precision of a written time without a format."""
     if form is not None and name is not None:
         raise OptionError(
             f"timespec is {json.dumps(name)} beside a format, which says how exactly a time is written: leave timespec "
@@ -548,7 +548,7 @@ class Date(_Moment, Rule[datetime.date]):
             agree: of "Friday, 1 March 2024" the weekday, too.
 
     Raises:
-        RuleError: a bound is no day, no day is in the range, or the format leaves open which day is meant.
+        RuleError: a bound is not a day, no day is in the range, or the format leaves open which day is meant.
 
     Example:
         >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
@@ -586,7 +586,7 @@ class Time(_Moment, Rule[datetime.time]):
             bounds need it.
 
     Raises:
-        RuleError: a bound is no time, no time is in the range, or the format leaves open which time is meant.
+        RuleError: a bound is not a time, no time is in the range, or the format leaves open which time is meant.
         OptionError: `timespec` is none of these words, or stands beside a format.
         TypeError: a bound has a time zone where none is written, or none where one is.
 
@@ -699,7 +699,7 @@ class Grammar(_Data, Rule[str]):
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: the text is no grammar, or not LR(1); it says line, column and what is wrong. Or it takes more than
+        RuleError: the text is not an LR(1) grammar; it says line, column and what is wrong. Or it takes more than
             its limits. Also a ValueError.
 
     Example:
@@ -773,7 +773,7 @@ class Gbnf(_Data, Rule[str]):
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: the text is no grammar, or has what is refused; it says line, column and what is wrong. Or it takes
+        RuleError: the text is not a grammar, or has what is refused, with line, column and reason. Or it takes
             more than its limits. Also a ValueError.
 
     Example:
@@ -851,7 +851,7 @@ class WasmRule(_Data, Rule[str]):
             (250,000), all calls for one mask a quarter (25 million).
 
     Raises:
-        RuleError: it is no module, or not one of a rule, or takes more than its limits. Also a ValueError.
+        RuleError: it is not a module, or not one of a rule, or takes more than its limits. Also a ValueError.
         OSError: what the operating system says of a file.
 
     Example:
@@ -899,7 +899,7 @@ class JsonSchema(_Data, Rule[ValueT]):
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: the schema is no JSON (with line and column) or no schema, has keywords that are not supported, is
+        RuleError: the schema is not JSON (with line and column) or no schema, has keywords that are not supported, is
             too large or allows nothing; it names the place as a JSON pointer. Also a ValueError.
         TypeError: it is something else, or a type that cannot be converted.
 
@@ -1011,7 +1011,7 @@ class JsonSchema(_Data, Rule[ValueT]):
 
         Raises:
             InvalidValueError: the type refuses it, as pydantic's own validators may.
-            ValueError: it is no JSON.
+            ValueError: it is not JSON.
 
         Example:
             >>> tokentrie.JsonSchema({"type": "array"}).parse("[1, null]")
@@ -1047,7 +1047,7 @@ def _clipped(text: str) -> str:
 def _regular(place: str, rule: Rule[Any]) -> Rule[Any]:
     if not rule._facts.get("is_regular"):
         raise TypeError(
-            f"{place} is of type {type(rule).__name__}, which is no finite automaton: only Regex, Integer, Number, "
+            f"{place} is of type {type(rule).__name__}, not a finite automaton: only Regex, Integer, Number, "
             "Date, Time, DateTime, String, OneOf, Repeat and what + makes of them can be put together"
         )
     return rule
@@ -1061,7 +1061,7 @@ class OneOf(_Data, Rule[Any]):
     Lists of any length stay tries: a million texts are sorted once.
 
     Args:
-        choices: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+        choices: a Rule that is not a Grammar and none of your own, a str, or a list or other iterable of str.
 
     Raises:
         RuleError: there is nothing to choose from, or the rules make an automaton that is too large.
@@ -1111,7 +1111,7 @@ class Concatenation(_Data, Rule[str]):
     Every way to split a text between the parts counts. Its values are str.
 
     Args:
-        parts: a Rule that is no Grammar and none of your own, or a str, which stands there as it is.
+        parts: a Rule that is not a Grammar and none of your own, or a str, which stands there as it is.
 
     Raises:
         RuleError: there is no part, or they make an automaton that is too large.
@@ -1160,7 +1160,7 @@ class Repeat(_Data, Rule[list[Any]]):
     longest.
 
     Args:
-        rule: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+        rule: a Rule that is not a Grammar and none of your own, a str, or a list or other iterable of str.
         min, max: fewest and most times. None: no limit, so that items may come for ever.
         separator: stands between two of them.
 
@@ -1314,7 +1314,7 @@ def _named(part: Any) -> str:
 
 
 class _Part:
-    """What the parts of a form share: `+` makes a form of them."""
+    """Base of the parts of a form: `+` makes a form of them."""
 
     def __add__(self, other: Form | Slot | Text | str) -> Form:
         made: Form = added(self, other)
@@ -1341,7 +1341,7 @@ class Slot(_Part):
     Raises:
         PayloadError: the payload cannot be used; for one str it says that a list is wanted.
         OptionError: no descriptor has the path `name`, or a Sequence has a list of str in it.
-        TypeError: a value is no str, or `values` is something else.
+        TypeError: a value is not a str, or `values` is something else.
 
     Example:
         >>> tokentrie.Slot("colour", ["red", "green", "blue"])
@@ -1368,7 +1368,7 @@ class Slot(_Part):
 
 
 def _stops(given: Any) -> tuple[str, ...]:
-    """What ends a text."""
+    """Returns the texts that end a text."""
     if given is None:
         return ()
     if isinstance(given, str):
@@ -1387,7 +1387,7 @@ class Text(_Part):
 
     Args:
         name: what the text is called in `Generated.values`.
-        stop: text that ends it and is no part of it, or a list of such texts, of which the first that is written
+        stop: text that ends it and is not part of it, or a list of such texts, of which the first that is written
             counts; it stands in the output only where the literal after it begins with it. Several have some 120 bytes
             together at the most. None only with a ChatConstraint.
         max_tokens: the most tokens of it, at least 1.
@@ -1402,7 +1402,7 @@ class Text(_Part):
     Raises:
         OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
             one for a reply. When a form is made of it: a stop is empty or comes twice, or several are too long.
-        RuleError: the pattern is no regular expression.
+        RuleError: the pattern is not a regular expression.
         TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
 
     Example:
@@ -1523,7 +1523,7 @@ class Form(_Data, Constraint):
 #: Classes that stand in the package itself.
 _TOP_LEVEL = {"Form", "JsonSchema", "Regex", "Slot", "Text"}
 
-#: What is a constraint as it is.
+#: Types that are constraints as they are.
 _OBJECTS = (Trie, FilteredTrie, LiveSet, Constraint, ThinkGate, ChatConstraint, _Typed)
 
 

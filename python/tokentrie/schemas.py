@@ -1,4 +1,4 @@
-"""What `JsonSchema` takes: schemas, and types of Python. And back: their objects from JSON."""
+"""Schemas and Python types for `JsonSchema`, and their objects from JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(schema: Any) -> tuple[str, Any, list[hints.Unheld]]:
         try:
             return schema.decode("utf-8"), None, []
         except UnicodeDecodeError as error:
-            raise RuleError(f"the schema is no UTF-8: {error}") from error
+            raise RuleError(f"invalid schema: expected UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
         return _dumped(schema), None, []
     if _is_adapter(schema) or is_type(schema):
@@ -55,17 +55,17 @@ def read(schema: Any) -> tuple[str, Any, list[hints.Unheld]]:
     )
 
 
-#: Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter.
+#: Returns True for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter.
 is_type = _Typed.is_type
 
 
 def _is_adapter(given: Any) -> bool:
-    """Whether it has a schema and reads documents, as pydantic's `TypeAdapter`; a class has neither for itself."""
+    """Returns True if it has a schema and reads documents, as pydantic's `TypeAdapter`; a class does not."""
     return not isinstance(given, type) and hasattr(given, "validate_json") and hasattr(given, "json_schema")
 
 
 def is_class(given: Any) -> bool:
-    """Whether it is a class that says what an object holds: a pydantic model, a dataclass, a TypedDict."""
+    """Returns True for a class that describes an object: a pydantic model, a dataclass, a TypedDict."""
     is_model = isinstance(given, type) and callable(getattr(given, "model_json_schema", None))
     return is_model or _is_dataclass(given) or _is_typed_dict(given)
 
@@ -119,7 +119,7 @@ def readable(hint: Any) -> Any:
 
 
 def _made_typed_dict(cls: Any) -> Any:
-    """The same TypedDict as one of typing_extensions."""
+    """Returns the TypedDict as one of typing_extensions."""
     extensions = importlib.import_module("typing_extensions")
     optional, required = extensions.NotRequired, extensions.Required
     annotated = typing.get_type_hints(cls, include_extras=True)
@@ -142,12 +142,12 @@ def _unmarked(hint: Any) -> Any:
 
 
 def normal(text: str) -> str:
-    """The same JSON, as Python writes it."""
+    """Returns the JSON as Python writes it."""
     return json.dumps(json.loads(text), ensure_ascii=False)
 
 
 def parse(given: Any, text: str) -> Any:
-    """What a document stands for: itself, or an object of the class that the schema came from."""
+    """Returns the value of a document: itself, or an object of the class that the schema came from."""
     if given is None or isinstance(given, re.Pattern):
         return json.loads(text)
     if hasattr(given, "model_validate_json"):
@@ -157,7 +157,7 @@ def parse(given: Any, text: str) -> Any:
 
 
 def name(given: Any) -> str:
-    """What a class or an adapter is called."""
+    """Returns the name of a class or an adapter."""
     return given.__qualname__ if isinstance(given, type) else repr(given)
 
 
@@ -165,7 +165,7 @@ def _dumped(schema: Any) -> str:
     try:
         return json.dumps(schema, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise RuleError(f"the schema is no JSON: {error}") from error
+        raise RuleError(f"invalid schema: expected JSON: {error}") from error
     except RecursionError as error:
         raise RuleError("the schema is too large: nested too deeply for JSON") from error
 
@@ -314,7 +314,7 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
 
 
 def written(value: Any) -> Any:
-    """What JSON has for a value of a Literal or an Enum."""
+    """Returns a value of a Literal or an Enum as a JSON value."""
     return value.value if isinstance(value, enum.Enum) else value
 
 
@@ -322,7 +322,7 @@ def _is_written(value: Any, known: Any) -> bool:
     return bool(value == written(known)) and type(value) is type(written(known))
 
 
-#: What `annotated_types` and what looks like it call the keywords of JSON Schema.
+#: Names of JSON Schema keywords in `annotated_types` and its like.
 HELD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 HELD |= {"multiple_of": "multipleOf", "pattern": "pattern"}
 
@@ -366,7 +366,7 @@ def made(kind: Any, value: Any) -> Any:
 
 
 def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value may be one of a part of a union: the first that fits counts."""
+    """Returns True if a value fits a part of a union: the first that fits counts."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return True
@@ -413,7 +413,7 @@ MOMENTS = {datetime.date: r"[0-9-]{10}$", datetime.time: "[0-9]{2}:", datetime.d
 
 
 def _moment(kind: Any, text: str) -> Any:
-    """What a text in such a format stands for, to the microsecond; None if it is in none of this kind."""
+    """Returns the value of a text in such a format, to the microsecond; None if it has no format of this kind."""
     plain = re.sub(r"\.(\d{1,6})\d*", lambda found: f".{found[1]:0<6}", text.upper()).replace("Z", "+00:00")
     try:
         return kind.fromisoformat(plain) if re.match(MOMENTS[kind], text) else None

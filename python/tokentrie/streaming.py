@@ -62,7 +62,7 @@ async def choosing_many(model: Model, prompts: Any, choices: Any, **options: Any
 
 
 class _Waits:
-    """What a thread waits for in an event loop."""
+    """Wait of a thread for an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -106,7 +106,7 @@ def finished(result: object) -> None:
 
 
 class _Parts(Generic[Part, Result]):
-    """What a call gives in parts, from a thread of its own. Given to `_begin` by who inherits it."""
+    """Parts of a call, from a thread of its own. Subclasses start it by `_begin`."""
 
     _work: _Work[Part, Result]
     _thread: threading.Thread
@@ -248,7 +248,7 @@ class ChatStream(_Parts[ChatEvent, Message], Iterator[ChatEvent], AsyncIterator[
 
 
 class _Work(Generic[Part, Result]):
-    """What the thread of a stream and its reader share."""
+    """State that the thread of a stream and its reader share."""
 
     def __init__(self, call: Callable[..., Result], options: dict[str, Any]) -> None:
         self.token: CancelToken = options.get("cancel") or CancelToken()
@@ -267,7 +267,7 @@ class _Work(Generic[Part, Result]):
         self._parts.put(None)
 
     def _last(self, result: Result) -> None:
-        """What the result says beyond all parts."""
+        """Returns the text of the result beyond all parts."""
 
     def _put(self, part: Part) -> None:
         # At the end of the program nobody reads any more, and it must not wait for the generation.

@@ -55,7 +55,7 @@ def run(function: Callable[..., Any], call: ToolCall) -> Any:
 
 
 def result_text(result: Any) -> str:
-    """What a model is told of a result: a str as it is, all else as JSON."""
+    """Returns the text of a result for the model: a str as it is, all else as JSON."""
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(f"the result is {type(result).__name__}: return a list, or text")
     if isinstance(result, str) and not isinstance(result, enum.Enum):
@@ -65,7 +65,7 @@ def result_text(result: Any) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON has for an object: of models and dataclasses their fields, of enums their values."""
+    """Returns an object as JSON values: of models and dataclasses their fields, of enums their values."""
     if isinstance(value, enum.Enum):
         return _as_json(value.value)
     if value is None or isinstance(value, (str, bool, int)):
@@ -101,7 +101,7 @@ def _of_class(cls: type) -> dict[str, Any]:
 
 
 def _has_made_docstring(cls: type) -> bool:
-    """Whether Python wrote the docstring: a dataclass without one has its signature."""
+    """Returns True if Python made the docstring: a dataclass without one has its signature."""
     return dataclasses.is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
 
 
@@ -196,7 +196,7 @@ def _of_root(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What a function does, and what its arguments are: as Google, numpy, Sphinx or epydoc write it."""
+    """Returns a docstring's description and those of its arguments, as Google, numpy, Sphinx or epydoc write them."""
     try:
         read = docstring_parser.parse(text)
     except docstring_parser.ParseError:

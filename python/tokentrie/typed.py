@@ -75,7 +75,7 @@ def _alike(kind: Any, one: Any, other: Any) -> str:
 
 
 def _parts(kind: Any) -> list[Part] | None:
-    """What is written of a type that is one plain value, in the order in which texts are read; None for others."""
+    """Returns the rules of a type that is one plain value, in the order in which texts are read; None for others."""
     try:
         if kind in PLAIN:
             return [PLAIN[kind]]
@@ -114,9 +114,7 @@ def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
     for value in values:
         said = schemas.written(value)
         if not isinstance(said, (str, int, float, type(None))):
-            raise TypeError(
-                f"{schemas.name(kind)}: {value!r} is no str, int, float, bool or None, which can be written"
-            )
+            raise TypeError(f"{schemas.name(kind)}: invalid member {value!r}: expected a str, int, float, bool or None")
         text = str(said) if isinstance(said, str) else json.dumps(said)
         if text in done and done[text] is not value:
             raise TypeError(_alike(kind, done[text], value))
@@ -125,7 +123,7 @@ def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
 
 
 def _annotated(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
-    """Of a type with notes: words say nothing, an int or a float may have bounds; what else there is a schema holds."""
+    """Returns the rules of a type with notes: numbers may have bounds, other notes need a schema."""
     low, high, plain = None, None, True
     for note in notes:
         # pydantic's Field has the notes in it.
@@ -148,7 +146,7 @@ def _annotated(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
 
 
 def _bounds(kind: Any, bound: Any) -> bool:
-    """Whether it is no bound, or one that a rule of the kind has."""
+    """Returns True if it is not a bound, or one that a rule of the kind has."""
     if bound is None or type(bound) is int:
         return True
     return kind is float and type(bound) is float and math.isfinite(bound)

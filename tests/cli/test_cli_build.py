@@ -176,8 +176,8 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
             "day": [datetime.date(2026, 1, day) for day in (1, 2, 3)],
         }
         parquet.write_table(pyarrow.table(columns), source)
-        refused("name", "there is no column 'name', only 'title', 'list', 'map'")
-        refused("map.a", "there is no column 'map.a'")
+        refused("name", "unknown column 'name': the columns are 'title', 'list', 'map'")
+        refused("map.a", "unknown column 'map.a'")
         refused("title", "row 3: the field 'title' is null, not text")
         refused("list", "row 1: the field 'list' is an array, not text")
         refused("map", "row 1: the field 'map' is an object, not text")
@@ -203,7 +203,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
         run("build", tmp_path / "bad.txt", "-o", out).fails(1, "bad.txt, line 2", "not UTF-8: byte 0 is 0xff")
         run("build", lines(tmp_path / "e.txt", []), "-o", out).fails(1, "e.txt: holds no value, so the set has no leaf")
         run("build", lines(tmp_path / "r.csv", ["id", "1"]), "-o", out).fails(2, "--field")
-        run("build", lines(tmp_path / "r.csv", ["id", "1"]), "--field", "x", "-o", out).fails(1, "no column 'x'")
+        run("build", lines(tmp_path / "r.csv", ["id", "1"]), "--field", "x", "-o", out).fails(1, "unknown column 'x'")
         run("build", lines(tmp_path / "j.jsonl", ['{"x": [1]}']), "--field", "x", "-o", out).fails(
             1, "line 1", "an array, not text"
         )

@@ -423,12 +423,12 @@ class TestBadRows:
     FAULTS = (
         ('{"id": 1', "malformed JSON"),
         ('{"id": 1} x', "malformed JSON at column 11"),
-        ('{"text": NaN}', "NaN is no number"),
+        ('{"text": NaN}', "invalid number NaN"),
         ('{"text": 1e999}', "too large"),
         ("[" * 100_000, "malformed JSON"),
         ("[1]", "not a JSON object"),
-        ('{"id": 1}', "no field 'text', only 'id'"),
-        ("{}", "no field 'text'"),
+        ('{"id": 1}', "unknown field 'text': the row has 'id'"),
+        ("{}", "unknown field 'text'"),
         ('{"text": null}', "the field 'text' is null"),
         ('{"text": ["a"]}', "the field 'text' is an array"),
         ('{"text": ""}', "the prompt is empty"),
@@ -458,7 +458,7 @@ class TestBadRows:
     def test_a_faulty_row_further_on(self, run: Terminal, reviews: list[dict[str, Any]], tmp_path: Path) -> None:
         rows = write(tmp_path / "rows.jsonl", [*reviews[:40], {"id": 40}, *reviews[41:]])
         args = rows_of(rows, tmp_path / "out.jsonl")
-        run(*args).fails(1, "line 41: there is no field 'text'")
+        run(*args).fails(1, "line 41: unknown field 'text'")
         assert not (tmp_path / "out.jsonl").exists()
         assert len(read(tmp_path / "out.jsonl.partial")) == 32
         write(rows, reviews)
@@ -473,9 +473,9 @@ class TestBadRows:
     @pytest.mark.parametrize(
         ("template", "part"),
         [
-            ("{text} {other}", "no field 'other'"),
-            ("{text[3]}", "no field 'text[3]'"),
-            ("{text.x}", "no field 'text.x'"),
+            ("{text} {other}", "unknown field 'other'"),
+            ("{text[3]}", "unknown field 'text[3]'"),
+            ("{text.x}", "unknown field 'text.x'"),
             ("{text.upper}", "not text"),
             ("{text:d}", "template"),
         ],
@@ -495,7 +495,7 @@ class TestBadRows:
     @pytest.mark.parametrize(
         ("content", "parts"),
         [
-            (b"id,txt\n1,a\n", ["line 1", "no column 'text', only 'id', 'txt'"]),
+            (b"id,txt\n1,a\n", ["line 1", "unknown column 'text': the columns are 'id', 'txt'"]),
             (b"text,text\na,b\n", ["line 1", "two columns", "'text'"]),
             (b'text,id\na,1\n"b,2\nc,3\n', ["line 3", "malformed CSV", "end of data"]),
             (b'text\n"a"b\n', ["line 2", "malformed CSV"]),

@@ -198,7 +198,7 @@ class TestSummary:
     def test_a_gold_column_that_is_not_there(self, run: Terminal, tmp_path: Path) -> None:
         rows = tmp_path / "rows.csv"
         rows.write_text("text\nabc\n")
-        run(*rows_of(rows, tmp_path / "o.csv", "--gold", "answer")).fails(1, "no column 'answer'")
+        run(*rows_of(rows, tmp_path / "o.csv", "--gold", "answer")).fails(1, "unknown column 'answer'")
         lines = write(tmp_path / "rows.jsonl", [{"text": "abc"}])
         assert "no row has a value in 'answer'" in run(*rows_of(lines, tmp_path / "o.csv", "--gold", "answer")).out
         run(*ONCE, "-p", "Hi", "-c", "a", "--gold", "x").fails(2, "--gold", "--input")

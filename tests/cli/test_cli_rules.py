@@ -108,7 +108,7 @@ class TestInspect:
         vocab = tokentrie.Vocab.from_gguf(tiny_path)
         legal = tokentrie.Sampler(vocab, tokentrie.Regex(MONTH)).allowed()
         assert lines[0] == f"{MONTH}: 10 states, 6 classes of bytes, 2,400 texts"
-        first = f"at the start {len(legal)} tokens of tiny.gguf's {len(vocab):,} may come: "
+        first = f"at the start {len(legal)} tokens of tiny.gguf's {len(vocab):,} are allowed: "
         assert lines[1] == first + "  ".join(json.dumps(vocab[int(token)].decode()) for token in legal)
         texts = [json.loads(line.removeprefix("such as ")) for line in lines if line.startswith("such as ")]
         assert len(texts) == 5

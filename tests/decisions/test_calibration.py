@@ -154,7 +154,7 @@ def test_what_is_no_example(model: Model, tmp_path: Path) -> None:
     yes_no = [True, False] * 5
     for gold, says in (
         ({"on": yes_no[:4]}, r"gold\['on'\] has 4 answers to 10 states"),
-        ({"off": yes_no}, "gold has 'off', which is no question: there are on"),
+        ({"off": yes_no}, "gold: unknown question 'off': the questions are on"),
         ({"on": ["perhaps"] * 10}, 'examples: .*"perhaps" is no answer to the question "on"'),
     ):
         with pytest.raises(OptionError, match=says):
@@ -168,7 +168,7 @@ def test_what_is_no_example(model: Model, tmp_path: Path) -> None:
         model.calibrate(states, {"which": many}, {"which": many[:10]}, list_options=False)
     for text in ("", "[]", "{}", '{"questions": {"a": {}}}', '{"questions": []}'):
         (tmp_path / "wrong.json").write_text(text)
-        with pytest.raises(OptionError, match="this is no calibration"):
+        with pytest.raises(OptionError, match="invalid calibration"):
             model.decide("x", {"on": bool}, calibration=tmp_path / "wrong.json")
     with pytest.raises(FileNotFoundError):
         model.decide("x", {"on": bool}, calibration="nowhere.json")

@@ -235,7 +235,7 @@ def test_faulty_rows(run: Terminal, questions: Path, tmp_path: Path) -> None:
         (["--input", "rows.jsonl", "--json-state", "-o", "o.csv"], "--json-state"),
         (["--input", "rows.txt", "-o", "o.csv"], "the name must end with"),
         (["--input", "rows.jsonl", "-o", "o.txt"], "the name must end with"),
-        (["--input", "rows.jsonl", "-o", "o.csv", "--calibration", "questions.json"], "this is no calibration"),
+        (["--input", "rows.jsonl", "-o", "o.csv", "--calibration", "questions.json"], "invalid calibration"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -300,10 +300,10 @@ def test_calibrate_and_decide_with_it(run: Terminal, questions: Path, tmp_path: 
     ("more", "says", "code"),
     [
         (["--gold", "on"], "write QUESTION=FIELD", 2),
-        (["--gold", "off=lit"], "there is no question 'off'", 2),
-        (["--gold", "on=light"], "there is no field 'light'", 1),
+        (["--gold", "off=lit"], "unknown question 'off'", 2),
+        (["--gold", "on=light"], "unknown field 'light'", 1),
         (["--gold", "on=text"], '"Lamp 0 is on." is no answer to the question "on"', 2),
-        ([], "there is no field 'on'", 1),
+        ([], "unknown field 'on'", 1),
     ],
 )
 def test_calibrations_that_cannot_be(

@@ -204,11 +204,11 @@ def test_many_options(model: Model) -> None:
     [
         ([bool], "questions must be a dict of questions by name"),
         ({1: bool}, "the name 1: names must be str"),
-        ({"q": int}, "q: int is no question: give bool, a list"),
-        ({"q": 7}, "q: int is no question"),
+        ({"q": int}, "q: invalid question: expected bool, a list"),
+        ({"q": 7}, "q: invalid question: .*got int"),
         ({"q": {"a", "b"}}, "q: a set has no order"),
-        ({"q": "chioce"}, "q: 'chioce' is no kind of question"),
-        ({"q": "choice"}, "q: 'choice' is no kind of question|q: a choice has options"),
+        ({"q": "chioce"}, "q: unknown kind of question 'chioce'"),
+        ({"q": "choice"}, "q: unknown kind of question 'choice'|q: a choice has options"),
         ({"q": Question("predicate", options={"yes": "x"})}, "options of a predicate are {True"),
         ({"q": Question(bool, options=["a"])}, "q: options go with one of the words"),
         ({"q": [b"a", "b"]}, "the option b'a' is a bytes: it must be a str or a bool"),
@@ -262,7 +262,7 @@ def test_states_and_keywords_that_are_wrong(model: Model) -> None:
     with pytest.raises(OptionError, match="nested"):
         model.decide(json.loads("[" * 500 + "]" * 500), {"q": bool})
     for state, options in (("half \ud800", ["a"]), ("s", ["a", "b\udfff"])):
-        with pytest.raises(VocabularyError, match="half a surrogate pair is no text"):
+        with pytest.raises(VocabularyError, match="half a surrogate pair"):
             model.decide(state, {"q": options})
     with pytest.raises(ContextError, match=r'the question "q" about state 0: \d+ tokens after 0 do not fit'):
         model.decide("s", {"q": ["word " * 6000, "b"]})

@@ -133,7 +133,7 @@ def test_refusals(logits: Any, error: type[Exception]) -> None:
 
 def test_a_free_row_is_not_drawn_from() -> None:
     rows = tokentrie.Batch([None], vocab=VOCABULARY, mode="sampled", seed=1)
-    with pytest.raises(tokentrie.errors.OptionError, match="row 0: anything may come there"):
+    with pytest.raises(tokentrie.errors.OptionError, match="row 0: every token is allowed there"):
         device.select(rows, torch.zeros(1, VOCABULARY))
 
 

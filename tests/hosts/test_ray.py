@@ -268,7 +268,7 @@ def test_wrong_batches() -> None:
     label = Chooser(VALUES, **OPTIONS)
     with pytest.raises(TypeError, match='batch_format="pyarrow"'):
         label({"text": ["a"]})
-    with pytest.raises(tokentrie.TokenTrieError, match=r"no column 'text', only 'other'"):
+    with pytest.raises(tokentrie.TokenTrieError, match=r"unknown column 'text': the columns are 'other'"):
         label(pyarrow.table({"other": ["a"]}))
     with pytest.raises(tokentrie.TokenTrieError, match="'choice' has the name of a result"):
         label(pyarrow.table({"text": ["a"], "choice": ["b"]}))

@@ -182,7 +182,7 @@ def test_its_faces() -> None:
         Gbnf("root ::= <think>")
     with pytest.raises(RuleError, match="more than 10 bytes"):
         Gbnf('root ::= "a"', limits=Limits(bytes=10))
-    with pytest.raises(TypeError, match="Gbnf, which is no finite automaton"):
+    with pytest.raises(TypeError, match="Gbnf, not a finite automaton"):
         OneOf(rule)
 
 

@@ -798,7 +798,7 @@ def test_what_makes_no_typed_rule_is_said() -> None:
         tokentrie.rules.OneOf()
     with pytest.raises(RuleError, match="no parts: nothing could be written"):
         tokentrie.rules.Concatenation()
-    with pytest.raises(TypeError, match="choice 0 is of type Grammar, which is no finite automaton"):
+    with pytest.raises(TypeError, match="choice 0 is of type Grammar, not a finite automaton"):
         tokentrie.rules.OneOf(Grammar.example("json"))
     with pytest.raises(TypeError, match="choice 1 must be a Rule, a str or a list of str, not 5 of type int"):
         tokentrie.rules.OneOf("a", 5)  # type: ignore[arg-type]

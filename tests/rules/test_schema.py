@@ -273,9 +273,9 @@ def test_a_schema_may_be_text_bytes_or_bool() -> None:
         ({"$ref": "#/$defs/nobody"}, "nobody"),
         ({"type": "string", "pattern": "(a"}, r"\(a"),
         ("5", "a schema is an object or a boolean, not 5"),
-        (b"\xff", "the schema is no UTF-8"),
-        ({"enum": [float("nan")]}, "the schema is no JSON: Out of range"),
-        ({"enum": [{1, 2}]}, "the schema is no JSON: .*set"),
+        (b"\xff", "invalid schema: expected UTF-8"),
+        ({"enum": [float("nan")]}, "invalid schema: expected JSON: Out of range"),
+        ({"enum": [{1, 2}]}, "invalid schema: expected JSON: .*set"),
         (
             {
                 "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}},
@@ -395,7 +395,7 @@ def test_what_only_finite_automata_can(model: Model) -> None:
     assert lark.texts() == ["red!", "blue!", "red!!", "blue!!"]
     assert lark.check()
     assert model.choose("x", lark).value in lark.texts()
-    with pytest.raises(TypeError, match="JsonSchema, which is no finite automaton"):
+    with pytest.raises(TypeError, match="JsonSchema, not a finite automaton"):
         Regex("a") + rule
 
 

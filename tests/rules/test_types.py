@@ -277,8 +277,8 @@ def quietly(pattern: str, flags: int = 0, how: Any = re.compile) -> Any:
     ("kind", "error", "message"),
     [
         (Literal["1", 1], TypeError, "'1' and 1 are written alike"),
-        (Literal[b"x"], TypeError, "b'x' is no str, int, float"),
-        (enum.Enum("Odd", {"A": object()}), TypeError, "is no str, int"),
+        (Literal[b"x"], TypeError, "invalid member b'x': expected a str, int, float"),
+        (enum.Enum("Odd", {"A": object()}), TypeError, "expected a str, int"),
         (Integer, TypeError, r"Integer is the class of rules and no rule: give Integer\(...\)"),
         (Model, TypeError, "Model: pydantic"),
         (re.compile(b"a"), RuleError, "pattern of bytes, b'a'"),

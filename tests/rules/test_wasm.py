@@ -55,7 +55,7 @@ def test_its_faces(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(WasmRule(IMEI, limits=limits))).limits == limits
     with pytest.raises(RuleError, match="language is infinite"):
         WasmRule(LETTERS).texts()
-    with pytest.raises(TypeError, match="WasmRule, which is no finite automaton"):
+    with pytest.raises(TypeError, match="WasmRule, not a finite automaton"):
         OneOf(rule)
     with pytest.raises(FileNotFoundError):
         WasmRule(tmp_path / "none.wasm")

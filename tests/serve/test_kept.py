@@ -319,7 +319,7 @@ def test_versions_and_bytes_are_counted_by_content(tmp_path: Path, model: tokent
         with pytest.raises(WireError, match="--max-sets-bytes"):
             kept(store, "b", b"a value of more bytes than there may be, all in all\n")
         store.remove("a")
-        with pytest.raises(WireError, match="there is no constraint 'a'"):
+        with pytest.raises(WireError, match="unknown constraint 'a'"):
             store.remove("a")
         assert [one.name for one in store.all()] == ["b"]
         store.close()

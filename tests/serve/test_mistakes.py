@@ -75,10 +75,13 @@ def test_types_that_may_be_several_are_told_together(server: Server) -> None:
 
 
 def test_bodies_that_are_none(server: Server) -> None:
-    assert wrong(server, COMPLETION, b'{"prompt": }') == (None, "the body is no JSON: Expecting value, at character 11")
+    assert wrong(server, COMPLETION, b'{"prompt": }') == (
+        None,
+        "invalid JSON in the body: Expecting value, at character 11",
+    )
     for body in (b"\xff\xfe\xfa", b'{"prompt": "\xe9"}', b'{"prompt":' + b"[" * 90_000):
         assert wrong(server, COMPLETION, body)[0] is None
-    assert wrong(server, COMPLETION, b'{"prompt": "\\ud800"}') == (None, "half a surrogate pair is no text")
+    assert wrong(server, COMPLETION, b'{"prompt": "\\ud800"}') == (None, "invalid text: half a surrogate pair")
 
 
 @pytest.mark.parametrize("path", [COMPLETION, CHAT, RESPONSE])

@@ -112,7 +112,7 @@ class TestValues:
             ("v.txt", b"good\nab\xc3(\n", "line 2: not UTF-8: byte 2 is 0xc3"),
             ("v.csv", b"\xef\xbb\xbfname\ngood\n\xff\n", "line 3: not UTF-8: byte 0 is 0xff"),
             ("v.jsonl", b'{"name": "good"}\n{"name": "\xed\xa0\x80"}\n', "line 2: not UTF-8: byte 10 is 0xed"),
-            ("v.jsonl", b'{"name": "good"}\n{"name": "\\ud800"}\n', "line 2: half a surrogate pair is no text"),
+            ("v.jsonl", b'{"name": "good"}\n{"name": "\\ud800"}\n', "line 2: invalid text: half a surrogate pair"),
         ],
     )
     def test_no_text(self, run: Terminal, tmp_path: Path, out: Path, name: str, content: bytes, where: str) -> None:

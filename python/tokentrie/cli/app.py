@@ -84,7 +84,7 @@ def _root(
         ),
     ] = None,
 ) -> None:
-    """Make a language model choose from a finite set."""
+    """Constrained decoding: choose, generate, chat and decide with a language model."""
 
 
 @app.command(
@@ -97,11 +97,11 @@ def demo(
     model: Annotated[Path | None, MODEL] = None,
     request: Annotated[
         str | None,
-        typer.Option("--request", "-r", metavar="TEXT", help="What the user asks for; without it an example."),
+        typer.Option("--request", "-r", metavar="TEXT", help="Request of the user; without it an example."),
     ] = None,
     tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the list of tools.")] = 8,
     names: Annotated[int, typer.Option(min=100, max=2_000_000, help="Size of the set of names.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn for lists.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random lists.")] = 0,
     threads: Annotated[int | None, typer.Option(min=1, max=512, help=THREADS.help)] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
@@ -171,7 +171,7 @@ def choose(
         Literal["raise", "skip", "return"],
         typer.Option(help='A faulty row: stop there, leave it out, or give it an "error" in place of a result.'),
     ] = "raise",
-    skip_errors: Annotated[bool, typer.Option("--skip-errors", help="The same as --on-error return.")] = False,
+    skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Same as --on-error return.")] = False,
     gold: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The field with the right label: gives accuracy and a confusion table."),
@@ -195,7 +195,7 @@ def choose(
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Say how probable each legal value is after a prompt, or after the prompt of every row of a file.
+    """Show the probability of each legal value after a prompt, or after the prompt of every row of a file.
 
     With --input, each row goes to --output with "choice", "probability", "mass" (the probability of any value at all)
     and "probabilities" (best first, six digits). The file appears when all rows are done; until then NAME.partial
@@ -415,7 +415,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """What is left in the buffer of standard output cannot be written: not even when Python closes the stream."""
+    """Discards the buffer of standard output, which cannot be written: not even when Python closes the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -447,7 +447,7 @@ def _help_of(error: Exception, args: Sequence[str]) -> str:
 
 
 def _undecoded(args: Sequence[str]) -> str | None:
-    """Says which argument is no UTF-8, and from which byte on."""
+    """Says which argument is not UTF-8, and from which byte on."""
     for number, arg in enumerate(args):
         place = next((at for at, char in enumerate(arg) if "\udc80" <= char <= "\udcff"), None)
         if place is None:

@@ -31,7 +31,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Job:
-    """What to read, and how texts become tokens."""
+    """Input of a build, and how its texts become tokens."""
 
     input: Path
     field: str | None
@@ -69,7 +69,7 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     """Reads, builds, saves and prints a summary."""
     if console.is_standard(output):
         if sys.stdout.isatty():
-            raise typer.BadParameter("a set is no text: give a file, or a pipe behind -", param_hint="--output")
+            raise typer.BadParameter("a set is binary: give a file, or a pipe behind -", param_hint="--output")
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "set.ttrie"
             _run(job, vocab_path, made, as_json, "-")
@@ -124,7 +124,7 @@ def _run(job: Job, vocab_path: Path | None, output: Path, as_json: bool, said: s
 
 
 def _distinct(files: dict[str, Path | None]) -> None:
-    """That nothing which is read or written takes the place of another."""
+    """Refuses files that are read or written twice."""
     if (output := files["--output"]) and output.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(output))
     given = {name: path.resolve() for name, path in files.items() if path is not None}
@@ -138,7 +138,7 @@ def size(text: str) -> int:
     """Bytes: a whole number, or one with K, M or G after it, of 1024."""
     found = re.fullmatch(r"(\d{1,18})([KMG]?)i?B?", text.strip(), re.IGNORECASE)
     if not found or not int(found[1]):
-        raise typer.BadParameter(f"{text!r} is no number of bytes, such as 512M", param_hint="--memory")
+        raise typer.BadParameter(f"invalid number of bytes {text!r}: expected one such as 512M", param_hint="--memory")
     return int(found[1]) << 10 * " KMG".index(found[2].upper() or " ")
 
 
@@ -165,11 +165,11 @@ class _Values:
         self.count = 0
         """Values read so far."""
         self.refused: list[Refused] = []
-        """Those of them that make no leaf, where they are asked for."""
+        """Lines that make no leaf, if they were asked for."""
         self.blanks: list[tuple[int, str]] = []
         """Line and text of the first that begins or ends with blanks."""
         self.blank_count = 0
-        """How many do."""
+        """Number of lines that make a leaf."""
         self.seen: values.Seen = lambda done, total: None
         """Hears how much was read."""
 

@@ -12,13 +12,15 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str) -> str:
-    """What a shell has to read so that it completes.
+    """Returns the script that makes a shell complete.
 
     Raises:
         BadParameter: another shell.
     """
     if shell not in SHELLS:
-        raise typer.BadParameter(f"{shell!r} is none of {', '.join(SHELLS)}", param_hint="--print-completion")
+        raise typer.BadParameter(
+            f"unknown shell {shell!r}: expected one of {', '.join(SHELLS)}", param_hint="--print-completion"
+        )
     from typer import completion
 
     made = completion.get_completion_script(  # type: ignore[attr-defined]

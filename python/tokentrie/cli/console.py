@@ -1,4 +1,4 @@
-"""What all commands print with: results on standard output, for people or as JSON; all else on standard error."""
+"""Output of all commands: results on standard output, for people or as JSON; all else on standard error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _aside = ContextVar("_aside", default=False)
 
 
 def is_standard(output: Path | None) -> bool:
-    """Whether results go to standard output: `-`."""
+    """Returns True if results go to standard output: `-`."""
     return str(output) == "-"
 
 

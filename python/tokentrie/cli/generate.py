@@ -21,7 +21,7 @@ from tokentrie.files import replacing
 
 @dataclass(frozen=True)
 class Draw:
-    """How to generate, as `Model.generate` takes it; end tokens as they were written."""
+    """Settings of a generation, as `Model.generate` takes them; end tokens as they were written."""
 
     mode: Literal["greedy", "sampled"]
     settings: dict[str, Any]
@@ -44,7 +44,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Kept:
-    """Where the receipt goes, if one is kept, and the key of its seal."""
+    """Destination of the receipt, if one is kept, and the key of its seal."""
 
     file: Path | None
     key: Path | None

@@ -110,11 +110,11 @@ class Lines:
             self.fail(number, not_utf8(error))
 
     def place(self, line: int) -> str:
-        """For messages."""
+        """Returns the place for messages."""
         return f"{self._path}, line {line}"
 
     def fail(self, line: int, problem: object) -> NoReturn:
-        """What makes all that follows doubtful."""
+        """Raises an error that makes the rest of the file doubtful."""
         raise tokentrie.TokenTrieError(f"{self.place(line)}: {problem}")
 
 
@@ -125,12 +125,12 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Which byte of a line is no text."""
+    """Which byte of a line is not text."""
     return f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
 
 
 def as_text(content: bytes, path: Path) -> str:
-    """What a whole file holds, as text without its byte order mark, its lines ended by `\\n`.
+    """Returns the text of a whole file without its byte order mark, its lines ended by `\\n`.
 
     Raises:
         TokenTrieError: it is not text; with line and byte.
@@ -139,7 +139,7 @@ def as_text(content: bytes, path: Path) -> str:
 
 
 def unmarked(content: bytes, path: Path) -> bytes:
-    """The same as UTF-8 without a byte order mark, where one says what it is; otherwise as it is.
+    """Returns the bytes as UTF-8 without a byte order mark if one names the encoding; otherwise as they are.
 
     Raises:
         TokenTrieError: the mark is that of UTF-16, and the rest is not; with line and byte.
@@ -150,5 +150,5 @@ def unmarked(content: bytes, path: Path) -> bytes:
 
 
 def blank_ends(text: str) -> bool:
-    """Whether a value begins or ends with blanks, which become part of it and are rarely meant."""
+    """Returns True if a value begins or ends with blanks, which become part of it and are rarely meant."""
     return text != text.strip()

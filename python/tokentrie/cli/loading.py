@@ -21,7 +21,7 @@ class Opened:
     seconds: float
 
     def describe(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the facts about the model as JSON values."""
         return {
             "path": str(self.model.path),
             "bytes": self.model.path.stat().st_size,
@@ -32,7 +32,7 @@ class Opened:
         }
 
     def line(self) -> str:
-        """For people."""
+        """Returns the facts about the model as one line of text."""
         path, n_threads = self.model.path, self.model.n_threads
         return (
             f"{console.printable(path.name)}: {path.stat().st_size / 1e6:.1f} MB, "

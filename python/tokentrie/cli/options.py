@@ -21,10 +21,10 @@ MODEL = typer.Option(
     help="GGUF model: a file, hf:OWNER/MODEL[:FILE] or smollm2; without it the tiny model inside the package.",
 )
 THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
-PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
+PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="Text before the value.")
 PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input.")
 PAYLOAD = typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input.")
-PATH = typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it.")
+PATH = typer.Option("--path", metavar="PATH", help="Descriptor of the payload; without it the first one.")
 CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas.")
 CHOICES_FILE = typer.Option(
     "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
@@ -32,8 +32,8 @@ CHOICES_FILE = typer.Option(
 CTX = typer.Option("--ctx", min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
 SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
 CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
-PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
-SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
+PREFIX = typer.Option(metavar="TEXT", help="End of the prompt: values are tokenized after it.")
+SUFFIX = typer.Option(metavar="TEXT", help="Text that ends every value, such as a quote.")
 CHAT = typer.Option("--chat", help="The prompt is a user's message: put it in the model's own chat template.")
 SYSTEM = typer.Option(metavar="TEXT", help="The system message before it, such as the task; brings --chat.")
 REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
@@ -50,12 +50,12 @@ SPEC = typer.Option(
     metavar="FILE|JSON",
     help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
 )
-SEED = typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time.")
-TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="What is to be called.")
+SEED = typer.Option(min=0, max=2**32 - 1, help="Seed of the draw; without it another one every time.")
+TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="Call that is required or allowed.")
 TOOLS_IN = typer.Option(
     "--tools-in",
     metavar="template|system|messages",
-    help="Where the model is told of tools; system for a template that shows none or writes no calls.",
+    help="Place that describes the tools; system for a template that shows none or writes no calls.",
 )
 NO_THINKING = typer.Option("--no-thinking", help="Ask the template for no reasoning.")
 THINKING_BUDGET = typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")

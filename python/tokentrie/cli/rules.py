@@ -17,7 +17,7 @@ EXAMPLES = ("json", "arithmetic", "c", "sql")
 
 @dataclass(frozen=True)
 class RuleSource:
-    """What was given of the options; at most one of them is not None."""
+    """Rule options as they were given; at most one of them is not None."""
 
     regex: str | None = None
     grammar: str | None = None
@@ -32,7 +32,7 @@ class RuleSource:
 
     @property
     def given(self) -> bool:
-        """Whether any is."""
+        """Returns True if any option is given."""
         return any(value is not None for value in self.options.values())
 
     @property
@@ -88,5 +88,5 @@ class RuleSource:
 
 
 def _is_json(text: str) -> bool:
-    """Whether this is a schema, and not the name of a file with one."""
+    """Returns True if this is a schema, and not the name of a file with one."""
     return text.lstrip().startswith("{") or text.strip() in ("true", "false")

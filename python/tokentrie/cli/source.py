@@ -1,4 +1,4 @@
-"""Where the legal values of `choose` and `generate` come from, and the prompt that they follow."""
+"""Sources of the legal values of `choose` and `generate`, and the prompt before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tokentrie.cli.rules import RuleSource
 
 @dataclass(frozen=True)
 class Hardware:
-    """What the model runs on."""
+    """Hardware settings of the model."""
 
     n_ctx: int | None
     n_threads: int | None
@@ -69,11 +69,11 @@ class Source:
 
     @property
     def is_rule(self) -> bool:
-        """Whether it is a rule, not a set."""
+        """Returns True for a rule, False for a set."""
         return self.rules is not None and self.rules.given
 
     def read(self) -> bytes | tokentrie.rules.Rule | tokentrie.rules.Spec:
-        """What that file holds, or the rule that was given: before a model is loaded."""
+        """Returns the content of the file, or the rule that was given, before a model is loaded."""
         if self.rules and self.rules.given:
             return self.rules.constraint()
         return console.read(self.file) if self.file else b""
@@ -81,7 +81,7 @@ class Source:
     def constraint(
         self, vocab: tokentrie.Vocab, content: bytes | tokentrie.rules.Rule | tokentrie.rules.Spec
     ) -> tokentrie.Trie | tokentrie.rules.Rule | tokentrie.rules.Spec:
-        """What was read, in a vocabulary."""
+        """Returns the constraint over a vocabulary."""
         return self.trie(vocab, content) if isinstance(content, bytes) else content
 
     def trie(
@@ -98,7 +98,7 @@ class Source:
         assert isinstance(content, bytes)
         if self.set_file:
             if not inspect_file.is_file(self.set_file) and self.set_file.is_file():
-                problem = "is no .ttrie file, such as tokentrie build makes"
+                problem = "is not a .ttrie file, which tokentrie build writes"
                 hint = "--choices-file takes lines, --payload a payload"
                 raise tokentrie.TokenTrieError(f"{self.set_file} {problem}: {hint}")
             return tokentrie.Trie.open(self.set_file, vocab=vocab)
@@ -151,7 +151,7 @@ class Source:
 
 
 class Names:
-    """What the leaves of a trie are called, looked up when they are needed: a set may be larger than the memory."""
+    """Names of the leaves of a trie, looked up when they are needed: a set may be larger than the memory."""
 
     def __init__(self, trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> None:
         self._trie, self._vocab = trie, vocab
@@ -182,7 +182,7 @@ def prompt_text(prompt: str | None, file: Path | None, source: Source) -> str:
 
 
 def exactly_one(options: dict[str, object]) -> None:
-    """That one of these options is given."""
+    """Refuses none or several of these options."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) != 1:
         *names, last = options

@@ -23,7 +23,7 @@ Seen = Callable[[int, int | None], None]
 
 
 def _unseen(_done: int, _total: int | None) -> None:
-    """For nobody."""
+    """Progress that nobody sees."""
 
 
 def texts(path: Path, field: str | None, seen: Seen = _unseen) -> Iterator[tuple[int, str]]:
@@ -72,7 +72,7 @@ def _table(path: Path, field: str, seen: Seen) -> Iterator[tuple[int, str]]:
             if row.problem is not None:
                 rows.lines.fail(row.line, row.problem)
             if field not in row.fields:
-                rows.lines.fail(row.line, f"there is no field {field!r}")
+                rows.lines.fail(row.line, f"unknown field {field!r}")
             yield row.line, _text(rows.lines.place(row.line), field, row.fields[field])
 
 
@@ -87,7 +87,7 @@ def _parquet(path: Path, field: str, seen: Seen) -> Iterator[tuple[int, str]]:
             file = parquet.ParquetFile(stream, buffer_size=BUFFER)
             if field not in file.schema_arrow.names:
                 names = ", ".join(map(repr, file.schema_arrow.names))
-                raise tokentrie.TokenTrieError(f"{path}: there is no column {field!r}, only {names}")
+                raise tokentrie.TokenTrieError(f"{path}: unknown column {field!r}: the columns are {names}")
             row = 0
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(BATCH, row_groups=[group], columns=[field]):

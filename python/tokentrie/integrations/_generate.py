@@ -23,7 +23,7 @@ else:
 
 @dataclass(frozen=True)
 class Generation:
-    """What `generate` wrote after each prompt, and what it cost.
+    """Result of `generate`: the output after each prompt, and its cost.
 
     Attributes:
         tokens: the ids after each prompt, end token included.
@@ -126,7 +126,7 @@ def generate(
 
 
 def _ends(model: Any, trie: Any, given: Iterable[int] | None) -> list[int] | None:
-    """None where the sets bring their own."""
+    """Returns the end tokens; None if the sets bring their own."""
     if given is not None:
         return [int(token) for token in given]
     if all(len(getattr(one, "end_tokens", ())) for one in constraints(trie)):

@@ -47,7 +47,7 @@ class LegalHead:
             )
         self.linear = linear
         self.compact = False
-        """bool: whether logits have a column a legal token, instead of one a token of the vocabulary."""
+        """bool: True if logits have a column a legal token, instead of one a token of the vocabulary."""
         self.computed = 0
         """int: logits computed so far."""
         self.whole = 0
@@ -111,7 +111,7 @@ def legal_head(model: Any, processor: TokenTrieLogitsProcessor) -> Iterator[Lega
         LegalHead, which counts.
 
     Raises:
-        OptionError: the head is no `torch.nn.Linear`.
+        OptionError: the head is not a `torch.nn.Linear`.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM

@@ -1,4 +1,4 @@
-"""What `llama_cpp` asks of llama-cpp-python and the llama.cpp that it has loaded."""
+"""Interface of `llama_cpp` to llama-cpp-python and the llama.cpp that it has loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = (
 )
 """The fields of llama.cpp's table of callbacks, in the order in which versions added them."""
 VERSIONS = (6, 10, 12)
-"""How many of them there are in the versions that were looked at. We set the first six, and zeroes follow."""
+"""Number of callbacks in the versions that were looked at. We set the first six, and zeroes follow."""
 LAYOUT = {
     "llama_token_data": ({"id": 0, "logit": 4, "p": 8}, 12),
     "llama_token_data_array": ({"data": 0, "size": 8, "selected": 16, "sorted": 24}, 32),
@@ -42,7 +42,7 @@ def internals() -> Any:
 
 
 def version() -> str:
-    """For messages."""
+    """Returns the version for messages."""
     package = required("llama_cpp", "llama-cpp-python")
     named = getattr(lib(), "llama_version", None)
     of = f" with llama.cpp {named().decode()}" if named else ""
@@ -114,7 +114,7 @@ def _model(llm: Any) -> Any:
 
 
 def size(llm: Any) -> int:
-    """How many tokens the vocabulary has."""
+    """Returns the number of tokens in the vocabulary."""
     return int(lib().llama_vocab_n_tokens(_model(llm).vocab))
 
 

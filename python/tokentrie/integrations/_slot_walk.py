@@ -1,4 +1,4 @@
-"""Where the requests of an engine are, one in each slot."""
+"""Positions of an engine's requests, one in each slot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 class SlotWalk:
-    """Where the requests of an engine are, one in each slot. What both interfaces are made of.
+    """Positions of an engine's requests, one in each slot. Both interfaces are made of it.
 
     Slots with a Trie have their states on the device. Those with a constraint of another kind are rows on the host:
     each step waits for their new tokens.
@@ -54,15 +54,15 @@ class SlotWalk:
         self._known: dict[tuple[int, str], tuple[int, tokentrie.Trie]] = {}
         self._staged: dict[int, int] = {}
         self.on_host = HostSlots(ends or [0])
-        """HostSlots: the slots whose constraint is no Trie."""
+        """HostSlots: the slots whose constraint is not a Trie."""
 
     @property
     def any(self) -> bool:
-        """bool: whether a slot has a constraint."""
+        """bool: True if a slot has a constraint."""
         return bool(self._numbers) or self.on_host.any
 
     def has(self, slot: int) -> bool:
-        """Whether a slot has a constraint.
+        """Returns True if a slot has a constraint.
 
         Args:
             slot: its number.

@@ -20,7 +20,7 @@ PLUGIN = "tokentrie"
 """The name of the entry in `vllm.general_plugins`."""
 
 PROCESSOR = "tokentrie.integrations.vllm:TokenTrieProcessor"
-"""What `logits_processors` of a server names."""
+"""Name in `logits_processors` of a server."""
 
 BEAM_SEARCHES = (
     "vllm.entrypoints.openai.completion.protocol:CompletionRequest",
@@ -32,7 +32,7 @@ BEAM_SEARCHES = (
 
 SETS: list[RequestSets] = []
 FAULTS: list[str] = []
-"""What vLLM has not, so that requests with sets are refused."""
+"""Features that vLLM lacks, for which requests with sets are refused."""
 
 
 def sets_of_requests() -> RequestSets:

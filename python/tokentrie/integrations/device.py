@@ -1,4 +1,4 @@
-"""What `Batch` does with rows of logits that lie on another device: only lists of legal tokens cross the bus.
+"""`Batch` over rows of logits on another device: only lists of legal tokens cross the bus.
 
 `Batch.apply`, `select` and `top_children` come here by themselves when they get a tensor that is not on the CPU. The
 legal token ids of all rows are sent to the device; there their logits are gathered, or put back over -inf. `select` and
@@ -111,7 +111,7 @@ def select(rows: tokentrie.Batch, logits: torch.Tensor) -> NDArray[np.int32]:
     unbound = np.flatnonzero(rows.unbound)
     if len(unbound) and rows.mode == "sampled":
         raise tokentrie.errors.OptionError(
-            f"row {unbound[0]}: anything may come there: draw from it on {logits.device}"
+            f"row {unbound[0]}: every token is allowed there: draw from it on {logits.device}"
         )
     rows._warn_of_weights()
     chosen = rows._select_listed(_listed(rows, logits).cpu().numpy())

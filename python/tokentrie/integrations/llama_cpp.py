@@ -41,7 +41,7 @@ def vocab_of(llm: Any) -> tokentrie.Vocab:
 
     Raises:
         ImportError: llama-cpp-python is not installed.
-        TypeError: it is no Llama.
+        TypeError: it is not a Llama.
         ModelError: it is closed, or this version of llama-cpp-python is unknown.
         VocabularyError: the model has no vocabulary.
 
@@ -75,7 +75,7 @@ class TokenTrieSampler(list[Processor]):
 
     Raises:
         ImportError: llama-cpp-python is not installed.
-        TypeError: `llm` is no Llama.
+        TypeError: `llm` is not a Llama.
         ModelError: it is closed, or this version of llama-cpp-python is unknown: `TokenTrieLogitsProcessor` needs less.
         VocabularyError, PayloadError, TrieError, OptionError: as `Sampler`.
 
@@ -130,7 +130,7 @@ class TokenTrieSampler(list[Processor]):
 
     @property
     def counts(self) -> dict[str, int]:
-        """dict[str, int]: what happened in the last generation.
+        """dict[str, int]: counts of events in the last generation.
 
         `applied` rows and `accepted` tokens; `ignored` and `turned_off`: illegal tokens from outside, at the root and
         behind it; `starved`: rows in which no legal token had a usable logit; `poisoned` and `damaged`, 0 or 1: a fault
@@ -156,7 +156,7 @@ class TokenTrieSampler(list[Processor]):
             chain: a llama_cpp._internals.LlamaSampler.
 
         Raises:
-            TypeError: it is no chain.
+            TypeError: it is not a chain.
             ModelError: it is closed.
         """
         lib = host.lib()
@@ -202,7 +202,7 @@ class TokenTrieSampler(list[Processor]):
 
 
 class TokenTrieLogitsProcessor(list[Processor]):
-    """The same through Python, for one request: needs of llama-cpp-python only that it calls `logits_processor`.
+    """Constraint of one request through Python: llama-cpp-python only has to call `logits_processor`.
 
     Slower: Python masks a whole row for every token. ctypes swallows exceptions in such a callback and leaves the row
     as it was; so after an error the row allows only end of generation, and `error` keeps it.
@@ -243,7 +243,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         self._constraint = LogitsConstraint(vocab, constraint, end_tokens=ends, after=after)
         self._eog, self._ends = vocab.eog, [] if ends is None else np.asarray(ends).tolist()
         self.error: Exception | None = None
-        """What went wrong in a call, if anything: the rows since then allow only end of generation."""
+        """Error of a call, if any: the rows since then allow only end of generation."""
 
     @property
     def leaf(self) -> tokentrie.sets.Leaf | None:

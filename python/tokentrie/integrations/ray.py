@@ -104,7 +104,7 @@ class Chooser:
             pyarrow.Table.
 
         Raises:
-            TypeError: it is no table: `map_batches` was not given `batch_format="pyarrow"`.
+            TypeError: it is not a table: `map_batches` was not given `batch_format="pyarrow"`.
             TokenTrieError: a column is missing or has the name of a result, or, with `on_error="raise"`, a row is
                 faulty.
         """
@@ -131,12 +131,12 @@ class Chooser:
     def _check(self, names: Sequence[str]) -> None:
         shown = ", ".join(map(repr, names))
         if missing := self._prompts.needed - set(names):
-            raise tokentrie.TokenTrieError(f"there is no column {min(missing)!r}, only {shown}")
+            raise tokentrie.TokenTrieError(f"unknown column {min(missing)!r}: the columns are {shown}")
         if taken := self._columns().keys() & set(names):
             raise tokentrie.TokenTrieError(f"the column {min(taken)!r} has the name of a result: rename it")
 
     def _results(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any] | Exception]:
-        """For every row its results, or what is wrong with it."""
+        """Returns for every row its results, or its error."""
         for start in range(0, len(rows), self._group):
             made = [self._tokens(row) for row in rows[start : start + self._group]]
             tokens = [one for one in made if not isinstance(one, Exception)]
@@ -216,7 +216,7 @@ def _turn(chat: bool, system: str | None, answer_prefix: str) -> Any:
 
 
 def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
-    """What prompts begin with whatever their rows are: decoded once by an actor. Rows that differ are decoded alone."""
+    """Returns the beginning that all prompts share: decoded once by an actor. Rows that differ are decoded alone."""
     from tokentrie.cli.rows.input import Row, RowError
 
     made = []

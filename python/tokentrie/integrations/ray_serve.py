@@ -16,7 +16,7 @@ from tokentrie.integrations._shared.require import required
 from tokentrie.integrations.ray import assigned_cpus
 
 ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
-"""Of Ray 2.60 and later."""
+"""Ray 2.60 and later."""
 
 
 def application(

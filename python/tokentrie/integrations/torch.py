@@ -27,7 +27,7 @@ WIDE = 1024
 
 
 class Children(NamedTuple):
-    """What may come in each row: row i has the entries `offsets[i]` up to `offsets[i + 1]`.
+    """Allowed tokens of each row: row i has the entries `offsets[i]` up to `offsets[i + 1]`.
 
     Where a capacity was given, entries after the last row's are -1.
     """
@@ -132,7 +132,7 @@ class TrieTensors:
         self._walk = Walk(self._sets, blocking=self.blocking)
         tries = as_list(trie)
         if not tries:
-            raise tokentrie.errors.TrieError("there is no set to walk: give at least one Trie")
+            raise tokentrie.errors.TrieError("the list of sets is empty: give at least one Trie")
         for one in tries:
             self.add(one)
 
@@ -191,9 +191,7 @@ class TrieTensors:
 
     def _set(self, number: int) -> Set:
         if number not in self._sets.all:
-            raise tokentrie.errors.OptionError(
-                f"there is no set {number}: those there are have numbers {[*self._sets.all]}"
-            )
+            raise tokentrie.errors.OptionError(f"unknown set {number}: the sets have the numbers {[*self._sets.all]}")
         return self._sets.all[number]
 
     def _inside(self, what: str, tokens: Sequence[int]) -> None:
@@ -301,7 +299,7 @@ class TrieTensors:
         rows = self.dead(states).nonzero().flatten().tolist()
         if rows:
             shown = ", ".join(map(str, rows[:8])) + (" and others" if len(rows) > 8 else "")
-            raise tokentrie.TokenNotAllowedError(f"rows {shown} took a token that may not come there")
+            raise tokentrie.TokenNotAllowedError(f"rows {shown} took a token that is not allowed there")
 
     # What may come
 
@@ -315,7 +313,7 @@ class TrieTensors:
             logits: float32, float16 or bfloat16 [rows, V], on the device; may be wider than the vocabulary.
             states: int64 [rows].
             depth: how many tokens every row that is inside a value has taken, where the caller knows it. Then only
-                nodes at that depth count as wide. Ignored in sets that are no trees.
+                nodes at that depth count as wide. Ignored in sets that are not trees.
 
         Returns:
             A tensor like `logits`.
@@ -360,7 +358,7 @@ class TrieTensors:
         return _rows.put(logits.fill_(float("-inf")), kept)
 
     def children(self, states: torch.Tensor, *, capacity: int | None = None) -> Children:
-        """What may come in each row, end tokens included, and where it leads: for kernels of your own.
+        """Returns the allowed tokens of each row, end tokens included, and where they lead: for kernels of your own.
 
         Without a capacity the number of entries has to be known to make the tensors: that waits for the device. A row
         in which anything may come has those that go on to a longer value.
@@ -378,7 +376,7 @@ class TrieTensors:
         at = self._walk.place(states)
         entries = self._walk.listed(at, capacity=capacity)
         closing = self._walk.closing(at, stops=True)
-        # By row, then by token; what is no entry goes to the end.
+        # By row, then by token; what is not an entry goes to the end.
         row, token, state, valid = entries if closing is None else joined(entries, closing)
         counts = torch.zeros_like(states).index_add_(0, row, valid.long())
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
@@ -401,7 +399,7 @@ class TrieTensors:
         """The best continuations of all rows: what the `k` best of the masked rows are, without a mask.
 
         Ties go to the lower row, then to the lower token. A finished, dead or free row has none, an open one those that
-        go on to a longer value. What the model calls impossible (-inf or NaN) is no continuation, unless all of a row's
+        go on to a longer value. Impossible tokens (-inf or NaN) are not continuations, unless all of a row's
         are: then the lowest of its tokens stands for them, with -inf.
 
         Args:
@@ -460,14 +458,14 @@ class TrieTensors:
         return TopChildren(parents, tokens, scores, states.to(self.device))
 
     def _legal(self, at: Place, width: int) -> Entries:
-        """What may come in rows that are not at a node with very many children; there too where waiting is allowed."""
+        """Returns the allowed tokens of rows at nodes without very many children; of all rows if waiting is allowed."""
         listed = self._walk.listed(at, width=None if self.blocking else width)
         closing = self._walk.closing(at, stops=True)
         return (listed if closing is None else joined(listed, closing)).to(self._logits_device)
 
     @property
     def may_be_unbound(self) -> bool:
-        """bool: whether there may be rows in which anything may come; known of the sets, not of the rows."""
+        """bool: True if some row may allow every token; known of the sets, not of the rows."""
         return self._sets.frees or self._free_rows
 
     def _home(self, tensor: torch.Tensor, what: str) -> torch.Tensor:

@@ -54,7 +54,7 @@ class TokenTrieLogitsProcessor:
             padding on the left included; 1 for an encoder-decoder model, whose decoder starts with one id.
         end_tokens: ids that follow a value, as a rule the model's end of sequence. None: those that the set brings.
         vocab: a Vocab or the number of tokens of the tokenizer, where models pad: scores beyond it are -inf.
-            Constraints that are no tries need it, rules a Vocab (`Vocab.from_tokenizer(tokenizer)`).
+            Constraints that are not tries need it, rules a Vocab (`Vocab.from_tokenizer(tokenizer)`).
         after: what follows a value: "stop": end of generation (the end tokens, where `vocab` names none); "free":
             anything, so something else must end the generation.
 
@@ -93,7 +93,7 @@ class TokenTrieLogitsProcessor:
         self.tries: list[Any] = constraints(trie)
         """list: the constraint of each prompt, or the one of all."""
         self.on_host = not all(isinstance(one, tokentrie.Trie) and not one.is_weighted for one in self.tries)
-        """bool: whether the constraints are walked on the host, because not all are tries without weights."""
+        """bool: True if the constraints are walked on the host, because not all are tries without weights."""
         self._make: dict[str, Any] = {"end_tokens": end_tokens, "vocab": vocab, "after": after}
         if end_tokens is not None:
             self._make["end_tokens"] = list(end_tokens)
@@ -106,7 +106,7 @@ class TokenTrieLogitsProcessor:
             )
         if self.on_host and vocab is None:
             raise tokentrie.errors.OptionError(
-                "vocab is missing: constraints that are no tries need it, such as Vocab.from_tokenizer(tokenizer)"
+                "vocab is missing: constraints that are not tries need it, such as Vocab.from_tokenizer(tokenizer)"
             )
         self.walk: TrieTensors | None = None
         """TrieTensors | None: the sets on the device of the scores, from the first call on; None on the host."""
@@ -213,7 +213,7 @@ class TokenTrieLogitsProcessor:
         return states
 
     def _rows(self, each: int) -> ConstraintRows:
-        """So many rows for each prompt, at the start."""
+        """Returns `each` rows for each prompt, at the start."""
         return ConstraintRows([one for one in self.tries for _ in range(each)], **self._make)
 
     def _follow_on_host(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -247,8 +247,8 @@ class TokenTrieLogitsProcessor:
             sequences: integers [rows, n], prompts included.
 
         Returns:
-            list[Leaf | None]: None where a sequence is no value, cut off or a filler of beam search. The texts of rules
-            are no leaves.
+            list[Leaf | None]: None where a sequence is cut off or a filler of beam search, not a value. Texts of rules
+            are not leaves.
         """
         if self.on_host:
             return self._leaves_on_host(sequences[:, self.prompt_length :].cpu().numpy())

@@ -62,7 +62,7 @@ class _SecondInterface:
         slots, device = req_states.max_num_reqs, req_states.device
         self.walk = SlotWalk(device, slots, req_states.vocab_size, _end_tokens(vllm_config))
         self.taken = torch.zeros(slots, dtype=torch.int64, device=device)
-        """How many ids of each slot its state has taken, those of the prompt included."""
+        """Number of ids of each slot that its state has taken, those of the prompt included."""
         self._taken_on_host: dict[int, int] = {}
         self._behind: dict[int, int] = {}
         self._prompts: dict[int, int] = {}
@@ -252,7 +252,7 @@ class _FirstInterface:
 
 
 class _Idle:
-    """What the entry point makes where the processor is also named: that one does the work."""
+    """Processor of the entry point if the processor is also named: that one does the work."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -274,7 +274,7 @@ class _Idle:
 
 
 class _Either:
-    """What vLLM loads: it makes the processor of the interface by which it is made."""
+    """Class that vLLM loads: it makes the processor of the interface by which it is made."""
 
     def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
         """V1 gives a device and whether memory is pinned, V2 the states of the requests."""
@@ -291,7 +291,7 @@ class _Either:
 
 
 class _Found(_Either):
-    """What vLLM finds by the entry point: nothing where the configuration names the processor."""
+    """Class that vLLM finds by the entry point: idle if the configuration names the processor."""
 
     def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
         """As for the class that is named."""
@@ -306,7 +306,7 @@ INTERFACES = {
 }
 
 FACES = {"TokenTrieProcessor": _Either, "InstalledProcessor": _Found}
-"""What vLLM may load: what it names, and what it finds."""
+"""Classes that vLLM may load: by name, and by its entry points."""
 
 
 def _made(name: str, methods: type | None = None) -> type:

@@ -41,7 +41,7 @@ from tokentrie.serve.wire import (
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is told beside its models."""
+    """Settings of a server beside its models."""
 
     keys: Sequence[str] = ()
     max_body: int = 16 << 20
@@ -53,9 +53,9 @@ class Settings:
     max_upload: int = 256 << 20
     quota: Quota = field(default_factory=Quota)
     log: bool = False
-    """Whether each answer is told on standard error."""
+    """True if each answer is logged on standard error."""
     fixed_sets: bool = False
-    """Whether several servers read that folder, and none writes."""
+    """True if several servers read that folder, and none writes."""
     memory_growth: int = MEMORY_GROWTH
     """The bytes that the process may grow by before it forgets what it has worked out for requests."""
     slot_files: pathlib.Path | None = None
@@ -103,8 +103,11 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        said = {404: f"there is no {request.url.path}", 405: f"{request.url.path} takes no {request.method}"}
-        said[400] = "the body is no JSON in UTF-8, or nested too deeply"
+        said = {
+            404: f"unknown route {request.url.path}",
+            405: f"{request.method} is not supported by {request.url.path}",
+        }
+        said[400] = "invalid body: expected JSON in UTF-8, not nested too deeply"
         headers = dict(error.headers or {})
         told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
         return told.response(request.url.path)
@@ -126,7 +129,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.post("/v1/systemone", summary="Decisions, SystemOne")
     async def system_one(request: Request, said: systemone.SystemOneRequest) -> dict[str, Any]:
-        """The same questions in the format of SystemOne clients."""
+        """Answers questions in the format of SystemOne clients."""
         return await systemone.answer(request, models, said)
 
     @app.post("/v1/chat/completions", summary="Chat completions")
@@ -136,7 +139,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
 
     @app.post("/v1/completions", summary="Completions")
     async def complete(request: Request, said: completing.CompletionRequest) -> Response:
-        """What follows one or several prompts, held to a constraint where one is given."""
+        """Completes one or several prompts, under a constraint if one is given."""
         return await completing.answer(request, models, store, said)
 
     @app.post("/v1/responses", summary="Responses")
@@ -205,11 +208,13 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         """One model by its name."""
         if (known := models.get(name)) is not None:
             return described(known)
-        raise WireError(f"there is no model {name!r}", status=404, param="model", code="model_not_found")
+        raise WireError(
+            f"unknown model {name!r}: GET /v1/models lists them", status=404, param="model", code="model_not_found"
+        )
 
     @app.get("/health", summary="Health")
     async def health() -> dict[str, str]:
-        """Whether the server answers; needs no key."""
+        """Answers if the server runs; needs no key."""
         return {"status": "ok"}
 
     @app.get("/metrics", summary="Metrics")

@@ -10,19 +10,19 @@ from starlette.responses import JSONResponse
 
 import tokentrie
 
-#: What a request can make the library raise.
+#: Errors of the library that a request can cause.
 REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
 RETRY_AFTER = "1"
 #: Clients of OpenAI's API ask again where a status is 500 or more, unless they are told not to.
 NO_RETRY = {"x-should-retry": "false"}
-#: How pydantic says which type of several a value was read as: no step on the way to it.
+#: Names by which pydantic tells the type of a union: not steps of the path.
 MEMBER = re.compile(r"(str|int|float|bool|dict|list)(\[.*\])?")
-#: Where the library says first which option is wrong.
+#: Beginning of messages that name the wrong option.
 PLACE = re.compile(r"(([a-z_]+)(?:\[\d+\])*)(?:: | is | has )")
 
 
-#: How the library names what a client of HTTP, or who starts the server, knows by another name.
+#: Names of the library, and those of HTTP fields and options of the server.
 IN_HTTP = (
     (re.compile(r" \((a Model with a larger n_ctx has more|Trie\.open with verify=True)\)"), ""),
     (re.compile(r"or raise max_queue$"), "or start the server with a larger --max-queue"),
@@ -36,14 +36,14 @@ IN_HTTP = (
 
 
 def in_http(message: str) -> str:
-    """What the library says, in the names that requests and the command have."""
+    """Returns a message of the library in the names of requests and options."""
     for pattern, name in IN_HTTP:
         message = pattern.sub(name, message)
     return message
 
 
 class WireError(Exception):
-    """What is wrong with a request: its status, in words, and which field."""
+    """Error of a request: its status, its text, and the field."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ def _told(problems: Sequence[Any]) -> tuple[str | None, str]:
 
     first = problems[0]
     if first["type"] == "json_invalid":
-        return None, f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+        return None, f"invalid JSON in the body: {first['ctx']['error']}, at character {first['loc'][-1]}"
     # Of a value that may have several types, each says what it is not; the one that was read furthest is meant.
     own = [(_place(one), one["msg"]) for one in problems if one["loc"][:2] == first["loc"][:2]]
     place = max((steps for steps, _ in own), key=lambda steps: (len(steps), [int(s) for s in steps if s.isdecimal()]))
@@ -108,7 +108,7 @@ def _place(problem: Any) -> list[str]:
 
 
 def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
-    """What the library raised: what the request asks for cannot be, or the server cannot do it now.
+    """Returns the answer to an error of the library: the request is invalid, or the server cannot serve it now.
 
     `fields` are those that a request may have: it is told which of them is wrong.
     """
@@ -131,6 +131,6 @@ def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
             return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})
         return WireError(message, status=500)
     if isinstance(error, UnicodeEncodeError):
-        return WireError("half a surrogate pair is no text")
+        return WireError("invalid text: half a surrogate pair")
     place = PLACE.match(message)
     return WireError(message, param=place[1] if place and place[2] in fields else None)

@@ -24,7 +24,7 @@ HEADERS = {
 }
 
 
-#: Where links to the project stand in the page, and which of its addresses these are, by the name that a visitor reads.
+#: Links to the project in the page, and the metadata of their addresses, by the name that a visitor reads.
 PLACE = "<!-- links -->"
 LINKS = {"documentation": "documentation", "repository": "source", "source": "source", "homepage": "home page"}
 

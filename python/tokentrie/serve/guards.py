@@ -1,4 +1,4 @@
-"""What is looked at before a route: keys, sizes, encodings, request ids."""
+"""Checks before any route: keys, sizes, encodings, request ids."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tokentrie.serve.errors import SYSTEM_ONE, WireError
 from tokentrie.serve.metrics import Metrics
 
-#: What needs no key: the page asks for one, and what it asks for is guarded.
+#: Routes that need no key: the page asks for one, and the routes that it calls are guarded.
 OPEN, OPEN_FOLDER = {"/health", "/"}, "/page/"
 #: Answers that System One's clients read an id of their own from.
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
-#: Where bodies may be as large as uploads are.
+#: Routes whose bodies may be as large as uploads.
 UPLOADS = (("PUT", "PATCH"), "/v1/constraints/")
 #: A body that comes more slowly than this is given up, in seconds; so is an upload.
 SLOWEST, SLOWEST_UPLOAD = 30.0, 600.0
@@ -161,16 +161,16 @@ def _unpacked(encoding: str, body: bytes, limit: int) -> bytes:
                 plain = stream.read(limit + 1)
             is_whole = len(plain) > limit or _is_whole_frame(packer, body)
     except (zlib.error, zstandard.ZstdError) as error:
-        raise WireError(f"the body is no {encoding}: {error}") from None
+        raise WireError(f"invalid {encoding} in the body: {error}") from None
     if len(plain) > limit:
         raise _too_large(limit)
     if not is_whole:
-        raise WireError(f"the body breaks off: it is no whole {encoding}")
+        raise WireError(f"invalid {encoding} in the body: it breaks off")
     return plain
 
 
 def _is_whole_frame(packer: zstandard.ZstdDecompressor, body: bytes) -> bool:
-    """Whether a frame ends; a stream only stops. What comes out is known to be no more than the limit."""
+    """Returns True if a frame ends; a stream only stops. The output is known to be within the limit."""
     reader = packer.decompressobj()
     reader.decompress(body)
     return reader.eof

@@ -1,4 +1,4 @@
-"""What is kept for later requests, and when it is forgotten: when the process has grown by so much."""
+"""Caches for later requests, dropped when the process has grown by a limit."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tokentrie import Generated, Message
 from tokentrie.results import ChatStats, Stats
 from tokentrie.serve.models import Models
 
-#: What vLLM and llama-server call what we count.
+#: Names of the same counts in vLLM and llama-server.
 ALSO = {
     "tokentrie_engine_calls_running": ("vllm:num_requests_running", "llamacpp:requests_processing"),
     "tokentrie_engine_calls_queued": ("vllm:num_requests_waiting", "llamacpp:requests_deferred"),
@@ -24,14 +24,14 @@ ALSO = {
     "tokentrie_first_token_seconds": ("vllm:time_to_first_token_seconds",),
     "tokentrie_token_seconds": ("vllm:inter_token_latency_seconds",),
 }
-#: How a generation ends that was not at its end.
+#: Reasons for a generation that ended before its end.
 CUT = ("max_tokens", "context_full")
 LABELS = {"vllm": {"model": "model_name", "reason": "finished_reason"}}
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
-    """What the server has done. Each server has a registry of its own."""
+    """Totals of a server. Each server has a registry of its own."""
 
     def __init__(self) -> None:
         self._registry = of = CollectorRegistry()
@@ -80,14 +80,14 @@ class Metrics:
 
 
 def finish_reason(done: Generated | Message) -> str:
-    """How a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
+    """Returns how a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
     if isinstance(done, Generated):
         return "length" if done.finish in CUT else "stop"
     return done.finish or "stop"
 
 
 class _Engines:
-    """What engines count themselves, as of now."""
+    """Counts of the engines, as of now."""
 
     def __init__(self, models: Models) -> None:
         self._models = models

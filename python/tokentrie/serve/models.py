@@ -25,7 +25,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Cache:
-    """How a model keeps keys and values, and how many tokens a forward pass has; as for `Model`."""
+    """KV cache of a model, and the tokens of a forward pass; as for `Model`."""
 
     numbers: CacheType | None = None
     flash_attention: bool | None = None
@@ -34,7 +34,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Calls:
-    """How many calls of a model run and wait, and whether their bits are always the same."""
+    """Numbers of running and waiting calls of a model, and whether their bits are reproducible."""
 
     slots: int
     max_queue: int
@@ -61,7 +61,7 @@ class Calls:
         )
 
     def threads(self, models: int) -> int:
-        """What a server of so many models needs: each call has one, and there are some for what is short."""
+        """Returns the threads that a server of these models needs: one a call, and some for short work."""
         return models * (self.slots + self.max_queue) + 8
 
 
@@ -76,14 +76,14 @@ class Served:
     observe: Callable[[str, Generated | Message], None] = lambda _model, _done: None
     """To be told of each generation and chat that ended well, with the name."""
     receipt_key: bytes | None = None
-    """What receipts are sealed with."""
+    """Key of receipts."""
     tools_in: str = "auto"
-    """Where the model is told of tools, if a request says nothing else: as for `chat`, or "auto"."""
+    """Place that describes the tools, if a request names none: as for `chat`, or "auto"."""
     show_schema: bool = True
     """True where chats show the model the schema of their content, if a request says nothing else."""
 
     def place_of_tools(self, asked: str | None) -> str:
-        """Where the model is told of tools; "auto" is its template, or the system message where that shows none."""
+        """Returns the place that describes the tools; "auto" is the template, or else the system message."""
         place = asked or self.tools_in
         if place != "auto":
             return place
@@ -123,7 +123,7 @@ class Served:
         return done
 
     async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
-        """The same for several at once, each on a thread; the first that fails ends all of them."""
+        """Runs several at once, each on a thread; the first that fails ends all of them."""
         running = [asyncio.ensure_future(in_background(work)) for work in works]
         try:
             return await _unless_gone(request, _all(running))
@@ -146,7 +146,7 @@ class Served:
 
 
 class Parts(Generic[Part, T]):
-    """What several calls say while they run, each part with the number of its call. Who loses it ends them."""
+    """Parts of several running calls, each with the number of its call. Dropping it ends the calls."""
 
     def __init__(self, works: Sequence[Callable[..., T]]) -> None:
         self._queue: asyncio.Queue[tuple[int, Part] | None] = asyncio.Queue()
@@ -192,7 +192,7 @@ class Parts(Generic[Part, T]):
 
     @property
     def results(self) -> list[T]:
-        """What the calls returned, once no part is left."""
+        """Returns the results of the calls, once no part is left."""
         return [one.result() for one in self._running]
 
     async def close(self) -> None:
@@ -242,7 +242,7 @@ async def _all(running: Sequence[asyncio.Future[T]]) -> list[T]:
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What work returns.
+    """Returns the result of the work.
 
     Raises:
         CancelledError: the client went away before.

@@ -168,7 +168,7 @@ def test_a_restart_forgets_sets_and_the_page_sees_it(view: Show) -> None:
         assert first.stop() == 0
     with serving("--port", str(port), key=None):
         sets.button("Choose from it").click()
-        assert "there is no constraint 'tools'" in sets.alert()
+        assert "unknown constraint 'tools'" in sets.alert()
         sets.page.get_by_role("tab", name="Chat").click()
         sets.page.get_by_role("tab", name="Sets").click()
         sets.root.get_by_text("Nothing is kept yet").wait_for()

@@ -30,7 +30,7 @@ Ask = Callable[[tokentrie.results.ToolCall], str | None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to reply, as the options say it."""
+    """Settings of replies, from the options."""
 
     tool_choice: str
     tools_in: str
@@ -45,7 +45,7 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """Keywords of `Model.chat`."""
         if self.seed is not None and self.temperature == 0:
-            raise typer.BadParameter("there is no draw: give --temperature", param_hint="--seed")
+            raise typer.BadParameter("a seed needs a temperature: give --temperature", param_hint="--seed")
         options: dict[str, Any] = {
             "tools_in": self.tools_in,
             "enable_thinking": self.thinking,
@@ -58,7 +58,7 @@ class Settings:
 
 
 class Session:
-    """A conversation. `ask` gives results of tools that are no functions; None where nobody can."""
+    """A conversation. `ask` gives results of tools that are not functions; None where nobody can."""
 
     def __init__(
         self, model: tokentrie.Model, tools: tokentrie.Tools | None, settings: Settings, shown: Shown, ask: Ask | None
@@ -68,7 +68,7 @@ class Session:
         self._options = settings.options()
         self._warned: set[str] = set()
         self.stoppable = False
-        """Whether Ctrl-C ends a reply and no more than that."""
+        """True while Ctrl-C ends a reply and not the program."""
         self.said: list[Any] = []
         self.reset()
 

@@ -36,7 +36,9 @@ def chat(
     model: Annotated[Path | None, MODEL] = None,
     tools: Annotated[
         Path | None,
-        typer.Option("--tools", metavar="FILE.json|FILE.py", help="What may be called: definitions, or functions."),
+        typer.Option(
+            "--tools", metavar="FILE.json|FILE.py", help="Tools that may be called: definitions, or functions."
+        ),
     ] = None,
     run_tools: Annotated[
         bool, typer.Option("--run", help="Execute the Python file of --tools, and the functions that are called.")
@@ -52,7 +54,7 @@ def chat(
     prompt: Annotated[
         str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Answer this message, and end.")
     ] = None,
-    temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best token.")] = 0.0,
+    temperature: Annotated[float, typer.Option(help="Temperature of the draw; 0 takes the best token.")] = 0.0,
     seed: Annotated[int | None, SEED] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,

@@ -114,7 +114,7 @@ class Shown:
                 self.end_line()
 
     def result(self, name: str, result: str) -> None:
-        """What a function returned."""
+        """Prints the result of a function."""
         if not self._quiet:
             self.end_line()
             self._write(f"{name} → {result}", DIM)

@@ -23,7 +23,7 @@ def definitions(path: Path) -> tokentrie.Tools:
     """Tools from JSON: a list of definitions, or an object with such a list as "tools".
 
     Raises:
-        TokenTrieError: it is no JSON, or no list of tools; with the file.
+        TokenTrieError: it is not JSON, or no list of tools; with the file.
     """
     return _made(path, listed(path, "tools", '{"name": ..., "parameters": ...}'))
 
@@ -32,7 +32,7 @@ def listed(path: Path, name: str, one: str) -> list[Any]:
     """A list from JSON, or from an object that has it under this name; `one` shows what is in it.
 
     Raises:
-        TokenTrieError: it is no JSON, or no such list; with the file.
+        TokenTrieError: it is not JSON, or no such list; with the file.
     """
     content = console.read(path)
     try:
@@ -89,7 +89,7 @@ def _made(path: Path, tools: list[Any]) -> tokentrie.Tools:
 
 
 def _shown(function: Callable[..., Any], told: Told) -> Callable[..., Any]:
-    """The same function, which says what it returns."""
+    """Returns the function wrapped so that it prints its result."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:

@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 class Scored(NamedTuple):
-    """How much of a set is scored."""
+    """Extent to which a set is scored."""
 
     top: int | None
     beam: int | None
@@ -105,7 +105,7 @@ def _document(
         "reason": choice.reason,
         "index": index,
         "probabilities": shares(choice, names),
-        # Impossible is no number in JSON.
+        # Impossible is not a number in JSON.
         "logprobs": {names[i]: float(logprobs[i]) if math.isfinite(logprobs[i]) else None for i in choice.ranking},
         "mass": choice.mass,
         "mass_bounds": list(choice.mass_bounds),

@@ -53,7 +53,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         names = rows.schema().names
         if missing := needed - set(names):
             there = ", ".join(map(repr, names))
-            raise tokentrie.TokenTrieError(f"{job.input}: there is no column {min(missing)!r}, only {there}")
+            raise tokentrie.TokenTrieError(f"{job.input}: unknown column {min(missing)!r}: the columns are {there}")
         # Blocks of files are large: one would keep one actor busy, and be done again if that dies.
         results = rows.repartition(target_num_rows_per_block=BATCH).map_batches(
             _chooser(),
@@ -113,7 +113,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
 
 
 def _check(job: Job, output: Path) -> Path:
-    """That Parquet goes in and comes out. Returns the folder in which files are written until all are there."""
+    """Refuses other formats than Parquet. Returns the folder in which files are written until all are there."""
     for option, file in (("--input", job.input), ("--output", output)):
         if file.suffix.lower() != SUFFIX:
             raise typer.BadParameter(f"{file}: with --ray the name must end with {SUFFIX}", param_hint=option)
@@ -174,7 +174,7 @@ def _connected(ray: Any, address: str, quiet: bool) -> Iterator[None]:
 
 
 def _pool(ray: Any, hardware: Hardware) -> tuple[int, int]:
-    """How many actors at most, and the CPUs of each: one a node unless threads say more; one is for reading."""
+    """Returns the most actors, and the CPUs of each: one a node unless threads say more; one is for reading."""
     nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
     free = [max(cpus - 1, 1) for cpus in nodes if cpus]
     if not free:

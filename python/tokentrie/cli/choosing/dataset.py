@@ -35,7 +35,7 @@ TOY = "the labels come from {}, the toy model inside the package, which knows ne
 
 @dataclass(frozen=True)
 class Job(loop.Job):
-    """The same, with how a row is asked about and what is made of its results."""
+    """Job of `choose`: also how a row is asked about and what is made of its results."""
 
     turn: Turn
     top: int | None
@@ -99,7 +99,7 @@ class Chooser:
             self._anchor = [token for token, _ in shared]
 
     def results(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
-        """What was chosen for each prompt of a group, or what is wrong with the prompt."""
+        """Returns the choice for each prompt of a group, or the error of the prompt."""
         self.learn(prompts)
         self._settle(prompts)
         at_once = max(1, min(loop.GROUP, LEAVES_AT_ONCE // len(self._trie)))
@@ -185,7 +185,7 @@ def few_labels(trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> list[str]:
 
 
 def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> dict[str, object]:
-    """What results depend on."""
+    """Returns the settings that results depend on."""
     if source.set_file:
         values = digest(source.set_file)
     else:

@@ -25,7 +25,7 @@ class PlotError(tokentrie.TokenTrieError):
 
 
 def check(path: Path) -> None:
-    """Whether a picture can be drawn, before any work.
+    """Refuses a picture that cannot be drawn, before any work.
 
     Raises:
         BadParameter: no such format or folder.

@@ -1,4 +1,4 @@
-"""What `choose --input` says at the end: counts per label, doubtful rows, and how the labels compare with others."""
+"""Summary of `choose --input`: counts per label, doubtful rows, and agreement with other labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tokentrie.cli.rows.formats import Columns
 CHOICE = Columns(
     ("choice", "probability", "mass", "probabilities"), numbers=("probability", "mass"), shares=("probabilities",)
 )
-"""What a row has beside its fields when it is done."""
+"""Columns that a finished row gets beside its fields."""
 
 # A row is doubtful if its best value is less than this many times as probable as the next one.
 CLEAR = 2.0
@@ -80,12 +80,12 @@ class Tally:
         return [-number for _, number in sorted(self._least_sure, reverse=True)]
 
     def all_labels(self) -> list[str]:
-        """Those to list, the most frequent first."""
+        """Returns the labels to list, the most frequent first."""
         seen = dict.fromkeys(label for label, _ in self.counts.most_common())
         return [*seen, *(label for label in self.labels if label not in seen)]
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the summary as JSON values."""
         found: dict[str, Any] = {
             "labels": {label: self.counts[label] for label in self.all_labels()},
             "abstained": self.abstained,

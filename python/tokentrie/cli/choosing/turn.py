@@ -1,4 +1,4 @@
-"""How a text becomes the prompt that a choice comes after: as it is, or as a message in the model's chat template."""
+"""Prompts of choices: a text as it is, or as a message in the model's chat template."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import tokentrie
 
 @dataclass(frozen=True)
 class Turn:
-    """Of a chat: the text is what the user says, after the system message if there is one."""
+    """Turn of a chat: the text is the user's message, after the system message if there is one."""
 
     chat: bool = False
     system: str | None = None
     prefix: str = ""
-    """What the answer begins with: values come after it."""
+    """Text that begins the answer; values come after it."""
 
     def __post_init__(self) -> None:
         if self.system == "":
@@ -27,7 +27,7 @@ class Turn:
 
     @property
     def is_chat(self) -> bool:
-        """Whether the model's chat template is around the text."""
+        """Returns True if the model's chat template is around the text."""
         return self.chat or self.system is not None
 
     def tokens(self, model: tokentrie.Model, text: Sequence[tuple[str, bool]]) -> list[int]:

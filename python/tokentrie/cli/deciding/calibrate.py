@@ -41,7 +41,7 @@ def run(
         raise typer.BadParameter(f"{questions}: it has a calibration already", param_hint="--questions")
     fields = gold or {name: name for name in request["questions"]}
     if astray := sorted(fields.keys() - request["questions"].keys()):
-        raise typer.BadParameter(f"there is no question {astray[0]!r}", param_hint="--gold")
+        raise typer.BadParameter(f"unknown question {astray[0]!r}", param_hint="--gold")
     examples: dict[str, list[dict[str, Any]]] = {name: [] for name in fields}
     with Input(rows, {*fields.values()} | (prompts.needed if prompts else set())) as lines:
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
@@ -88,7 +88,7 @@ def _state(decider: Decider, row: Row, lines: Input) -> Any:
 def _right(row: Row, field: str, lines: Input) -> Any:
     """The right answer; None where the row does not say it."""
     if field not in row.fields:
-        problem = f"there is no field {field!r} with the right answer: --gold names it"
+        problem = f"unknown field {field!r} with the right answer: --gold names it"
         raise tokentrie.TokenTrieError(f"{lines.lines.place(row.line)}: {problem}")
     right = row.fields[field]
     return None if right == "" else right

@@ -70,7 +70,7 @@ class Decider:
         return done
 
     def results(self, states: Sequence[Any]) -> Iterator[dict[str, Any] | RowError]:
-        """What a row gets. A group with a state that cannot be asked about is asked row by row."""
+        """Returns the results of rows. A group with a state that cannot be asked about is asked row by row."""
         try:
             done = self.asked(states)
         except (tokentrie.errors.ContextError, tokentrie.TemplateError, tokentrie.errors.VocabularyError) as error:
@@ -113,7 +113,7 @@ class Tally:
 
 
 def columns(questions: Iterable[str]) -> formats.Columns:
-    """What a row has beside its fields: of each question its answer, how probable it is, and the rest."""
+    """Returns the columns that a row gets: of each question its answer, the probability, and the rest."""
     parts = ("answer", "probability", "mass", "probabilities")
     named = [tuple(f"{name}_{part}" for part in parts) for name in questions]
     return formats.Columns(

@@ -35,7 +35,7 @@ TEMPLATE = typer.Option(metavar="TEXT", help=r"The state of a row, with fields s
 def decide(
     questions: Annotated[str, QUESTIONS],
     model: Annotated[Path | None, MODEL] = None,
-    state: Annotated[str | None, typer.Option(metavar="TEXT", help="What the questions are about.")] = None,
+    state: Annotated[str | None, typer.Option(metavar="TEXT", help="Text that the questions are about.")] = None,
     state_file: Annotated[
         Path | None, typer.Option("--state-file", metavar="FILE", help="The state from a file; - is standard input.")
     ] = None,
@@ -44,7 +44,7 @@ def decide(
     ] = False,
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="C.json", help="What --calibrate wrote: probabilities are corrected by it."),
+        typer.Option(metavar="C.json", help="Calibration that --calibrate wrote; it corrects the probabilities."),
     ] = None,
     calibrate: Annotated[
         Path | None,
@@ -54,7 +54,7 @@ def decide(
         list[str] | None,
         typer.Option(
             metavar="QUESTION=FIELD",
-            help="For --calibrate: the field with the right answer; without any, each question's own name. May be "
+            help="With --calibrate: the field with the right answer; without any, each question's own name. May be "
             "repeated.",
         ),
     ] = None,

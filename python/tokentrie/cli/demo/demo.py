@@ -109,7 +109,7 @@ def _tokens(vocab: tokentrie.Vocab, prompt: str) -> list[int]:
 
 
 def _tokens_needed(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> int:
-    """Of context: the longer prompt, what a call takes, and what the model may write freely."""
+    """Returns the context needed: the longer prompt, a call, and the free text."""
     prompts = (make(vocab, tools, request) for make in (catalogue.prompt, catalogue.call_prompt))
     longest = max(len(vocab.tokenize(tool.name)) for tool in tools)
     return max(len(_tokens(vocab, prompt)) for prompt in prompts) + longest + FREE_TOKENS
@@ -126,14 +126,14 @@ def _open(path: Path | None, request: str, count: int, seed: int, n_threads: int
 
 
 def _sizes(needed: int) -> Iterator[int]:
-    """What is needed, then the powers of two below it, as long as they are more than the default."""
+    """Yields the size needed, then the powers of two below it that are more than the default."""
     while needed > DEFAULT_N_CTX:
         yield needed
         needed = 1 << (needed - 1).bit_length() - 1
 
 
 def _fitting(model: tokentrie.Model, request: str, count: int, seed: int) -> int:
-    """How many of the tools fit into the context; never fewer than the small list, which then fails by itself."""
+    """Returns the number of tools that fit into the context; at least the small list, which then fails by itself."""
     least = len(catalogue.TOOLS)
 
     def needed(count: int) -> int:
@@ -167,7 +167,7 @@ def _choose(model: tokentrie.Model, tools: list[Tool], request: str, watch: Watc
 
 
 def _call(model: tokentrie.Model, tools: list[Tool], request: str) -> Call:
-    """The same call twice: filled into a form, and as the model writes it where nothing holds it."""
+    """Writes one call twice: filled into a form, and without a constraint."""
     slots = tokentrie.Slot("name", [tool.name for tool in tools]), tokentrie.Slot("time", catalogue.times())
     form = tokentrie.Form(OPENING, slots[0], ARGUMENT, slots[1], CLOSING)
     prompt = _tokens(model.vocab, catalogue.call_prompt(model.vocab, tools, request) + TAG)

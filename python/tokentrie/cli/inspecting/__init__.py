@@ -1,1 +1,1 @@
-"""What a set, a rule, a chat template or a receipt holds: `tokentrie inspect`."""
+"""`tokentrie inspect`: the contents of a set, a rule, a chat template or a receipt."""

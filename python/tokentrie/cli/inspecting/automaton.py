@@ -24,7 +24,7 @@ class Automaton:
 
     @classmethod
     def of(cls, regex: tokentrie.Regex) -> Automaton | None:
-        """None where it is too large to be looked at."""
+        """Returns the automaton of a rule; None if it is too large to be looked at."""
         return cls(regex.table()) if regex.states <= MOST_STATES else None
 
     def classes(self) -> int:
@@ -37,7 +37,7 @@ class Automaton:
         return len({tuple(kind) for kind in kinds if kind})
 
     def texts(self) -> int | None:
-        """How many there are; None for no end of them."""
+        """Returns the number of texts; None if it is infinite."""
         counts: dict[int, int | None] = {}
         below = [(0, False)]
         while below:

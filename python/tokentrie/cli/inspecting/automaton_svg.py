@@ -89,7 +89,7 @@ def _way(start: Place, end: Place, column: float) -> tuple[str, Place]:
 
 
 def _edge(centre: Place, towards: Place) -> Place:
-    """Where the line between them leaves the circle."""
+    """Returns the point at which the line between them leaves the circle."""
     across, down = towards[0] - centre[0], towards[1] - centre[1]
     length = max((across**2 + down**2) ** 0.5, 1)
     return centre[0] + across * RADIUS / length, centre[1] + down * RADIUS / length

@@ -42,7 +42,7 @@ JINJA = ("{{", "{%", "{#")
 
 
 class Kind(enum.Enum):
-    """What is inspected, as messages call it."""
+    """Kind of an inspected file, by its name in messages."""
 
     PAYLOAD = "a payload"
     SET = "a .ttrie file"
@@ -66,7 +66,7 @@ OPTIONS = {
 
 
 def kind_of(files: Sequence[Path]) -> tuple[Kind, bytes | None]:
-    """What files are, and the content of one that is text: by its beginning, by `.jinja` in its name, by its fields.
+    """Returns the kind of files, and the content of a text: by its beginning, by `.jinja` in its name, by its fields.
 
     Raises:
         BadParameter: more than two files.
@@ -160,17 +160,19 @@ def inspect(
         typer.Option("--svg", metavar="FILE.svg", help="Also draw it: sets as trees or summaries, small automata."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option("--most", min=0, max=MOST, help="Of two sets: leaves to show of each; without it 20.")
+        int | None, typer.Option("--most", min=0, max=MOST, help="Leaves to show of each of two sets; without it 20.")
     ] = None,
     regex: Annotated[str | None, REGEX] = None,
     grammar: Annotated[str | None, GRAMMAR] = None,
     samples: Annotated[
         int | None, typer.Option(min=0, max=1000, help="Texts of a rule to draw at random; without it 5.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Of these texts; without it 0.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of the sample texts; without it 0.")
+    ] = None,
     parse: Annotated[
         Path | None,
-        typer.Option("--parse", metavar="OUTPUT.txt", help="Of a template: read this reply; - is standard input."),
+        typer.Option("--parse", metavar="OUTPUT.txt", help="Reply to read by a template; - is standard input."),
     ] = None,
     tools: Annotated[
         Path | None,
@@ -185,18 +187,18 @@ def inspect(
     spec: Annotated[str | None, SPEC] = None,
     messages: Annotated[
         Path | None,
-        typer.Option("--messages", metavar="CHAT.json", help="Of a chat's receipt: the messages up to the reply."),
+        typer.Option("--messages", metavar="CHAT.json", help="Messages up to the reply, for a chat's receipt."),
     ] = None,
     tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
     tools_in: Annotated[str, TOOLS_IN] = "template",
     no_thinking: Annotated[bool, NO_THINKING] = False,
     thinking_budget: Annotated[int | None, THINKING_BUDGET] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="Of a sealed receipt: what the file holds is the key.")
+        Path | None, typer.Option("--key", metavar="FILE", help="File with the key of a sealed receipt.")
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show what a file holds, or what a rule allows. What a file is, is read from it.
+    """Show the contents of a file, or what a rule allows. The kind of a file is read from it.
 
     A payload: its tries, drawn. A .ttrie file: counts and some leaves; two of them: what one has and the other has not,
     with exit code 1 if they differ. A rule (--regex, --grammar): its size, whether its texts are finite, tokens that

@@ -27,7 +27,7 @@ Limits = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Summary:
-    """What is shown of a file."""
+    """Summary of a file."""
 
     path: Path
     trie: tokentrie.Trie
@@ -35,11 +35,11 @@ class Summary:
     leaves: list[tokentrie.sets.Leaf]
     """The one that was found, or some from all over the file."""
     root: Node | None
-    """What was asked to be drawn."""
+    """The drawing that was asked for."""
 
 
 def is_file(path: Path) -> bool:
-    """Whether this begins as a .ttrie file does. Whatever cannot be read is for others to complain about."""
+    """Returns True if the file begins as a .ttrie file does. A file that cannot be read gives False."""
     try:
         if not path.is_file():
             return False
@@ -79,7 +79,7 @@ def _find(path: Path, trie: tokentrie.Trie, what: str) -> tokentrie.sets.Leaf:
 
 
 def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table | Tree]:
-    """For people."""
+    """Returns the summary as text for people."""
     trie = summary.trie
     heading = Text().append(console.printable(summary.path.name), style="bold")
     if not trie.is_tree:
@@ -147,7 +147,7 @@ def _leaves(leaves: list[tokentrie.sets.Leaf], vocab: tokentrie.Vocab | None) ->
 
 
 def document(summary: Summary, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
-    """For JSON."""
+    """Returns the summary as JSON values."""
     trie, counts = summary.trie, summary.counts
     tree = {"tree": outline.document(summary.root, vocab)} if summary.root else {}
     return {

@@ -28,10 +28,10 @@ COUNTED = 1000
 
 @dataclass(frozen=True)
 class Texts:
-    """How many texts a rule has."""
+    """Number of texts of a rule."""
 
     finite: bool | None
-    """None where that was not found out."""
+    """None if it was not found out."""
     count: int | None = None
     """All of them, if they were counted."""
 
@@ -97,7 +97,7 @@ def _heading(rule: tokentrie.rules.Rule, source: RuleSource, table: Automaton | 
 
 def _beginning(vocab: tokentrie.Vocab, name: str, legal: list[int]) -> Text:
     verb = "token" if len(legal) == 1 else "tokens"
-    text = Text(f"at the start {len(legal):,} {verb} of {console.printable(name)}'s {len(vocab):,} may come: ")
+    text = Text(f"at the start {len(legal):,} {verb} of {console.printable(name)}'s {len(vocab):,} are allowed: ")
     text.append("  ".join(console.quoted(vocab[token]) for token in _some(legal)), style="cyan")
     return text.append(" …" if len(legal) > SHOWN else "")
 

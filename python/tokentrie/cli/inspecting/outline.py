@@ -27,7 +27,7 @@ class Level:
 
 
 class Counts:
-    """What can be counted on a trie. One pass over its nodes."""
+    """Counts over a trie. One pass over its nodes."""
 
     def __init__(self, trie: tokentrie.Trie) -> None:
         self.levels = [Level(*row) for row in _levels(trie)]
@@ -35,10 +35,10 @@ class Counts:
         self.steps = sum(level.steps for level in self.levels)
         """Tokens of all leaves together."""
         self.forced_steps = sum(level.forced_steps for level in self.levels)
-        """Those where exactly one is allowed."""
+        """Nodes at which exactly one token is allowed."""
 
     def forced(self) -> str:
-        """For people."""
+        """Returns the share of forced tokens as text for people."""
         share = round(100 * self.forced_steps / self.steps)
         return f"{self.forced_steps:,} of {self.steps:,} steps forced ({share} %)"
 
@@ -106,7 +106,7 @@ def _label(node: Node, vocab: tokentrie.Vocab | None) -> Text:
 
 
 def document(node: Node, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
-    """For JSON."""
+    """Returns the counts as JSON values."""
     text = {"text": [token_text(vocab, token) for token in node.run]} if vocab else {}
     return (
         {"tokens": node.run}

@@ -35,7 +35,7 @@ class Chat:
         no_thinking: bool,
         thinking_budget: int | None,
     ) -> Chat | None:
-        """What was given; None where it is no chat.
+        """Returns the conversation that was given; None if the receipt is not of a chat.
 
         Raises:
             BadParameter: options of a chat without one.
@@ -81,9 +81,9 @@ def read_receipt(path: Path, content: bytes) -> dict[str, Any]:
     try:
         told = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise tokentrie.errors.ReceiptError(f"{path}: no receipt: {error}") from error
+        raise tokentrie.errors.ReceiptError(f"{path}: invalid receipt: {error}") from error
     if not isinstance(told, dict):
-        raise tokentrie.errors.ReceiptError(f"{path}: no receipt: it is no object")
+        raise tokentrie.errors.ReceiptError(f"{path}: invalid receipt: expected a JSON object")
     return told
 
 

@@ -49,7 +49,7 @@ class Example:
     text: str
     generation_prompt: str
     left_out: list[str]
-    """What the template refuses, in words."""
+    """Descriptions of what the template refuses."""
     calls: list[tokentrie.results.ToolCall] = field(default_factory=list)
 
 
@@ -208,7 +208,7 @@ def _of_pattern(parts: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_arguments(parts: list[Any]) -> Iterator[tuple[str, str]]:
-    """What stands around keys and values, where arguments are not JSON; and the keys of calls that are objects."""
+    """Returns the texts around keys and values if arguments are not JSON, and the keys of calls that are objects."""
     for part in parts:
         if isinstance(part, dict) and "object" in part:
             fields = part["object"]["fields"]
@@ -223,5 +223,5 @@ def _of_arguments(parts: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _usable(named: list[tuple[str, str]]) -> dict[str, str]:
-    """What can be looked for: with its white space and, as it may be more or less, without. Later ones win."""
+    """Returns the texts to look for: with their white space and, as it may be more or less, without. Later ones win."""
     return {form: name for text, name in named for form in (text.strip(), text) if form.strip()}

@@ -31,7 +31,7 @@ INT64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True)
 class Columns:
-    """What a row has beside its own fields when it is done."""
+    """Columns that a finished row gets beside its own fields."""
 
     names: tuple[str, ...]
     """All of it, in this order."""
@@ -41,7 +41,7 @@ class Columns:
     """The probability of each value, by name. A row without them has an error in their place."""
 
     def is_error(self, row: dict[str, Any]) -> bool:
-        """Whether a row has an error in place of a result."""
+        """Returns True if a row has an error in place of a result."""
         return not any(name in row for name in self.shares)
 
     def restored(self, row: dict[str, Any], shares: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Columns:
 
 
 def check(path: Path) -> None:
-    """Whether results can be written in the format that the name asks for, before any work.
+    """Refuses a format that cannot be written, before any work.
 
     Raises:
         BadParameter: no such format, or pyarrow is missing.

@@ -41,7 +41,7 @@ class Row:
 
 
 class RowError(Exception):
-    """What is wrong with a row."""
+    """Error of one row."""
 
 
 class Input:
@@ -59,9 +59,9 @@ class Input:
             problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS, parquet.SUFFIX])}"
             raise typer.BadParameter(problem, param_hint="--input")
         self.columns: list[str] = []
-        """Those of a CSV file, once its header was read, or of a Parquet file."""
+        """Names of the fields of a CSV file, once its header was read, or of a Parquet file."""
         self.lines: Any = parquet.ParquetRows(path, needed) if self._kind == parquet.SUFFIX else Lines(path)
-        """What is read, and how far."""
+        """The file that is read, and how far."""
 
     def __enter__(self) -> Input:
         return self
@@ -128,7 +128,7 @@ class Input:
         if repeated := {name for name in names if names.count(name) > 1}:
             self.lines.fail(line, f"two columns have the name {min(repeated)!r}")
         if names and (missing := self._needed - set(names)):
-            self.lines.fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
+            self.lines.fail(line, f"unknown column {min(missing)!r}: the columns are {', '.join(map(repr, names))}")
         return names
 
 
@@ -209,23 +209,23 @@ class Prompts(string.Formatter):
 
 
 def plain_text(name: str | None, value: object) -> str | float:
-    """What a field holds, if that is text, or a number that can be written as text."""
+    """Returns the text of a field, or its number written as text."""
     if isinstance(value, int | float):
         return value
     if not isinstance(value, str):
         kind = {dict: "an object", list: "an array", type(None): "null"}.get(type(value), type(value).__name__)
         raise RowError(f"the field {name!r} is {kind}, not text")
     if SURROGATE.search(value):
-        raise RowError("half a surrogate pair is no text")
+        raise RowError("invalid text: half a surrogate pair")
     return value
 
 
 def _missing(name: str | None, fields: Mapping[str, Any]) -> RowError:
-    return RowError(f"there is no field {name!r}, only {', '.join(map(repr, fields)) or 'an empty row'}")
+    return RowError(f"unknown field {name!r}: the row has {', '.join(map(repr, fields)) or 'no fields'}")
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"invalid number {name}")
 
 
 def _finite(text: str) -> float:

@@ -38,13 +38,13 @@ class Maker(Protocol):
     """Forward passes so far."""
 
     def prepared(self, row: Row) -> Any:
-        """What `results` needs of a row; a RowError says what is wrong with it."""
+        """Returns the input of `results` for a row. Raises RowError if the row is faulty."""
 
     def learn(self, prepared: Sequence[Any]) -> None:
         """Shows a group whose results are there already."""
 
     def results(self, prepared: Sequence[Any]) -> Iterable[dict[str, Any] | RowError]:
-        """What is made of each row of a group, or what is wrong with it."""
+        """Returns the result of each row of a group, or its error."""
 
 
 class Counter(Protocol):
@@ -59,7 +59,7 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """What to read, what of a row is asked about, and where to write."""
+    """Input of a run, the part of a row that is asked about, and the output."""
 
     input: Path
     output: Path | None
@@ -72,7 +72,7 @@ class Job:
         check_output(self.output, self.input, self.restart)
 
     def settings(self, model: Path) -> dict[str, object]:
-        """What results of any command depend on; a continued run must have the same. Threads and context may change."""
+        """Returns the settings that results of any command depend on; a continued run must have the same."""
         return {
             "model": digest(model),
             "--template": self.template,
@@ -95,7 +95,7 @@ def work(
 
 
 def _output(job: Job, results: Columns, settings: dict[str, object]) -> Output | Streamed:
-    """Where the results of a job go."""
+    """Returns the output of a job."""
     assert job.output is not None
     leave_out = job.on_error == "skip"
     if console.is_standard(job.output):
@@ -120,7 +120,7 @@ def said(job: Job, summary: dict[str, Any], model: Path) -> str:
 def _work(
     rows: Input, maker: Maker, output: Output | Streamed, tally: Counter, on_error: Literal["raise", "skip", "return"]
 ) -> dict[str, Any]:
-    """The same, a group at a time."""
+    """Works off the rows, a group at a time."""
     new = errors = 0
     seconds = 0.0
     iterator = iter(rows)
@@ -178,7 +178,7 @@ def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _prepared(row: Row, maker: Maker) -> Any | RowError:
-    """What a maker makes a result of, or what is wrong with the row."""
+    """Returns the input of a result, or the error of the row."""
     try:
         return maker.prepared(row)
     except RowError as error:
@@ -203,7 +203,7 @@ def _results(
 
 
 def _added(row: Row, made: dict[str, Any] | RowError) -> dict[str, Any]:
-    """What a row gets: its result, or what is wrong with it."""
+    """Returns the new fields of a row: its result, or its error."""
     if isinstance(made, RowError):
         return {"error": str(made)} | ({} if row.raw is None else {"raw": row.raw})
     return made
@@ -216,7 +216,7 @@ def _check(
     output: Output | Streamed,
     on_error: Literal["raise", "skip", "return"],
 ) -> None:
-    """That what is wrong with a row may be, and that what it gets has a place in it."""
+    """Raises the error of a row if errors end the run; refuses new fields whose names are taken."""
     for row, one in zip(group, made, strict=True):
         if isinstance(one, RowError) and on_error == "raise":
             hint = "--on-error skip leaves such rows out, --on-error return keeps them with the reason"

@@ -36,7 +36,7 @@ class Output:
     """
 
     goes_on = True
-    """Whether a run that is interrupted goes on when the same command is given again."""
+    """True if an interrupted run goes on when the same command is given again."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Output:
         self._line = 0
         self._at_end = True
         self.finished = False
-        """Whether all of this was done by an earlier run: then `rows` has its results."""
+        """True if an earlier run did all of this: then `rows` has its results."""
         self._file = self._open()
         self._reader: BinaryIO = self._file
         try:
@@ -130,11 +130,11 @@ class Output:
         self._file.truncate(0)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Those of a finished file."""
+        """Yields the rows of a finished file."""
         return formats.read(self._target, self.results)
 
     def kept(self) -> int:
-        """How many rows have a result that is written; nothing can be added after this."""
+        """Returns the number of rows whose result is written; nothing can be added after this."""
         self._reader.seek(0)
         return sum(part.count(b"\n") for part in iter(lambda: self._reader.read(1 << 20), b""))
 
@@ -174,7 +174,7 @@ class Output:
             raise tokentrie.TokenTrieError(f"{self.path}: another run has just finished it")
 
     def _is_ours(self) -> bool:
-        """Whether the name still stands for the file that was opened."""
+        """Returns True if the name still stands for the file that was opened."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), self._partial.stat())
         except OSError:
@@ -238,7 +238,7 @@ class Output:
         return noted
 
     def _compared(self, row: Row, line: bytes) -> dict[str, Any]:
-        """What a line holds, if it comes from this row."""
+        """Returns the content of a line if it comes from this row."""
         try:
             stored = json.loads(line)
         except (ValueError, RecursionError):
@@ -289,16 +289,16 @@ class Streamed:
         """All is written."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """None of an earlier run."""
+        """Yields nothing: standard output keeps no rows."""
         return iter(())
 
     def kept(self) -> int:
-        """How many rows were done."""
+        """Returns the number of rows that were done."""
         return self._written
 
 
 def check_output(path: Path | None, source: Path, restart: bool = False) -> None:
-    """Whether the results of a data set can go there, before any work.
+    """Refuses a file that cannot take the results of a data set, before any work.
 
     Raises:
         BadParameter: there is none, it is the input itself, or of no known format; or nothing is kept there.

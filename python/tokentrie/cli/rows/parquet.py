@@ -39,7 +39,7 @@ class ParquetRows:
             if repeated := {name for name in names if names.count(name) > 1}:
                 self._fail(f"two columns have the name {min(repeated)!r}")
             if missing := needed - set(names):
-                self._fail(f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
+                self._fail(f"unknown column {min(missing)!r}: the columns are {', '.join(map(repr, names))}")
         except self._damage as error:
             self._stream.close()
             raise tokentrie.TokenTrieError(f"{path}: {error}") from error
@@ -67,11 +67,11 @@ class ParquetRows:
             self.fail(self.position + 1, error)
 
     def place(self, row: int) -> str:
-        """For messages."""
+        """Returns the place for messages."""
         return f"{self._path}, row {row}"
 
     def fail(self, row: int, problem: object) -> NoReturn:
-        """What makes all that follows doubtful."""
+        """Raises an error that makes the rest of the file doubtful."""
         raise tokentrie.TokenTrieError(f"{self.place(row)}: {problem}")
 
     def _fail(self, problem: str) -> NoReturn:

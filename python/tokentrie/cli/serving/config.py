@@ -17,7 +17,7 @@ from tokentrie.cli import console
 from tokentrie.cli.lines import as_text
 
 OPTION = "--config"
-#: What a value of TOML must be, by the type of the option; `true` is no number, and a number no text.
+#: Types of TOML values, by the type of the option; `true` is not a number, and a number is not text.
 KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     bool: ("true or false", (bool,)),
     int: ("a whole number", (int,)),
@@ -56,7 +56,7 @@ def _words(path: Path, known: Mapping[str, Any]) -> list[str]:
     """The options of a file as the command line has them.
 
     Raises:
-        typer.BadParameter: the file is no TOML, or an option in it is unknown or has a value of another type.
+        typer.BadParameter: the file is not TOML, or an option in it is unknown or has a value of another type.
     """
     try:
         import tomllib

@@ -26,7 +26,7 @@ SLOWEST_END = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """How much at once, and for how long."""
+    """Limits on calls at once and on time."""
 
     slots: int
     max_queue: int
@@ -55,7 +55,7 @@ class Tls:
 
     @classmethod
     def of(cls, certificate: Path | None, key: Path | None) -> Tls:
-        """What was given, once it is known to be that: before a model is loaded.
+        """Returns the checked options, before a model is loaded.
 
         Raises:
             TokenTrieError: there is no certificate, or no key that is its own. OSError where it cannot be read.
@@ -96,7 +96,7 @@ def keys_of(path: Path | None) -> list[str]:
 
 
 def secret_of(path: Path | None) -> bytes | None:
-    """What a file holds, to the last byte."""
+    """Returns the content of a file, to the last byte."""
     if path is None:
         return None
     secret = console.read(path)
@@ -106,7 +106,7 @@ def secret_of(path: Path | None) -> bytes | None:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Returns True if only this machine reaches an address."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"

@@ -24,7 +24,7 @@ class CacheType(str, enum.Enum):
 
 
 class ToolsIn(str, enum.Enum):
-    """Where models are told of tools."""
+    """Place in the prompt that describes the tools."""
 
     AUTO = "auto"
     SYSTEM = "system"
@@ -37,9 +37,11 @@ MODEL = typer.Option(
     "--model", "-m", metavar="[NAME=]M.gguf", help="A model, under a name if one is given. May be repeated."
 )
 KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
-SETS = typer.Option(metavar="FOLDER", help="Where constraints that are put are kept; else in memory.")
-SLOT_FILES = typer.Option(metavar="FOLDER", help="Where POST /slots/0 saves beginnings of prompts, and restores them.")
-TOOLS_IN = typer.Option(help="Where models are told of tools; auto is system for a template that shows none.")
+SETS = typer.Option(metavar="FOLDER", help="Folder of uploaded constraints; without it they are kept in memory.")
+SLOT_FILES = typer.Option(
+    metavar="FOLDER", help="Folder in which POST /slots/0 saves and restores beginnings of prompts."
+)
+TOOLS_IN = typer.Option(help="Place that describes the tools; auto is system for a template that shows none.")
 NO_SHOW_SCHEMA = typer.Option(
     "--no-show-schema", help="Show no model the JSON Schema of its reply, unless a request asks for it."
 )
@@ -59,7 +61,7 @@ KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, 
 def serve(
     model: Annotated[list[str] | None, MODEL] = None,
     config: Annotated[Path | None, CONFIG] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
     api_key: Annotated[list[str] | None, KEY] = None,
     api_key_file: Annotated[Path | None, KEY_FILE] = None,
@@ -71,7 +73,9 @@ def serve(
     ] = False,
     prefill_chunk: Annotated[
         int,
-        typer.Option(min=1, metavar="TOKENS", help="What long prompts get of a pass that short replies are in, too."),
+        typer.Option(
+            min=1, metavar="TOKENS", help="Share of long prompts in a forward pass that short replies are in, too."
+        ),
     ] = 64,
     batch: Annotated[int, typer.Option(min=1, max=MOST, metavar="TOKENS", help="Tokens of a forward pass.")] = 512,
     cache_type: Annotated[CacheType | None, CACHE_TYPE] = None,
@@ -92,7 +96,7 @@ def serve(
         int, typer.Option(min=0, metavar="BYTES", help="Beyond it, what was worked out for requests is forgotten.")
     ] = 256 << 20,
     timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
-    drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="What running calls get after TERM.")] = 30,
+    drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="Time for running calls after TERM.")] = 30,
     receipt_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Receipts are sealed with what this holds.")
     ] = None,

@@ -1,1 +1,1 @@
-"""What several hosts share; no host is imported here before something needs it."""
+"""Code that several hosts share; no host is imported here before something needs it."""

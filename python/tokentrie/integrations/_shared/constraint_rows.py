@@ -138,13 +138,13 @@ class ConstraintRows:
             parents: row numbers.
 
         Raises:
-            OptionError: a parent is no row.
+            OptionError: a parent is not a row.
         """
         self._batch.reorder(parents)
         self.dead = self.dead[np.asarray(parents, dtype=np.int64)]
 
     def verify(self, drafts: Sequence[Sequence[int]]) -> NDArray[np.int32]:
-        """What may come in each row after each of its first drafts.
+        """Computes the allowed tokens of each row after each of its first drafts.
 
         Args:
             drafts: ids of each row.

@@ -1,4 +1,4 @@
-"""Requests of an engine whose constraints are no tries: one a slot, walked on the host."""
+"""Requests of an engine whose constraints are not tries: one a slot, walked on the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HostSlots:
 
     @property
     def any(self) -> bool:
-        """bool: whether a slot follows one."""
+        """bool: True if a slot follows a constraint."""
         return any(self._slots.values())
 
     def __contains__(self, slot: int) -> bool:

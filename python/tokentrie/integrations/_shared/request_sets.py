@@ -1,4 +1,4 @@
-"""What a request to a server asks for: a set by name, as a file, a payload, texts or ids; any spec. Needs no host."""
+"""Constraints of server requests: a set by name, as a file, a payload, texts or ids; any spec. Needs no host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import tokentrie
 
 KINDS = ("set", "path", "payload", "choices", "sequences", "constraint")
-"""How a request names its set; exactly one of these."""
+"""Fields by which a request names its set; exactly one of these."""
 
 OPTIONS = ("end_tokens", "after", "descriptor", "prefix", "suffix")
 
@@ -36,7 +36,7 @@ class RequestError(ValueError, tokentrie.TokenTrieError):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request is to follow: a Trie, or a constraint of another kind over a vocabulary."""
+    """Constraint of a request: a Trie, or another kind over a vocabulary."""
 
     constraint: Any
     after: str
@@ -210,7 +210,7 @@ class RequestSets:
         # Links are followed first, so that what is compared is where the file is.
         if not found.is_relative_to(self.folder) or found.suffix != ".ttrie" or not found.is_file():
             known = sorted(path.stem for path in self.folder.glob("*.ttrie"))[:8]
-            raise RequestError(f"tokentrie: there is no {kind} {value!r}; there are {', '.join(known) or 'none'}")
+            raise RequestError(f"tokentrie: unknown {kind} {value!r}: the folder has {', '.join(known) or 'none'}")
         return found
 
     def _made(self, kind: str, value: Any, given: Mapping[str, Any]) -> tokentrie.Trie:

@@ -1,4 +1,4 @@
-"""What `TrieTensors` does with rows of logits. Nothing here looks at a value."""
+"""Row operations of `TrieTensors`. Nothing here looks at a value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def logits_of(rows: torch.Tensor, row: torch.Tensor, token: torch.Tensor) -> tor
 
 
 class Kept(NamedTuple):
-    """What is written over -inf, and of each row the lowest legal token and whether the logit of any is usable."""
+    """The values kept from -inf, and of each row the lowest legal token and whether any logit is usable."""
 
     row: torch.Tensor
     token: torch.Tensor
@@ -47,7 +47,7 @@ def kept(logits: torch.Tensor, entries: Entries) -> Kept:
     rows = len(logits)
     low = entries.lowest(rows)
     some = low < NOTHING
-    # What is no entry writes what another of its row writes, or nothing new where there is none.
+    # What is not an entry writes what another of its row writes, or nothing new where there is none.
     token = torch.where(entries.valid, entries.token, items(torch.where(some, low, 0), entries.row))
     value, real = logits_of(logits, entries.row, token), items(some, entries.row)
     alive = torch.zeros(rows, dtype=torch.int32, device=low.device)
@@ -123,7 +123,7 @@ def log_sums(logits: torch.Tensor, *, blocking: bool) -> torch.Tensor:
 
 
 def log_sums_of(row: torch.Tensor, values: torch.Tensor, rows: int) -> torch.Tensor:
-    """The same of entries: -inf where a row has none."""
+    """Returns the log-sums of entries: -inf for a row without any."""
     top = torch.full((rows,), NO, dtype=values.dtype, device=values.device).scatter_reduce_(0, row, values, "amax")
     shift = torch.where(top.isinf(), 0.0, top)
     total = torch.zeros_like(top).index_add_(0, row, torch.exp(values - items(shift, row)))

@@ -40,7 +40,7 @@ class Set:
     stops: list[int]
     """Tokens that may follow after that; empty where anything may."""
     widths: list[int]
-    """The most children at each depth; empty where the set is no tree."""
+    """The most children at each depth; empty where the set is not a tree."""
     hot: NDArray[np.int64]
     """Its nodes with very many children, ascending; counted from its root."""
     narrow: int
@@ -52,17 +52,17 @@ class Set:
 
     @property
     def opens(self) -> bool:
-        """Whether anything may come at some node: no end token tells a value from a longer one."""
+        """Returns True if some node is open: no end token tells a value from a longer one."""
         return not self.ends and len(self.arrays.inner_terminals) > 0
 
     @property
     def frees(self) -> bool:
-        """Whether anything may come in some row: at such a node, or after a value where nothing stops."""
+        """Returns True if some row may be free: at an open node, or after a value if nothing stops."""
         return not self.stops or self.opens
 
     @property
     def overlaps(self) -> bool:
-        """Whether a value may go on with one of the tokens that may end it."""
+        """Returns True if a value may go on with one of the tokens that may end it."""
         return len(self.arrays.inner_terminals) > 0 and bool(np.isin(self.ends, self.arrays.tokens[1:]).any())
 
 
@@ -77,7 +77,7 @@ def as_list(trie: tokentrie.Trie | Iterable[tokentrie.Trie]) -> list[tokentrie.T
 def described(
     trie: tokentrie.Trie, ends: list[int] | None, eog: list[int], after: str, wide: int, most_hot: int, verify: bool
 ) -> Set:
-    """What is known of a set before it lies anywhere. `ends` None: those that it brings."""
+    """Returns the description of a set before it is on a device. `ends` None: those that it brings."""
     if trie.is_weighted:
         # Better none than one that leaves half of the table out.
         problem = "the set has weights, which are not added on a device"
@@ -231,7 +231,7 @@ class Sets:
         self._hot_tables(sets)
 
     def _hot_tables(self, sets: list[Set]) -> None:
-        """For nodes with very many children the edge of every token, or 0: their rows need no list of children."""
+        """Returns the edge of every token, or 0, for nodes with very many children: their rows need no list."""
         hot = [int(node) + known.begin for known in sets for node in known.hot]
         self.hot = self._ints(hot)
         self.hot_edges = torch.zeros(len(hot), self.max_token + 1 if hot else 0, dtype=torch.int32, device=self.device)

@@ -20,7 +20,7 @@ NOTHING = 2**62
 
 
 class Place(NamedTuple):
-    """What is known of each row."""
+    """State of each row."""
 
     states: torch.Tensor
     node: torch.Tensor  # 0 where there is none
@@ -176,7 +176,7 @@ class Walk:
         return found
 
     def _has(self, table: torch.Tensor, at: Place, tokens: torch.Tensor) -> torch.Tensor:
-        """Whether the token is in the table of the row's set."""
+        """Returns True where the token is in the table of the row's set."""
         of = table[:1] if at.of is None else table.index_select(0, at.of)
         return ((of == tokens[:, None]) & (tokens >= 0)[:, None]).any(dim=1)
 

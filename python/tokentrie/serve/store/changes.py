@@ -38,18 +38,18 @@ class Changed:
 
     content: Content
     data: bytes
-    """What a folder keeps of it."""
+    """Form of the change in a folder."""
     added: int
     removed: int
 
 
 def changed(content: Content, change: SetChange, models: Sequence[Model], *, is_kept: bool) -> Changed:
-    """What becomes of a set; the one that was given stays as it is.
+    """Returns the changed set; the given one stays as it is.
 
     A `.ttrie` gets an overlay, which costs what is changed, unless its bytes are wanted (`is_kept`). A list of texts
     is made anew.
 
-    Raises WireError, and what the library says, where it is no set or nothing would be left.
+    Raises WireError, and what the library says, where it is not a set or nothing would be left.
     """
     if not change.add and not change.remove:
         raise WireError("give one of add and remove", param="add")

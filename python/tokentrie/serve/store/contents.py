@@ -1,4 +1,4 @@
-"""What is kept of an upload: the constraint, its bytes and their digest; whether a model can follow it."""
+"""Contents of uploads: the constraint, its bytes and their digest; whether a model can follow it."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Content:
 
     @property
     def values(self) -> int | None:
-        """How many texts there are to tokenise; None where there are none."""
+        """Returns the number of texts to tokenise; None if there are none."""
         return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
 
     @functools.cached_property
     def listed(self) -> Spec | Trie:
-        """What can be chosen from: of a set that changes a trie of its values now, made once."""
+        """Returns the values to choose from: of a live set a trie of its values now, made once."""
         return self.constraint.to_trie() if isinstance(self.constraint, LiveSet) else self.constraint
 
     def check(
@@ -93,12 +93,12 @@ class Content:
         return None
 
     def mapped(self, path: Path) -> Content:
-        """The same, its trie mapped from the file that it is in."""
+        """Returns the content with its trie mapped from its file."""
         return replace(self, constraint=Trie.open(path)) if isinstance(self.constraint, Trie) else self
 
 
 def digest_of(data: bytes) -> str:
-    """What tells contents apart: SHA-256."""
+    """Returns the digest of a content: SHA-256."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -123,7 +123,7 @@ def of_spec(text: str | Spec, names: Mapping[str, Any], size: int | None = None)
 
 
 def of_module(data: bytes) -> tuple[Content, bytes]:
-    """A module of WebAssembly; raises RuleError where it is no rule."""
+    """A module of WebAssembly; raises RuleError where it is not a rule."""
     tokentrie.rules.WasmRule(data)
     return of_spec(json.dumps({"wasm": base64.b64encode(data).decode()}), {})
 

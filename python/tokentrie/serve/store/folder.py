@@ -18,7 +18,7 @@ from pathlib import Path
 from tokentrie.files import replacing
 from tokentrie.serve.store.contents import JSON, TRIE, WASM
 
-#: Of constraints. Two dots beside each other lead out of folders.
+#: Names of constraints. Two dots beside each other lead out of folders.
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 SUFFIX = "|".join(map(re.escape, (JSON, TRIE, WASM)))
 FILE = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,17}}))?({SUFFIX})")
@@ -38,7 +38,7 @@ class Kept:
 class Folder:
     """A folder that one server has for itself while it runs, or that several read.
 
-    Raises OSError where it is no folder, cannot be written, or another server has it.
+    Raises OSError where it is not a folder, cannot be written, or another server has it.
     """
 
     def __init__(self, path: Path, *, is_shared: bool = False) -> None:

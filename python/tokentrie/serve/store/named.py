@@ -1,4 +1,4 @@
-"""What each name stands for, versions, quotas."""
+"""Names and their contents, versions, quotas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SECONDS = 5
 
 @dataclass(frozen=True)
 class Quota:
-    """How much may be kept: names, and bytes of all contents, each counted once."""
+    """Quota of kept contents: names, and bytes of all contents, each counted once."""
 
     names: int = 1000
     nbytes: int = 4 << 30
@@ -35,7 +35,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a name stands for now. Requests that have it keep it when the name gets another."""
+    """Content of a name now. Requests that have it keep it when the name gets another."""
 
     name: str
     version: int
@@ -58,7 +58,7 @@ Condition = Callable[[Entry | None], None]
 
 
 def unconditional(_: Entry | None) -> None:
-    """For whom any entry will do."""
+    """Condition that any entry meets."""
 
 
 class Store:
@@ -103,7 +103,7 @@ class Store:
         stands for keeps what was worked out for it.
 
         Raises:
-            WireError, OptionError: it is no spec, names nothing, or raises the limits of the library; with the
+            WireError, OptionError: it is not a spec, names nothing, or raises the limits of the library; with the
                 place, such as `$.form[1].value`.
         """
         names = self._names
@@ -116,7 +116,7 @@ class Store:
         return tokentrie.constraint(text, names=names) if has_names else _kept(text)
 
     def get(self, name: str) -> Entry | None:
-        """What a name stands for."""
+        """Returns the entry of a name."""
         return self._entries.get(name)
 
     def all(self) -> list[Entry]:
@@ -124,7 +124,7 @@ class Store:
         return [self._entries[name] for name in sorted(self._entries)]
 
     def read(self, media: str, body: bytes, column: str | None = None) -> tuple[Content, bytes]:
-        """What an upload holds, for `check` and `put`. Raises as `uploads.read`."""
+        """Returns the content of an upload, for `check` and `put`. Raises as `uploads.read`."""
         return uploads.read(media, body, column, self._models, self._names)
 
     def check(self, content: Content, *, timeout: float | None = None, cancel: CancelToken | None = None) -> None:
@@ -133,7 +133,7 @@ class Store:
 
     @property
     def is_kept(self) -> bool:
-        """Whether constraints are in a folder."""
+        """Returns True if constraints are kept in a folder."""
         return self._folder is not None
 
     def check_changes(self) -> None:
@@ -179,7 +179,9 @@ class Store:
         with self._changing:
             before = self._entries.get(name)
             if before is None:
-                raise WireError(f"there is no constraint {name!r}", status=404, param="name")
+                raise WireError(
+                    f"unknown constraint {name!r}: GET /v1/constraints lists them", status=404, param="name"
+                )
             condition(before)
             if self._folder is not None:
                 try:

@@ -16,14 +16,14 @@ INSIDE = {"value", "pattern", "then", "think"}
 NAMES = {"name", "set"}
 #: Kinds that are compiled.
 COMPILED = {"regex", "grammar", "lark", "gbnf", "wasm", "json_schema"}
-#: What making one rule may cost here: the defaults of the library.
+#: Limits on making one rule: the defaults of the library.
 _USUAL = tokentrie.Limits()
 MOST = {"bytes": _USUAL.bytes, "steps": _USUAL.steps, "seconds": _USUAL.seconds}
 MOST_BYTES = 33_554_432
 
 
 def prepared(spec: Any, known: Container[str], most_seconds: float | None = None) -> tuple[Any, bool]:
-    """The same spec with `{"set": NAME}` as `{"name": NAME}` where the name is known, and whether it has any name.
+    """Returns the spec with `{"set": NAME}` as `{"name": NAME}` where the name is known, and whether it has any name.
 
     Args:
         spec: as data.

@@ -20,7 +20,7 @@ from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.store.named import Condition, Entry, Store
 
 PATH = "/v1/constraints"
-#: What making a constraint may take before the upload is refused, in seconds.
+#: Time limit for making a constraint of an upload, in seconds.
 MAKING = 5.0
 #: Constraints that are made at once, and those that may wait for it.
 MAKERS, MOST_WAITING = 4, 64
@@ -72,7 +72,7 @@ def router(store: Store, models: Models) -> APIRouter:
 
     @routes.get(PATH + "/{name}", summary="A constraint")
     async def get(request: Request, name: str) -> Response:
-        """What stands under a name, with its version and its ETag."""
+        """Returns the content of a name, with its version and its ETag."""
         entry = _there(store, name)
         known = _tags(request, "if-none-match")
         if known is not None and ("*" in known or _tag(entry) in {one.removeprefix("W/") for one in known}):
@@ -95,7 +95,7 @@ def router(store: Store, models: Models) -> APIRouter:
 
 def _there(store: Store, name: str) -> Entry:
     if (entry := store.get(name)) is None:
-        raise WireError(f"there is no constraint {name!r}", status=404, param="name")
+        raise WireError(f"unknown constraint {name!r}: GET /v1/constraints lists them", status=404, param="name")
     return entry
 
 
@@ -114,7 +114,8 @@ def _still(before: Entry) -> Condition:
 def _named(name: str) -> None:
     if NAME.fullmatch(name) is None:
         message = (
-            f"{name[:200]!r} is no name: letters, digits, '.', '_' and '-', at most 128, the first no sign, no '..'"
+            f"invalid name {name[:200]!r}: expected letters, digits, '.', '_' and '-', at most 128, "
+            "the first a letter or digit, without '..'"
         )
         raise WireError(message, param="name")
 
@@ -163,7 +164,7 @@ def _tags(request: Request, header: str) -> set[str] | None:
 
 
 def _condition(request: Request) -> Condition:
-    """What `If-Match` and `If-None-Match` expect of the entry that is changed."""
+    """Returns the condition that `If-Match` and `If-None-Match` set for a change."""
     match, none = _tags(request, "if-match"), _tags(request, "if-none-match")
 
     def check(entry: Entry | None) -> None:

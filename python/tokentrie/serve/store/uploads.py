@@ -16,7 +16,7 @@ from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.references import COMPILED, prepared
 from tokentrie.serve.wire.asking import repeated
 
-#: What stands beside `kind` in JSON.
+#: Fields beside `kind` in JSON.
 FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(COMPILED)}
 #: The media types that are read.
 READ = "application/json, application/octet-stream (.ttrie), application/wasm, text/plain (a value a line), text/csv"
@@ -26,7 +26,7 @@ UTF_8 = {"utf-8", "utf8", "us-ascii"}
 def read(
     media: str, body: bytes, column: str | None, models: Sequence[Model], names: Mapping[str, Any]
 ) -> tuple[Content, bytes]:
-    """What a body holds, with the bytes that are kept of it.
+    """Returns the content of a body, with the bytes that are kept of it.
 
     Raises WireError, and what the library says of it; 415 where the media type is none that is read.
     """
@@ -63,7 +63,7 @@ def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
     fields = FIELDS[kind]
     if unknown := [field for field in said if field not in ("kind", *fields)]:
         there = " or ".join(fields)
-        message = f"{unknown[0]}: there is no such field beside kind {kind!r}, only {there}"
+        message = f"{unknown[0]}: unknown field beside kind {kind!r}: expected {there}"
         raise WireError(message, param=unknown[0])
     given = [field for field in fields if said.get(field) is not None]
     if len(given) != 1:
@@ -90,14 +90,14 @@ def _parsed(body: bytes) -> Any:
         return found
 
     def none(said: str) -> Any:
-        raise WireError(f"{said} is no number of JSON")
+        raise WireError(f"invalid number {said}: JSON has no NaN and no infinity")
 
     try:
         return json.loads(body, object_pairs_hook=once, parse_constant=none)
     except RecursionError:
         raise WireError("the body is nested too deep") from None
     except ValueError as error:
-        raise WireError(f"the body is no JSON: {error}") from None
+        raise WireError(f"invalid JSON in the body: {error}") from None
 
 
 def _values(given: Any) -> list[str]:
@@ -116,7 +116,9 @@ def _values(given: Any) -> list[str]:
 
 def _set(values: list[str], where: str) -> tuple[Content, bytes]:
     if not values:
-        raise WireError(f"{where}: there is no value", param="values" if where == "values" else None)
+        raise WireError(
+            f"{where}: expected at least one value, got none", param="values" if where == "values" else None
+        )
     return contents.of_spec(tokentrie.constraint(values), {}, len(values))
 
 

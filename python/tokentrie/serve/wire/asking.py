@@ -1,4 +1,4 @@
-"""What the two formats of decisions have in common: questions as the library asks them, and what it answered."""
+"""Common part of both decision formats: questions as the library asks them, and its answers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tokentrie.serve.models import Served
 
 T = TypeVar("T")
 
-#: Fields in which clients send what is no text: Ollama's, System One's, OpenAI's audio.
+#: Fields in which clients send what is not text: Ollama's, System One's, OpenAI's audio.
 MEDIA = ("images", "image", "image_url", "audio", "audios", "video", "videos", "files", "assets")
-#: What both formats take beside their own fields.
+#: Fields that both formats take beside their own.
 Readout = Literal["text", "label"]
 Permute = Annotated[int, Field(ge=1, le=64)]
 Prior = Literal["none", "content-free"]
 
 
 class Said(BaseModel):
-    """A part of a request. Its types are meant: a number is no text."""
+    """A part of a request. Its types are meant: a number is not text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Decided:
-    """What the library answered to the questions about a state."""
+    """Answers of the library to the questions about a state."""
 
     def __init__(self, done: Mapping[str, Any], tells_prompts: bool, tells_flips: bool) -> None:
         self._answers, self._ends = done["answers"], done["end_tokens"]
@@ -52,7 +52,7 @@ class Decided:
         return max(self.prompt_tokens - self._decoded, 0)
 
     def own_fields(self, name: str) -> dict[str, Any]:
-        """What is ours in an answer."""
+        """Returns the vendor extension fields of an answer (`x_…`)."""
         answer = self._answers[name]
         found = {"x_mass": answer["mass"]}
         if self._tells_flips:

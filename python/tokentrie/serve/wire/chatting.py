@@ -38,7 +38,7 @@ from tokentrie.serve.wire.generating import (
 )
 from tokentrie.serve.wire.holding import Holds
 
-#: What templates find that is not of the client's making, and keywords of the library.
+#: Template variables that clients do not set, and keywords of the library.
 RESERVED = {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt", "continue_final_message"}
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -82,7 +82,7 @@ class Asked:
 
     @property
     def n(self) -> int:
-        """How many answers."""
+        """Number of answers."""
         return self.said.n or 1
 
     def works(self) -> list[Callable[..., Message]]:
@@ -134,7 +134,7 @@ def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
     for number, tool in enumerate(given or []):
         place = f"tools[{number}]"
         if tool.get("type") != "function":
-            message = f"{place}.type: {tool.get('type')!r} is no tool of this server: it must be 'function'"
+            message = f"{place}.type: unknown type of tool {tool.get('type')!r}: expected 'function'"
             raise WireError(message, param=f"{place}.type")
         function = tool.get("function")
         name = function.get("name") if isinstance(function, dict) else None
@@ -156,7 +156,7 @@ def forget() -> None:
 
 
 def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str:
-    """Whether a tool may or must be called."""
+    """Returns the tool choice: whether a tool may or must be called."""
     if given is None:
         return "auto"
     if isinstance(given, dict):
@@ -165,17 +165,17 @@ def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str:
         if given.get("type") != "function" or not isinstance(name, str):
             raise WireError("tool_choice: it must name a function of tools", param="tool_choice")
         if tools is None or name not in tools.names:
-            raise WireError(f"tool_choice: there is no tool {name!r} in tools", param="tool_choice")
+            raise WireError(f"tool_choice: unknown tool {name!r}", param="tool_choice")
         return name
     if given not in ("auto", "none", "required"):
-        raise WireError(f"tool_choice: {given!r} is none of auto, none and required", param="tool_choice")
+        raise WireError(f"tool_choice: expected auto, none, required or a function, got {given!r}", param="tool_choice")
     if given == "required" and tools is None:
-        raise WireError("tool_choice: a call is required, and there are no tools", param="tool_choice")
+        raise WireError("tool_choice: a call is required, but tools is empty", param="tool_choice")
     return given
 
 
 def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> dict[str, Any]:
-    """What the template finds beside the messages, as vLLM's clients say it; `thinks` where they do not say."""
+    """Returns the template variables in the fields of vLLM's clients; `thinks` if they do not say."""
     variables = dict(variables or {})
     thinks = variables.pop("enable_thinking", thinks)
     if not isinstance(thinks, bool):
@@ -213,7 +213,7 @@ def contents(messages: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def variables_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of clients, of what `template_options` gives."""
+    """Returns the clients' own variables from those of `template_options`."""
     variables: dict[str, Any] = options["template_variables"] or {}
     if taken := RESERVED & set(variables):
         name = min(taken)
@@ -292,12 +292,12 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
 
 
 def _shares(call: ToolCall) -> dict[str, Any]:
-    """How probable the name of a call was, and its values of few."""
+    """Returns the probabilities of a call's name, and of its arguments with few values."""
     return {"x_probability": call.probability, "x_probabilities": call.probabilities}
 
 
 def _told(chat: Asked, message: Message) -> dict[str, Any]:
-    """What is told beside a reply, where that was asked for."""
+    """Returns the details beside a reply that were asked for."""
     stats = {"x_stats": passes(message.stats)} if chat.said.return_details and message.stats is not None else {}
     return stats | ({"receipt": message.receipt} if chat.said.receipt else {})
 
@@ -309,7 +309,7 @@ def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
 
 
 def _usage(done: list[Message]) -> dict[str, Any]:
-    """Of all choices: their prompt counts once."""
+    """Returns the usage of all choices: their prompt counts once."""
     stats = [message.stats for message in done if message.stats is not None]
     return usage(
         stats[0].prompt_tokens,
@@ -346,7 +346,7 @@ async def _chunks(
 
 
 def _delta(part: ChatEvent) -> dict[str, Any] | None:
-    """What an event adds to the message."""
+    """Returns the addition of an event to the message."""
     if part.kind == "content":
         return {"content": part.text}
     if part.kind == "reasoning":

@@ -17,7 +17,7 @@ from tokentrie.serve.wire.asking import Said, repeated
 from tokentrie.serve.wire.chatting import prompt_of, template_options
 from tokentrie.serve.wire.generating import Positive, new_id
 
-#: Of a set of more values only the best are told.
+#: Size of a set above which only the best values are listed.
 MOST_TOLD = 10_000
 #: Values of fewer bytes are all scored at once, which is faster than to look for the best: each byte is a row at most,
 #: and the library scores all where there are 4,096 rows.
@@ -93,7 +93,11 @@ def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, 
             raise WireError(f"values: {again!r} is there twice", param="values")
         return said.values, sum(len(one.encode("utf-8", "replace")) for one in said.values)
     if (entry := store.get(str(said.set))) is None:
-        raise WireError(f"set: there is no constraint {said.set!r}", param="set", code="constraint_not_found")
+        raise WireError(
+            f"set: unknown constraint {said.set!r}: GET /v1/constraints lists them",
+            param="set",
+            code="constraint_not_found",
+        )
     if said.top is None and (entry.content.size or 0) > MOST_TOLD:
         message = f"top: {said.set} has {entry.content.size:,} values: say how many of the best to tell"
         raise WireError(message, param="top")

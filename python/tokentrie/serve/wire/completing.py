@@ -43,13 +43,13 @@ Part = tuple[str, Step | None]
 
 
 class Written(NamedTuple):
-    """What was written."""
+    """Output of one completion."""
 
     out: Generated
     steps: list[Step]
-    """Where they are told."""
+    """Steps, if they were asked for."""
     read: list[TokenLogprob]
-    """How probable the tokens of the prompt were but the first, where it is echoed with logprobs."""
+    """Log-probabilities of the prompt's tokens but the first, if it is echoed with logprobs."""
 
 
 class CompletionRequest(Draws, Holds, passing(GenerateOptions)):  # type: ignore[misc]
@@ -224,7 +224,7 @@ def _receipt(asks: Asked, out: Generated) -> dict[str, Any]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    """Why a token is there: no other could come, it was chosen among some, or all could come."""
+    """Returns the reason for a token: it was forced, chosen among some, or free."""
     legal = len(step.allowed)
     role = "forced" if step.forced else "chosen" if legal else "free"
     return {"token": step.token, "role": role, "legal": 1 if step.forced else legal or None}
@@ -247,8 +247,9 @@ def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, 
 
 
 def _of_prompt(model: Model, tokens: list[int], read: list[TokenLogprob], length: int) -> dict[str, Any]:
-    """The same of a prompt, whose text has this length. Before its first token there is nothing, so that nothing is
-    known of it; it may be one that the text does not have.
+    """Returns the log-probabilities of a prompt, whose text has this length.
+
+    The first token has none, since nothing comes before it; it may be one that the text does not have.
     """
     behind = b"".join(model.vocab[token] for token in tokens[1:]).decode("utf-8", "replace")
     rest = _logprobs(model, read, length - len(behind))

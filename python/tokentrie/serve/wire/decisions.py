@@ -13,7 +13,7 @@ from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, 
 
 
 class InputPart(Said):
-    """What parts may have that changes nothing."""
+    """Part of an input; further fields change nothing."""
 
     prompt_cache_breakpoint: Any = None
 
@@ -28,7 +28,7 @@ class TextPart(InputPart):
 
 
 class RefusalPart(Said):
-    """What an assistant refused with."""
+    """Refusal of an assistant."""
 
     type: Literal["refusal"]
     refusal: str
@@ -55,7 +55,7 @@ Content = str | list[Part]
 
 
 class Item(Said):
-    """What items may have that changes nothing."""
+    """Item of an input; further fields change nothing."""
 
     id: Any = None
     status: Any = None
@@ -81,7 +81,7 @@ class CallItem(Item):
 
 
 class OutputItem(Item):
-    """What a tool gave back."""
+    """Result of a tool."""
 
     type: Literal["function_call_output", "custom_tool_call_output"]
     call_id: str
@@ -187,7 +187,7 @@ def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
     if isinstance(given, str):
         return given
     if not given:
-        raise WireError("input: there is no item", param="input")
+        raise WireError("input: expected at least one item, got none", param="input")
     turns: list[dict[str, Any]] = []
     calls: set[str] = set()
     for number, item in enumerate(given):
@@ -199,7 +199,7 @@ def _state(given: str | list[MessageItem | CallItem | OutputItem]) -> Any:
             turns.append({"role": "user", "content": as_text(call)})
         elif isinstance(item, OutputItem):
             if item.call_id not in calls:
-                message = f"{place}.call_id: there is no call {item.call_id!r} before this output"
+                message = f"{place}.call_id: unknown call {item.call_id!r}: it must come before its output"
                 raise WireError(message, param=f"{place}.call_id")
             output = _text(item.output, f"{place}.output")
             turns.append({"role": "user", "content": as_text({"result_of": item.call_id, "output": output})})

@@ -19,7 +19,7 @@ from tokentrie.serve.wire.generating import Positive
 
 #: The most texts of a request: OpenAI's.
 MOST_TEXTS = 2048
-#: How the library begins to say that a model gives no vectors.
+#: Beginning of the message that a model gives no vectors.
 UNSUPPORTED = "embeddings are not supported by this model"
 
 

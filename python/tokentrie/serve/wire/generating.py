@@ -1,4 +1,4 @@
-"""What chats, completions and responses have in common: how tokens are drawn, what comes back, how it is streamed."""
+"""Common part of chats, completions and responses: the draw of tokens, the answer, the stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_CHOICES = 128
 NEVER = -9999.0
 
 Share = Annotated[float, Field(ge=0, le=1)]
-#: What the library counts with.
+#: Range of whole numbers in the library.
 MOST = 2**31 - 1
 #: The largest single-precision number, about.
 MOST_BIAS = 3e38
@@ -44,7 +44,7 @@ class Passes(BaseModel):
     """Fields of a request that are options of the library under the same name, None where they are left out."""
 
     def passed(self) -> dict[str, Any]:
-        """Those that were given, and that no other class of the request reads."""
+        """Returns the given fields that no other class of the request reads."""
         read = {name for cls in type(self).__mro__ if cls not in MADE for name in vars(cls).get("__annotations__", {})}
         return {name: value for name, value in self if value is not None and name in self._options() - read}
 
@@ -71,7 +71,7 @@ def passing(options: type) -> type[Passes]:
 
 
 class Draws(BaseModel):
-    """How tokens are drawn: OpenAI's names, and those that llama-server and vLLM add. Further fields change nothing."""
+    """Settings of the draw: OpenAI's names, and those that llama-server and vLLM add. Further fields change nothing."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -96,13 +96,13 @@ class Draws(BaseModel):
         """Keys that are ids of tokens, and numbers that are some."""
         for token, bias in (given or {}).items():
             if not (token.isascii() and token.isdecimal() and str(int(token[:11])) == token):
-                raise ValueError(f"{token!r} is no id of a token")
+                raise ValueError(f"invalid token id {token!r}: expected a number such as '17'")
             if not abs(bias) < MOST_BIAS:
-                raise ValueError(f"{bias} of token {token} is no number that can be added to a logit")
+                raise ValueError(f"invalid bias {bias} of token {token}: expected a number below {MOST_BIAS:g}")
         return given
 
     def bias(self) -> dict[int, float]:
-        """What is added to the logits of tokens."""
+        """Returns the numbers that are added to the logits of tokens."""
         return {int(token): bias for token, bias in (self.logit_bias or {}).items()}
 
     def sampling(self, nth: int = 0) -> Sampling:
@@ -124,7 +124,7 @@ class Draws(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream says beside the text. Further fields change nothing."""
+    """Options of a stream. Further fields change nothing."""
 
     model_config = ConfigDict(strict=True)
 
@@ -152,7 +152,7 @@ def shown(token: int, model: Model) -> str:
 
 
 def told(known: TokenLogprob, model: Model) -> dict[str, Any]:
-    """How probable a token was, in the form of chats."""
+    """Returns the log-probability of a token in the form of chats."""
 
     def one(token: int, logprob: float) -> dict[str, Any]:
         return {"token": shown(token, model), "logprob": finite(logprob), "bytes": [*model.vocab[token]]}
@@ -166,12 +166,12 @@ def finite(logprob: float) -> float:
 
 
 def passes(stats: Stats | ChatStats) -> dict[str, int]:
-    """How often the model was asked, and how often it was not, because only one token could come."""
+    """Returns the numbers of forward passes, and of those saved because a token was forced."""
     return {name: getattr(stats, name) for name in ("forward_passes", "forward_passes_saved", "forced_tokens")}
 
 
 def usage(prompt: int, cached: int, written: int, reasoning: int) -> dict[str, Any]:
-    """What an answer took."""
+    """Returns the usage of an answer."""
     return {
         "prompt_tokens": prompt,
         "completion_tokens": written,

@@ -1,4 +1,4 @@
-"""What a request holds its text to, under all the names that clients have for it."""
+"""Constraint of a request, under all the names that clients have for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Constraint, Store
 
-#: How alike a name is to one that is meant.
+#: Similarity cutoff for "did you mean".
 MEANT = 0.85
 #: Fields of other servers that ask for a constraint, or once did.
 REFUSED = (
@@ -24,7 +24,7 @@ REFUSED = (
     "choice", "functions", "function_call", "format", "schema", "response_schema",
 )  # fmt: skip
 STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
-#: What only says how JSON may be written.
+#: Formatting-only options.
 WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
 
 
@@ -57,7 +57,7 @@ class Holds(BaseModel):
         return given[0] if given else None
 
     def held(self, store: Store) -> Constraint | None:
-        """What the text obeys, if anything.
+        """Returns the constraint of the text, if any.
 
         Raises:
             WireError: one that cannot be held, or one that is faulty.
@@ -100,7 +100,7 @@ def _structured(given: dict[str, Any]) -> dict[str, Any] | None:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise WireError(f"{place}: it is no JSON: {error}", param=place) from None
+            raise WireError(f"{place}: invalid JSON: {error}", param=place) from None
     if kind in ("json", "json_object"):
         pattern = given.get("whitespace_pattern")
         spaces = False if given.get("disable_any_whitespace") else True if pattern is None else pattern

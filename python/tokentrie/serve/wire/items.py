@@ -21,7 +21,7 @@ class Items:
         self._is_open = False
 
     def has(self, kind: str) -> bool:
-        """Whether one of this kind is there."""
+        """Returns True if an item of this kind is there."""
         return any(item["type"] == kind for item in self.all)
 
     def of(self, message: Message) -> None:
@@ -35,7 +35,7 @@ class Items:
             [*self.add("function_call", call.arguments)]
 
     def see(self, part: ChatEvent) -> Iterator[Event]:
-        """What an event of a chat adds."""
+        """Adds an event of a chat."""
         if part.kind == "call_begins":
             yield from self.begin_call(part.id, part.name)
         elif part.kind in KINDS:

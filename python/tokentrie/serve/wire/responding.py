@@ -23,10 +23,10 @@ from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_i
 from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
 
-#: How a message of a chat is named where it is wrong.
+#: Names of the fields of a chat in errors.
 MESSAGE = re.compile(r"\bmessages\[(\d+)\]")
 LOGPROBS = "message.output_text.logprobs"
-#: What a request can only ask of a server that keeps answers.
+#: Fields that only a server with stored answers supports.
 STORED = ("previous_response_id", "conversation", "prompt", "background")
 
 
@@ -99,7 +99,7 @@ def _in_items(places: list[str]) -> Iterator[None]:
 
 
 def _as_chat(said: ResponsesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
-    """The same as a chat."""
+    """Returns the request as a chat."""
     shared = ChatRequest.model_fields.keys() & ResponsesRequest.model_fields.keys()
     given = {**(said.model_extra or {}), **{name: getattr(said, name) for name in shared}}
     if said.text is not None and (form := said.text.get("format")) is not None:
@@ -125,7 +125,7 @@ def _format(form: Any) -> dict[str, Any]:
 def _tool(number: int, tool: dict[str, Any]) -> dict[str, Any]:
     if tool.get("type") != "function":
         place = f"tools[{number}].type"
-        raise WireError(f"{place}: {tool.get('type')!r} is no tool of this server: it must be 'function'", param=place)
+        raise WireError(f"{place}: unknown type of tool {tool.get('type')!r}: expected 'function'", param=place)
     names = ("name", "description", "parameters", "strict")
     return {"type": "function", "function": {name: tool[name] for name in names if tool.get(name) is not None}}
 
@@ -136,7 +136,7 @@ def _messages(said: ResponsesRequest) -> tuple[list[dict[str, Any]], list[str]]:
     turns: list[dict[str, Any]] = [{"role": "system", "content": said.instructions}] if said.instructions else []
     items = [{"role": "user", "content": said.input}] if isinstance(said.input, str) else said.input
     if not items:
-        raise WireError("input: there is no item", param="input")
+        raise WireError("input: expected at least one item, got none", param="input")
     for number, item in enumerate(items):
         place, kind = f"input[{number}]", item.get("type", "message")
         before = len(turns)
@@ -171,7 +171,7 @@ def _text(content: Any, place: str) -> str | None:
 
 
 def _head(said: ResponsesRequest, chat: Asked) -> dict[str, Any]:
-    """What is known before the model says anything."""
+    """Returns the fields that are known before the model writes."""
     return {
         "id": new_id("resp"),
         "object": "response",

@@ -39,7 +39,7 @@ class SlotRequest(BaseModel):
 
 
 class SlotFiles:
-    """The folder in which files of slots lie; None refuses every action. Raises OSError where it is no folder."""
+    """The folder in which files of slots lie; None refuses every action. Raises OSError where it is not a folder."""
 
     def __init__(self, folder: Path | None) -> None:
         if folder is not None:
@@ -62,7 +62,7 @@ class SlotFiles:
         served = models.named(said.model)
         slots = 1 if served.model.engine is None else served.model.engine.slots
         if slot >= slots:
-            raise WireError(f"there is no slot {slot}: {served.name} has slots 0 to {slots - 1}", param="id")
+            raise WireError(f"unknown slot {slot}: {served.name} has slots 0 to {slots - 1}", param="id")
         if NAME.fullmatch(said.filename) is None:
             expected = "1 to 128 letters, digits, '.', '_' and '-' that begin with a letter or digit, without '..'"
             raise WireError(f"invalid filename: expected {expected}, got {said.filename!r}", param="filename")
@@ -76,7 +76,9 @@ class SlotFiles:
             else:
                 # What a link leads to may lie elsewhere.
                 if path.is_symlink() or not path.is_file():
-                    raise WireError(f"there is no file {said.filename!r}", status=404, param="filename")
+                    raise WireError(
+                        f"unknown file {said.filename!r}: action=save writes one", status=404, param="filename"
+                    )
                 size, done = ("n_restored", "n_read", "restore_ms"), served.model.load_prefix(path)
         except tokentrie.errors.ContextError:
             raise

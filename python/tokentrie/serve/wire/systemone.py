@@ -15,7 +15,7 @@ Told = str | dict[str, Any] | list[Any]
 
 
 class Sides(Said):
-    """What yes and no mean."""
+    """Meanings of yes and no."""
 
     true: Told | None = None
     false: Told | None = None

@@ -47,7 +47,7 @@ def prompt_of(served: Served, said: TemplateRequest) -> ChatPrompt:
 
 
 def properties(served: Served) -> dict[str, Any]:
-    """What clients of llama-server look up before they ask: of the first model."""
+    """Returns the properties that clients of llama-server look up first, of the first model."""
     model = served.model
     template = model.chat_format.template
     engine = model.engine
