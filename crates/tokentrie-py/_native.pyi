@@ -1103,7 +1103,21 @@ def beam_search(
     progress: bool | Callable[[int, None], object] | None = None,
 ) -> list[Hypothesis]: ...
 @overload
-def choose(  # type: ignore[overload-overlap]
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: Rule[_V],
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
+) -> Choice[str, _V]: ...
+@overload
+def choose(
     scorer: Callable[[list[list[int]]], _Answer],
     values: _Untyped,
     *,
@@ -1115,26 +1129,46 @@ def choose(  # type: ignore[overload-overlap]
     cancel: CancelToken | None = None,
     timeout: float | None = None,
     progress: bool | Callable[[int, int | None], object] | None = None,
-) -> Choice: ...
+) -> Choice[str | None, _Any]: ...
 @overload
 def choose(
     scorer: Callable[[list[list[int]]], _Answer],
-    values: TypeForm[_Any],
+    values: re.Pattern[str],
     *,
     vocab: Vocab | int | None = None,
     end_tokens: _Ids | None = None,
     top: int | None = None,
     max_rows: int | None = None,
     rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice[str]: ...
 @overload
 def choose(
     scorer: Callable[[list[list[int]]], _Answer],
-    values: _Listed,
+    values: TypeForm[_V],
     *,
     vocab: Vocab | int | None = None,
     end_tokens: _Ids | None = None,
     top: int | None = None,
     max_rows: int | None = None,
     rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
+) -> Choice[str, _V]: ...
+@overload
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: Iterable[str],
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice[str]: ...

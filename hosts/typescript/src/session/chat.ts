@@ -1,5 +1,6 @@
 /** Chats: what is asked, and what a model answers in its own format. */
 import { SpecError } from "../errors.js";
+import type { FINISHES } from "../ffi/abi.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
 import { isList, shown } from "../tree/payload.js";
@@ -99,7 +100,8 @@ export interface ChatOptions {
 export interface ChatReply {
   /** Append it to the messages to go on. */
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
-  readonly finish: "stop" | "tool_calls" | "length" | "cancelled";
+  /** Why it ended, as of a generation. */
+  readonly finish: Exclude<(typeof FINISHES)[number], "none" | "error">;
   /** Of each token of the content, where that was asked for. */
   readonly logprobs: readonly TokenLogprob[];
   /** What of tools, template or reply was not as it should be. */
