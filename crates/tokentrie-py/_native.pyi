@@ -40,7 +40,7 @@ from tokentrie.results import (
     Message,
     TokenLogprob,
 )
-from tokentrie.rules import Form, Rule, Sequence, Unconstrained
+from tokentrie.rules import Form, Rule, RuleStats, Sequence, Unconstrained
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
 __all__ = [
@@ -59,7 +59,6 @@ __all__ = [
     "InvalidValueError",
     "Leaf",
     "LeafSet",
-    "Limits",
     "LiveSet",
     "ModelError",
     "NativeModel",
@@ -69,7 +68,6 @@ __all__ = [
     "QueueFullError",
     "ReceiptError",
     "RuleError",
-    "RuleStats",
     "Sampler",
     "Sampling",
     "Spec",
@@ -504,18 +502,6 @@ class Spec(Constraint):
     def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
-class RuleStats:
-    @property
-    def masks(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def hits(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
 class _Typed:
     def __new__(cls, kind: _Any, held: list[str] | Rule) -> _Typed: ...
     @staticmethod
@@ -772,17 +758,6 @@ class TrieCache:
     ) -> Sampler: ...
     def cache_info(self) -> CacheInfo: ...
     def clear(self) -> None: ...
-
-@final
-class Limits:
-    def __new__(cls, *, bytes: int = 268_435_456, steps: int = 100_000_000, seconds: float = 10.0) -> Self: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    __hash__: None  # type: ignore[assignment]
 
 @final
 class CancelToken:

@@ -31,11 +31,9 @@ from tokentrie._native import (
     Constraint,
     FilteredTrie,
     InvalidValueError,
-    Limits,
     LiveSet,
     OptionError,
     RuleError,
-    RuleStats,
     Spec,
     ThinkGate,
     TokenTrieWarning,
@@ -59,6 +57,7 @@ __all__ = [
     "Integer",
     "JsonSchema",
     "Lark",
+    "Limits",
     "Number",
     "OneOf",
     "Regex",
@@ -107,14 +106,80 @@ FORMATS = ("assert", "annotate")
 Order: TypeAlias = Literal["schema", "any"]
 ORDERS = ("schema", "any")
 
-#: Limits that need not be said.
-USUAL_LIMITS = Limits()
 #: Integers that every reader of JSON holds exactly.
 EXACT = 2**53 - 1
 #: Parts that may follow each other: each more is joined to all before it.
 MOST_PARTS = 1024
 #: Characters of a value that are shown.
 SHOWN = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What making a rule may cost. The defaults are meant for what strangers send to a server.
+
+    All three hold together; what meets one of them ends in a RuleError that says which. The same rule takes the same
+    steps everywhere, so a limit of steps does not depend on how busy a machine is. Ctrl-C ends the work at any time.
+
+    Args:
+        bytes: of what is made and of the memory in which it is made, about; 0 to 2**62.
+        steps: turns of loops, each of some ten to some hundred nanoseconds; 0 to 2**62.
+        seconds: processor time, of all threads that work for it together; from 0 up.
+
+    Raises:
+        OptionError: a number is out of range.
+
+    Example:
+        >>> small = tokentrie.Limits(seconds=1.0, steps=1_000_000)
+        >>> tokentrie.rules.Grammar('list : "a" | list "a" ;', limits=small).matches("aaa")
+        True
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    bytes: int = 268_435_456
+    steps: int = 100_000_000
+    seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, number in (("bytes", operator.index(self.bytes)), ("steps", operator.index(self.steps))):
+            if not 0 <= number <= 2**62:
+                raise OptionError(f"{name} is {number}: it must be from 0 to 2**62")
+            object.__setattr__(self, name, number)
+        seconds = float(self.seconds)
+        if not seconds >= 0:
+            raise OptionError(f"seconds is {seconds}: it must be a number, from 0 up")
+        object.__setattr__(self, "seconds", seconds)
+
+
+#: Limits that need not be said.
+USUAL_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class RuleStats:
+    """What a rule keeps for a vocabulary.
+
+    Attributes:
+        masks: masks kept, one for each state that was visited.
+        bytes: bytes of them.
+        hits: how often a mask was there already.
+        misses: how often one had to be worked out.
+
+    Example:
+        >>> vocab = tokentrie.Model().vocab
+        >>> digits = tokentrie.Regex("[0-9]+")
+        >>> sampler = tokentrie.Sampler(vocab, digits)
+        >>> digits.stats(vocab).masks >= 1
+        True
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    masks: int
+    bytes: int
+    hits: int
+    misses: int
 
 
 class Rule(Constraint, Generic[ValueT]):
