@@ -181,6 +181,11 @@
 #define TOKENTRIE_FINISH_STOP_TEXT 8
 
 /**
+ * The reply of a chat calls tools.
+ */
+#define TOKENTRIE_FINISH_TOOL_CALLS 9
+
+/**
  * Opaque sampler of llama.cpp.
  */
 typedef struct llama_sampler llama_sampler;

@@ -77,6 +77,9 @@ def generate(model: Model) -> Generated:
     with model:
         choice = model.choose("Is it? ", ["yes", "no"], top=1)
         assert_type(choice, Choice[str])
+        assert_type(choice.value, str | None)
+        assert_type(model.choose("Is it? ", Integer(1, 5)).value, int | None)
+        assert_type(model.choose("Is it? ", bool).value, bool | None)
         assert_type(choice.probabilities, NDArray[np.float64])
         assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str])
         assert_type(list(model.choose_many(["a"], ["yes"], on_error="return")), list[Choice[str] | Exception])
@@ -142,7 +145,7 @@ def values(model: Model, trie: Trie) -> None:
     assert_type(model.choose("x", Literal["yes", "no"]).name, str)
     assert_type(model.choose("x", Integer(1, 3)).name, str)
     assert_type(model.choose("x", trie).name, str | None)
-    assert_type(tokentrie.sets.choose(lambda rows: [{1: 0.0}] * len(rows), trie), Choice)
+    assert_type(tokentrie.sets.choose(lambda rows: [{1: 0.0}] * len(rows), trie), Choice[str | None, Any])
     model.generate("x", 5)  # type: ignore[call-overload]
     JsonSchema(5)  # type: ignore[call-overload]
 

@@ -40,7 +40,7 @@ from tokentrie.results import (
     Message,
     TokenLogprob,
 )
-from tokentrie.rules import Form, Rule, Sequence, Unconstrained
+from tokentrie.rules import Form, Rule, RuleStats, Sequence, Unconstrained
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
 __all__ = [
@@ -59,7 +59,6 @@ __all__ = [
     "InvalidValueError",
     "Leaf",
     "LeafSet",
-    "Limits",
     "LiveSet",
     "ModelError",
     "NativeModel",
@@ -69,7 +68,6 @@ __all__ = [
     "QueueFullError",
     "ReceiptError",
     "RuleError",
-    "RuleStats",
     "Sampler",
     "Sampling",
     "Spec",
@@ -504,18 +502,6 @@ class Spec(Constraint):
     def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
-class RuleStats:
-    @property
-    def masks(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def hits(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    __hash__: None  # type: ignore[assignment]
-
-@final
 class _Typed:
     def __new__(cls, kind: _Any, held: list[str] | Rule) -> _Typed: ...
     @staticmethod
@@ -772,17 +758,6 @@ class TrieCache:
     ) -> Sampler: ...
     def cache_info(self) -> CacheInfo: ...
     def clear(self) -> None: ...
-
-@final
-class Limits:
-    def __new__(cls, *, bytes: int = 268_435_456, steps: int = 100_000_000, seconds: float = 10.0) -> Self: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    __hash__: None  # type: ignore[assignment]
 
 @final
 class CancelToken:
@@ -1103,7 +1078,21 @@ def beam_search(
     progress: bool | Callable[[int, None], object] | None = None,
 ) -> list[Hypothesis]: ...
 @overload
-def choose(  # type: ignore[overload-overlap]
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: Rule[_V],
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
+) -> Choice[str, _V]: ...
+@overload
+def choose(
     scorer: Callable[[list[list[int]]], _Answer],
     values: _Untyped,
     *,
@@ -1115,26 +1104,46 @@ def choose(  # type: ignore[overload-overlap]
     cancel: CancelToken | None = None,
     timeout: float | None = None,
     progress: bool | Callable[[int, int | None], object] | None = None,
-) -> Choice: ...
+) -> Choice[str | None, _Any]: ...
 @overload
 def choose(
     scorer: Callable[[list[list[int]]], _Answer],
-    values: TypeForm[_Any],
+    values: re.Pattern[str],
     *,
     vocab: Vocab | int | None = None,
     end_tokens: _Ids | None = None,
     top: int | None = None,
     max_rows: int | None = None,
     rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice[str]: ...
 @overload
 def choose(
     scorer: Callable[[list[list[int]]], _Answer],
-    values: _Listed,
+    values: TypeForm[_V],
     *,
     vocab: Vocab | int | None = None,
     end_tokens: _Ids | None = None,
     top: int | None = None,
     max_rows: int | None = None,
     rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
+) -> Choice[str, _V]: ...
+@overload
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: Iterable[str],
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice[str]: ...

@@ -13,7 +13,6 @@ from tokentrie._native import (
     CancelToken,
     ChatFormat,
     ChatTemplate,
-    Limits,
     RuleError,
     Sampler,
     Sampling,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from tokentrie.chat import run_tools
     from tokentrie.decisions import Answers
     from tokentrie.results import Choice, Generated, Message
-    from tokentrie.rules import Form, JsonSchema, Regex, Slot, Text
+    from tokentrie.rules import Form, JsonSchema, Limits, Regex, Slot, Text
 
 __all__ = [
     "Answers",
@@ -83,6 +82,7 @@ _LAZY_NAMES = {
     "Form": "rules",
     "Generated": "results",
     "JsonSchema": "rules",
+    "Limits": "rules",
     "Message": "results",
     "Regex": "rules",
     "Slot": "rules",

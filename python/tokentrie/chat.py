@@ -20,7 +20,7 @@ from tokentrie import tools as functions_of
 from tokentrie._native import ChatConstraint, ChatFormat, ChatParser, ChatTemplate, OptionError, Tools
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.model import Model
-from tokentrie.results import Message, ToolCall
+from tokentrie.results import CUT, Message, ToolCall, _Result
 from tokentrie.rules import JsonSchema
 from tokentrie.streaming import ChatStream, finished, in_background
 
@@ -99,13 +99,13 @@ def content_constraint(constraint: Any, response_format: Any) -> Any:
 
 def _again(message: Message) -> str:
     """The text by which a model is asked again: its content was refused, or cut off."""
-    if message.finish == "length":
+    if message.finish in CUT:
         return "Your answer was cut off before it was complete. Answer again, and shorter."
     return f"That cannot be used: {message.invalid}\nWrite it again, and correct this."
 
 
 @dataclass(frozen=True)
-class ToolRun:
+class ToolRun(_Result):
     """Result of `run_tools`: the last reply, and the whole conversation.
 
     Attributes: `message`, the last reply, whose `tool_calls` were not run if it has any; `messages`, a new list with
@@ -121,7 +121,7 @@ class ToolRun:
     messages: list[Any]
     rounds: int
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"<tokentrie.chat.ToolRun: {self.message!r} after {self.rounds} rounds>"

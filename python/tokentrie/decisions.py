@@ -14,7 +14,7 @@ from tokentrie._native import CancelToken, InvalidValueError, OpenCall, OptionEr
 from tokentrie.calibration import Calibration, given
 from tokentrie.model import Model
 from tokentrie.questions import CALL, Asked, Question, Score, alias, asked, each, plain
-from tokentrie.results import Message
+from tokentrie.results import Message, _Result
 from tokentrie.streaming import in_background
 
 __all__ = [
@@ -124,7 +124,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class DecisionStats:
+class DecisionStats(_Result):
     """Cost of a decision; the states of `decide_many` that were decoded together share it.
 
     Attributes: `forward_passes`; `tokens_decoded`, in all of them; `seconds`.
@@ -139,7 +139,7 @@ class DecisionStats:
     tokens_decoded: int
     seconds: float
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"<tokentrie.decisions.DecisionStats: {self.tokens_decoded} tokens in {self.forward_passes} passes>"

@@ -480,13 +480,17 @@ class Model(NativeModel):
         return explain(self, prompt, constraint, top=top, **options)
 
     @overload
-    def choose(  # type: ignore[overload-overlap]
+    def choose(self, prompt: Prompt, choices: Rule[V], **options: Unpack[ChooseOptions]) -> Choice[str, V]: ...
+    @overload
+    def choose(
         self, prompt: Prompt, choices: _Untyped, **options: Unpack[ChooseOptions]
-    ) -> Choice: ...
+    ) -> Choice[str | None, Any]: ...
     @overload
-    def choose(self, prompt: Prompt, choices: TypeForm[Any], **options: Unpack[ChooseOptions]) -> Choice[str]: ...
+    def choose(self, prompt: Prompt, choices: re.Pattern[str], **options: Unpack[ChooseOptions]) -> Choice[str]: ...
     @overload
-    def choose(self, prompt: Prompt, choices: _Listed, **options: Unpack[ChooseOptions]) -> Choice[str]: ...
+    def choose(self, prompt: Prompt, choices: TypeForm[V], **options: Unpack[ChooseOptions]) -> Choice[str, V]: ...
+    @overload
+    def choose(self, prompt: Prompt, choices: Iterable[str], **options: Unpack[ChooseOptions]) -> Choice[str]: ...
     def choose(self, prompt: Prompt, choices: Any, **options: Any) -> Any:
         """The exact probability of every value after a prompt, and the most probable value.
 
@@ -551,28 +555,44 @@ class Model(NativeModel):
         return self._choose(prompt, choices, **options)
 
     @overload
-    def choose_many(  # type: ignore[overload-overlap]
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: Rule[V], **options: Unpack[ChooseManyOptions]
+    ) -> Choices[Choice[str, V]]: ...
+    @overload
+    def choose_many(
         self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ChooseManyOptions]
-    ) -> Choices[Choice]: ...
+    ) -> Choices[Choice[str | None, Any]]: ...
     @overload
     def choose_many(
-        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[ChooseManyOptions]
+        self, prompts: Iterable[Prompt], choices: re.Pattern[str], **options: Unpack[ChooseManyOptions]
     ) -> Choices[Choice[str]]: ...
     @overload
     def choose_many(
-        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[ChooseManyOptions]
+        self, prompts: Iterable[Prompt], choices: TypeForm[V], **options: Unpack[ChooseManyOptions]
+    ) -> Choices[Choice[str, V]]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: Iterable[str], **options: Unpack[ChooseManyOptions]
     ) -> Choices[Choice[str]]: ...
     @overload
-    def choose_many(  # type: ignore[overload-overlap]
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: Rule[V], **options: Unpack[ReturnedErrorOptions]
+    ) -> Choices[Choice[str, V] | Exception]: ...
+    @overload
+    def choose_many(
         self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ReturnedErrorOptions]
-    ) -> Choices[Choice | Exception]: ...
+    ) -> Choices[Choice[str | None, Any] | Exception]: ...
     @overload
     def choose_many(
-        self, prompts: Iterable[Prompt], choices: TypeForm[Any], **options: Unpack[ReturnedErrorOptions]
+        self, prompts: Iterable[Prompt], choices: re.Pattern[str], **options: Unpack[ReturnedErrorOptions]
     ) -> Choices[Choice[str] | Exception]: ...
     @overload
     def choose_many(
-        self, prompts: Iterable[Prompt], choices: _Listed, **options: Unpack[ReturnedErrorOptions]
+        self, prompts: Iterable[Prompt], choices: TypeForm[V], **options: Unpack[ReturnedErrorOptions]
+    ) -> Choices[Choice[str, V] | Exception]: ...
+    @overload
+    def choose_many(
+        self, prompts: Iterable[Prompt], choices: Iterable[str], **options: Unpack[ReturnedErrorOptions]
     ) -> Choices[Choice[str] | Exception]: ...
     def choose_many(self, prompts: Iterable[Prompt], choices: Any, **options: Any) -> Any:
         """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.

@@ -7,6 +7,7 @@ import json
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -36,14 +37,17 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", covariant=True, default=Any)
     N = TypeVar("N", covariant=True, default=str | None)
+    W = TypeVar("W", covariant=True, default=N)
 else:
-    V, N = TypeVar("V"), TypeVar("N")
+    V, N, W = TypeVar("V"), TypeVar("N"), TypeVar("W")
 R = TypeVar("R", bound="_Result")
 
-#: Why a generation ended.
-Finish = Literal["form", "span", "end_of_generation", "stop_text", "max_tokens", "context_full", "stopped"]
-#: Why a reply of a chat ended.
-ChatFinish = Literal["stop", "tool_calls", "length", "cancelled"]
+#: Why an output ended, of calls of every kind and in every host.
+Finish = Literal[
+    "span", "end_of_generation", "stop_text", "tool_calls", "max_tokens", "context_full", "cancelled", "timed_out"
+]
+#: Of these, those of an output that a limit cut off.
+CUT: tuple[Finish, ...] = ("max_tokens", "context_full")
 EventKind = Literal["reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"]
 
 
@@ -247,8 +251,8 @@ class Generated(_ArrayResult, Generic[V]):
         receipt: what each token was chosen among, chained, for `verify_receipt`: the prompt, the tokens, and at each
             branch the mass of what could come, the share of the chosen token, that of the best other one, and the
             digest of the mask. None unless `receipt` was given.
-        finish: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full";
-            "stopped" in the `partial` of a CancelledError.
+        finish: why it ended: "span" where its value or form is complete, "end_of_generation" where the model said so,
+            "stop_text", "max_tokens" or "context_full"; "cancelled" or "timed_out" in the `partial` of an error.
         stats: what it took.
 
     Example:
@@ -366,8 +370,17 @@ class ChoiceStats(_Result):
     n_threads: int
 
 
+class _Named(_ArrayResult, Generic[N, W]):
+    """A choice by the types of its names and its values, which are the same unless a rule makes others of them."""
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+    if not TYPE_CHECKING:
+        # Choice[str] is Choice[str, str].
+        __class_getitem__ = classmethod(GenericAlias)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Choice(_ArrayResult, Generic[N]):
+class Choice(_Named[N, W]):
     """A choice: what `Model.choose` returns.
 
     Values are numbered as they were given, those of a trie or payload by leaf.
@@ -408,10 +421,12 @@ class Choice(_ArrayResult, Generic[N]):
     ranking: NDArray[np.int64]
     threshold: float | None
     stats: ChoiceStats
+    _value: Any = dataclasses.field(repr=False)
+    _invalid: str | None = dataclasses.field(repr=False)
     _names: Callable[[], list[str] | None] | list[str] | None = dataclasses.field(repr=False)
 
     @classmethod
-    def _made(cls, fields: dict[str, Any]) -> Choice[N]:
+    def _made(cls, fields: dict[str, Any]) -> Choice[N, W]:
         fields["stats"] = ChoiceStats._made(fields["stats"])
         return super()._made(fields)
 
@@ -434,18 +449,19 @@ class Choice(_ArrayResult, Generic[N]):
         return self.threshold is not None and not self.probability >= self.threshold
 
     @property
-    def value(self) -> N | int | None:
-        """str | int | None: the name of the most probable value, or its number where the set has no names; None where
-        its probability is below the `threshold`."""
+    def value(self) -> W | None:
+        """The most probable value: what a rule or a type makes of its text, such as an int, a date or a member of an
+        Enum; of other sets its name, or its number where it has none. None where its probability is below the
+        `threshold`, and where the class of a type refuses it."""
         if self._is_below:
             return None
-        return self.index if self.name is None else self.name
+        return self.index if self.name is None else self._value  # type: ignore[return-value]
 
     @property
     def reason(self) -> str | None:
         """str | None: the reason for a missing value."""
         if not self._is_below:
-            return None
+            return self._invalid
         return f"the probability {self.probability:.4f} is below the threshold {self.threshold}"
 
     def items(self) -> list[tuple[str | int, float]]:
@@ -476,7 +492,7 @@ class Choice(_ArrayResult, Generic[N]):
         """
         return {
             "name": self.name,
-            "value": self.value,
+            "value": _plain(self.value),
             "reason": self.reason,
             "index": self.index,
             "probability": self.probability,
@@ -712,8 +728,9 @@ class Message(_Result):
         reasoning: what it thought.
         tool_calls: what it calls, in its order.
         warnings: what in the text was not as the format has it.
-        finish: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens fitted,
-            "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
+        finish: why it ended: "end_of_generation" where the model said so, "tool_calls" where it calls something, "span"
+            where its content is complete under a constraint, "stop_text", "max_tokens" or "context_full"; "cancelled"
+            or "timed_out" in the `partial` of an error; None of a text that was parsed.
         stats: what it took; None of a text that was parsed.
         parsed: what the content stands for, where it is held to a constraint and whole: a dict, a number, an object of
             the class that was given.
@@ -737,7 +754,7 @@ class Message(_Result):
     reasoning: str = ""
     tool_calls: list[ToolCall] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
-    finish: ChatFinish | None = None
+    finish: Finish | None = None
     stats: ChatStats | None = None
     parsed: Any = None
     invalid: str | None = None

@@ -31,11 +31,9 @@ from tokentrie._native import (
     Constraint,
     FilteredTrie,
     InvalidValueError,
-    Limits,
     LiveSet,
     OptionError,
     RuleError,
-    RuleStats,
     Spec,
     ThinkGate,
     TokenTrieWarning,
@@ -59,6 +57,7 @@ __all__ = [
     "Integer",
     "JsonSchema",
     "Lark",
+    "Limits",
     "Number",
     "OneOf",
     "Regex",
@@ -78,28 +77,109 @@ __all__ = [
 
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeForm
+    from typing_extensions import Self, TypedDict, TypeForm, Unpack
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from tokentrie._native import _Adapter, _Tokens
 
     ValueT = DefaultTypeVar("ValueT", covariant=True, default=Any)
     T = DefaultTypeVar("T", default=Any)
+
+    class _SchemaOptions(TypedDict, total=False):
+        whitespace: bool | str | None
+        unicode_escapes: bool
+        lenient: bool
+        formats: Formats
+        order: Order
+        any_numerals: bool
+        limits: Limits | None
 else:
     ValueT = TypeVar("ValueT", covariant=True)
 
 #: Precisions of times.
 Timespec: TypeAlias = Literal["minutes", "seconds", "milliseconds", "microseconds"]
 TIMESPECS = ("minutes", "seconds", "milliseconds", "microseconds")
+#: Whether `format` of a JSON Schema says something.
+Formats: TypeAlias = Literal["assert", "annotate"]
+FORMATS = ("assert", "annotate")
+#: Orders of the properties of an object.
+Order: TypeAlias = Literal["schema", "any"]
+ORDERS = ("schema", "any")
 
-#: Limits that need not be said.
-USUAL_LIMITS = Limits()
 #: Integers that every reader of JSON holds exactly.
 EXACT = 2**53 - 1
 #: Parts that may follow each other: each more is joined to all before it.
 MOST_PARTS = 1024
 #: Characters of a value that are shown.
 SHOWN = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What making a rule may cost. The defaults are meant for what strangers send to a server.
+
+    All three hold together; what meets one of them ends in a RuleError that says which. The same rule takes the same
+    steps everywhere, so a limit of steps does not depend on how busy a machine is. Ctrl-C ends the work at any time.
+
+    Args:
+        bytes: of what is made and of the memory in which it is made, about; 0 to 2**62.
+        steps: turns of loops, each of some ten to some hundred nanoseconds; 0 to 2**62.
+        seconds: processor time, of all threads that work for it together; from 0 up.
+
+    Raises:
+        OptionError: a number is out of range.
+
+    Example:
+        >>> small = tokentrie.Limits(seconds=1.0, steps=1_000_000)
+        >>> tokentrie.rules.Grammar('list : "a" | list "a" ;', limits=small).matches("aaa")
+        True
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    bytes: int = 268_435_456
+    steps: int = 100_000_000
+    seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, number in (("bytes", operator.index(self.bytes)), ("steps", operator.index(self.steps))):
+            if not 0 <= number <= 2**62:
+                raise OptionError(f"{name} is {number}: it must be from 0 to 2**62")
+            object.__setattr__(self, name, number)
+        seconds = float(self.seconds)
+        if not seconds >= 0:
+            raise OptionError(f"seconds is {seconds}: it must be a number, from 0 up")
+        object.__setattr__(self, "seconds", seconds)
+
+
+#: Limits that need not be said.
+USUAL_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class RuleStats:
+    """What a rule keeps for a vocabulary.
+
+    Attributes:
+        masks: masks kept, one for each state that was visited.
+        bytes: bytes of them.
+        hits: how often a mask was there already.
+        misses: how often one had to be worked out.
+
+    Example:
+        >>> vocab = tokentrie.Model().vocab
+        >>> digits = tokentrie.Regex("[0-9]+")
+        >>> sampler = tokentrie.Sampler(vocab, digits)
+        >>> digits.stats(vocab).masks >= 1
+        True
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    masks: int
+    bytes: int
+    hits: int
+    misses: int
 
 
 class Rule(Constraint, Generic[ValueT]):
@@ -284,6 +364,13 @@ def _shown(value: object) -> str:
 
 def _wrong(name: str, expected: str, value: object) -> TypeError:
     return TypeError(f"{name} must be {expected}, not {repr(value)[:60]} of type {type(value).__name__}")
+
+
+def _word(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        names = ", ".join(f'"{word}"' for word in known)
+        raise OptionError(f"{name} is {json.dumps(value, default=repr)}: it must be one of {names}")
+    return str(value)
 
 
 def _text(name: str, value: Any) -> str:
@@ -530,10 +617,7 @@ def _timespec(name: str | None, form: str | None) -> str | None:
             f"timespec is {json.dumps(name)} beside a format, which says how exactly a time is written: leave timespec "
             "out"
         )
-    if name is not None and name not in TIMESPECS:
-        names = ", ".join(f'"{known}"' for known in TIMESPECS)
-        raise OptionError(f"timespec is {json.dumps(name)}: it must be one of {names}")
-    return name
+    return None if name is None else _word("timespec", name, TIMESPECS)
 
 
 @dataclass(frozen=True, repr=False)
@@ -879,8 +963,7 @@ class JsonSchema(_Data, Rule[ValueT]):
 
     `Generated.value` and the values of a form are the document itself, as `json.loads` gives it; of a type they are
     objects of that type. Every text is valid, but not every valid document can be written:
-    properties come in the order in which the schema names them. The library llguidance decides; any tokenisation is
-    legal. In a form a document stands between tokens: end the text before it where a token may end.
+    properties come in the order in which the schema names them, unless `order` says else. Any tokenisation is legal.
 
     As JSON Schema says, an object may have properties that it does not name, unless "additionalProperties" is false. A
     class that ignores what it does not know gets its own fields and no others. Can be pickled where its class can.
@@ -896,9 +979,13 @@ class JsonSchema(_Data, Rule[ValueT]):
         unicode_escapes: whether any character in a string may be written as \uXXXX, not only those that must be.
         lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
             come that the schema does not allow; `unheld` says what was left out.
+        formats: "assert", or "annotate" where `format` says nothing.
+        order: "schema", where properties come as the schema names them, or "any".
+        any_numerals: whether numbers may be written in any way: a whole one as 1.0 or 1e2.
         limits: Limits of what making it may cost.
 
     Raises:
+        OptionError: unknown `formats` or `order`.
         RuleError: the schema is not JSON (with line and column) or no schema, has keywords that are not supported, is
             too large or allows nothing; it names the place as a JSON pointer. Also a ValueError.
         TypeError: it is something else, or a type that cannot be converted.
@@ -924,6 +1011,9 @@ class JsonSchema(_Data, Rule[ValueT]):
     whitespace: bool | str | None
     unicode_escapes: bool
     lenient: bool
+    formats: Formats
+    order: Order
+    any_numerals: bool
     limits: Limits = field(compare=False)
     #: JSON pointers of schemas ("" is the whole) and what of them is not held: the keyword, with `lenient`, or the hint
     #: of a type that JSON Schema has no word for. Empty where documents are valid under all of it.
@@ -933,44 +1023,14 @@ class JsonSchema(_Data, Rule[ValueT]):
 
         @overload
         def __new__(
-            cls,
-            schema: dict[str, Any] | bool | str | bytes,
-            *,
-            whitespace: bool | str | None = None,
-            unicode_escapes: bool = True,
-            lenient: bool = False,
-            limits: Limits | None = None,
+            cls, schema: dict[str, Any] | bool | str | bytes, **options: Unpack[_SchemaOptions]
         ) -> JsonSchema: ...
         @overload
-        def __new__(
-            cls,
-            schema: re.Pattern[str],
-            *,
-            whitespace: bool | str | None = None,
-            unicode_escapes: bool = True,
-            lenient: bool = False,
-            limits: Limits | None = None,
-        ) -> JsonSchema[str]: ...
+        def __new__(cls, schema: re.Pattern[str], **options: Unpack[_SchemaOptions]) -> JsonSchema[str]: ...
         @overload
-        def __new__(
-            cls,
-            schema: _Adapter[T],
-            *,
-            whitespace: bool | str | None = None,
-            unicode_escapes: bool = True,
-            lenient: bool = False,
-            limits: Limits | None = None,
-        ) -> JsonSchema[T]: ...
+        def __new__(cls, schema: _Adapter[T], **options: Unpack[_SchemaOptions]) -> JsonSchema[T]: ...
         @overload
-        def __new__(
-            cls,
-            schema: TypeForm[T],
-            *,
-            whitespace: bool | str | None = None,
-            unicode_escapes: bool = True,
-            lenient: bool = False,
-            limits: Limits | None = None,
-        ) -> JsonSchema[T]: ...
+        def __new__(cls, schema: TypeForm[T], **options: Unpack[_SchemaOptions]) -> JsonSchema[T]: ...
         def __new__(cls, schema: Any, **options: Any) -> Any: ...
 
     else:
@@ -982,13 +1042,22 @@ class JsonSchema(_Data, Rule[ValueT]):
             whitespace: bool | str | None = None,
             unicode_escapes: bool = True,
             lenient: bool = False,
+            formats: Formats = "assert",
+            order: Order = "schema",
+            any_numerals: bool = False,
             limits: Limits | None = None,
         ) -> None:
             if not isinstance(whitespace, (bool, str, type(None))):
                 raise _wrong("whitespace", "None, a bool or the str of a regular expression", whitespace)
             text, given, hints = schemas.read(schema)
             limits, said = _limits(limits)
-            options = {"unicode_escapes": bool(unicode_escapes), "lenient": bool(lenient)}
+            options = {
+                "unicode_escapes": bool(unicode_escapes),
+                "lenient": bool(lenient),
+                "formats": _word("formats", formats, FORMATS),
+                "order": _word("order", order, ORDERS),
+                "any_numerals": bool(any_numerals),
+            }
             blanks = {} if whitespace is None else {"whitespace": whitespace}
             self._spec({"json_schema": text, **blanks, **options, **said}, unlimited=True)
             for at, hint in hints:
@@ -1030,7 +1099,15 @@ class JsonSchema(_Data, Rule[ValueT]):
         return value
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        usual = {"whitespace": None, "unicode_escapes": True, "lenient": False, "limits": Limits()}
+        usual = {
+            "whitespace": None,
+            "unicode_escapes": True,
+            "lenient": False,
+            "formats": "assert",
+            "order": "schema",
+            "any_numerals": False,
+            "limits": Limits(),
+        }
         named = {name: getattr(self, name) for name in usual}
         named = {name: value for name, value in named.items() if value != usual[name]}
         return (self.text if self.type is None else self.type,), named

@@ -241,7 +241,7 @@ class ChatStream(_Parts[ChatEvent, Message], Iterator[ChatEvent], AsyncIterator[
 
         Example:
             >>> stream = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], stream=True, max_tokens=8)
-            >>> stream.result.finish in ("stop", "length")
+            >>> stream.result.finish in ("end_of_generation", "max_tokens")
             True
         """
         return self._result()

@@ -70,14 +70,14 @@ class TestCalls:
         message = chat(model, ASK, [add_meeting, erase], "add_meeting", parallel_tool_calls=False)
         assert {call.name for call in message.tool_calls} == {"add_meeting"}
         # Nothing in the request is a title, so the text may go on to the limit.
-        if message.finish != "length":
+        if message.finish != "max_tokens":
             assert set(message.tool_calls[0].parsed) <= {"title", "loud"}
 
     def test_auto_may_say_something(self, model: Model) -> None:
         message = chat(model, [{"role": "user", "content": "Hello"}])
         assert message.content
         assert message.tool_calls == []
-        assert message.finish == "stop"
+        assert message.finish == "end_of_generation"
 
     def test_none_never_calls(self, model: Model) -> None:
         """Also where the model would."""
@@ -89,7 +89,7 @@ class TestCalls:
         for seed in range(8):
             sampling = Sampling("sampled", temperature=2.0, seed=seed)
             message = chat(model, ASK, tools, "required", sampling=sampling, max_tokens=60)
-            if message.finish == "length":
+            if message.finish == "max_tokens":
                 continue
             for call in message.tool_calls:
                 wanted, others = {"erase": ({"path"}, set()), "add_meeting": ({"title"}, {"loud"})}[call.name]
@@ -274,9 +274,9 @@ class TestThinking:
 
     def test_without_a_budget_it_ends_by_itself_or_is_cut(self, thinker: Model) -> None:
         message = chat(thinker, ASK, [erase], max_tokens=12)
-        assert message.finish in ("length", "stop", "tool_calls")
+        assert message.finish in ("max_tokens", "end_of_generation", "tool_calls")
         assert message.stats is not None
-        if message.finish == "length":
+        if message.finish == "max_tokens":
             assert message.reasoning or message.content
 
     def test_budgets_are_numbers(self, model: Model) -> None:
@@ -331,7 +331,7 @@ class TestEnds:
 
     def test_length(self, model: Model) -> None:
         message = chat(model, ASK, [erase], "required", max_tokens=6)
-        assert message.finish == "length"
+        assert message.finish == "max_tokens"
 
     @pytest.mark.parametrize("parallel", [False, True])
     def test_a_reply_that_is_cut_behind_a_whole_call_calls(self, model: Model, parallel: bool) -> None:

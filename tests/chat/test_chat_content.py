@@ -93,7 +93,7 @@ class TestHeld:
                     ASK, constraint=constraint, sampling=sampling, thinking_budget=6, max_tokens=200,
                     stream=events.append,
                 )  # fmt: skip
-                assert message.finish == "stop", message
+                assert message.finish == "span", message
                 assert matches(message.content), message
                 assert message.parsed is not None
                 assert "".join(event.text for event in events if event.kind == "content") == message.content
@@ -108,7 +108,7 @@ class TestHeld:
         assert chat(model, ASK, constraint=Integer(1, 9)).parsed in range(1, 10)
         assert chat(model, ASK, constraint=["yes", "no"]).parsed in ("yes", "no")
         cut = chat(model, ASK, constraint=Regex("[a-z]{50}"), max_tokens=3, on_invalid="none")
-        assert (cut.finish, cut.parsed) == ("length", None)
+        assert (cut.finish, cut.parsed) == ("max_tokens", None)
         assert "after 3 tokens: raise max_tokens, which is 3" in cut.invalid
 
     @pytest.mark.parametrize("seed", range(4))
@@ -121,10 +121,10 @@ class TestHeld:
             assert whole.stats is not None
             limit = whole.stats.tokens
             at_limit = chat(model, ASK, constraint=constraint, max_tokens=limit, **draw)
-            assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "stop", whole.parsed)
+            assert (at_limit.content, at_limit.finish, at_limit.parsed) == (whole.content, "span", whole.parsed)
             if limit > 1:
                 cut = chat(model, ASK, constraint=constraint, max_tokens=limit - 1, on_invalid="none", **draw)
-                assert (cut.finish, cut.parsed) == ("length", None)
+                assert (cut.finish, cut.parsed) == ("max_tokens", None)
 
     def test_nothing_stands_before_content_where_the_prompt_closed_the_thought(self, model: Model) -> None:
         rule = JsonSchema({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
@@ -134,7 +134,7 @@ class TestHeld:
             assert message.stats is not None
             assert message.stats.reasoning_tokens == 0
             assert message.reasoning == ""
-            if message.finish == "stop":
+            if message.finish == "span":
                 assert message.stats.tokens <= len(message.content.encode()) + 2
 
     def test_response_format(self, model: Model) -> None:
@@ -198,7 +198,7 @@ class TestInvalid:
             out = model.generate("n: ", JsonSchema(Even), sampling=draw, on_invalid="none", max_tokens=60)
             reply = chat(model, ASK, constraint=Even, sampling=draw, on_invalid="none", max_tokens=60)
             for given, value in ((out, out.value), (reply, reply.parsed)):
-                assert (given.invalid is None) == isinstance(value, Even) or given.finish in ("max_tokens", "length")
+                assert (given.invalid is None) == isinstance(value, Even) or given.finish == "max_tokens"
             if out.invalid is None:
                 continue
             lost += 1
@@ -310,7 +310,7 @@ class TestStop:
         events: list[ChatEvent] = []
         message = chat(model, ASK, max_tokens=40, stop=["\0", stop], stream=events.append)
         assert message.content == whole[: whole.index(stop)]
-        assert message.finish == "stop"
+        assert message.finish == "stop_text"
         assert "".join(event.text for event in events if event.kind == "content") == message.content
         assert events[-1].kind == "message_ends"
         # Calls are not content.
@@ -436,7 +436,7 @@ class TestEvents:
                 await task
 
         asyncio.run(asyncio.wait_for(main(), 60))
-        assert chat(model, ASK, max_tokens=2).finish == "length"
+        assert chat(model, ASK, max_tokens=2).finish == "max_tokens"
 
     def test_a_token_ends_it(self, model: Model) -> None:
         cancel = CancelToken()

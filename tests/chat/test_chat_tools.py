@@ -334,7 +334,7 @@ class TestRuns:
                 ASK, [paint], "paint", parallel_tool_calls=False, probabilities=True, max_tokens=400,
                 sampling=tokentrie.Sampling("sampled", temperature=2.0, seed=seed),
             )  # fmt: skip
-            if message.finish == "length":
+            if message.finish == "max_tokens":
                 continue
             call = message.tool_calls[0]
             jsonschema.validate(call.parsed, parameters(paint))

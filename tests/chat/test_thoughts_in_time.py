@@ -76,7 +76,7 @@ class TestThoughts:
         message = asked(thinker, kind, max_tokens=MUCH)
         assert is_right(message, kind)
         assert message.completed
-        assert message.finish == ("tool_calls" if kind == "call" else "stop")
+        assert message.finish == ("tool_calls" if kind == "call" else "span")
         assert message.reasoning
         stats = message.stats
         assert stats is not None
@@ -92,7 +92,7 @@ class TestThoughts:
             message = asked(thinker, kind, max_tokens=limit, sampling=sampling)
             assert message.stats is not None
             assert message.stats.tokens <= limit
-            whole = message.finish != "length"
+            whole = message.finish not in ("max_tokens", "context_full")
             lengths[limit] = whole
             if whole:
                 assert is_right(message, kind)
@@ -116,7 +116,7 @@ class TestThoughts:
 
     def test_off(self, thinker: Model, kind: str) -> None:
         message = asked(thinker, kind, max_tokens=MUCH, complete=False)
-        assert (message.finish, message.completed) == ("length", False)
+        assert (message.finish, message.completed) == ("max_tokens", False)
         assert (message.content, message.tool_calls) == ("", [])
         assert message.stats is not None
         assert message.stats.tokens == MUCH
@@ -124,9 +124,9 @@ class TestThoughts:
 
 def test_free_content_leaves_them_alone(thinker: Model) -> None:
     message = thinker.chat(ASK, logit_bias=endless(thinker), max_tokens=30)
-    assert (message.finish, message.completed, message.content) == ("length", False, "")
+    assert (message.finish, message.completed, message.content) == ("max_tokens", False, "")
     message = thinker.chat(ASK, TOOLS, "auto", logit_bias=endless(thinker), max_tokens=30)
-    assert (message.finish, message.completed, message.tool_calls) == ("length", False, [])
+    assert (message.finish, message.completed, message.tool_calls) == ("max_tokens", False, [])
 
 
 def test_where_the_context_ends(thinker: Model) -> None:

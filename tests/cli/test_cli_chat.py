@@ -300,7 +300,7 @@ class TestChat:
     def test_definitions_take_results_from_lines(
         self, run: Terminal, tools: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        said = replying(monkeypatch, called("erase"), tokentrie.Message("Done.", finish="stop"))
+        said = replying(monkeypatch, called("erase"), tokentrie.Message("Done.", finish="end_of_generation"))
         run("chat", "--tools", tools, stdin=f"{ASK}\nit is gone\n")
         assert [message["role"] for message in said[1] if isinstance(message, dict)] == ["user", "tool"]
         assert said[1][-1]["content"] == "it is gone"
@@ -317,7 +317,9 @@ class TestChat:
         assert not Path("executed").exists()
 
     def test_functions_run(self, run: Terminal, functions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        said = replying(monkeypatch, called("ring", '{"tone": "low"}'), tokentrie.Message("Done.", finish="stop"))
+        said = replying(
+            monkeypatch, called("ring", '{"tone": "low"}'), tokentrie.Message("Done.", finish="end_of_generation")
+        )
         result = run("chat", "-p", ASK, "--tools", functions, "--run")
         assert result.code == 0
         assert "ring → it rings low\n" in result.out
@@ -426,7 +428,7 @@ class TestOnATerminal:
     def test_results_are_asked_for(
         self, typed: Callable[..., Result], tools: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        said = replying(monkeypatch, called("erase"), tokentrie.Message("Done.", finish="stop"))
+        said = replying(monkeypatch, called("erase"), tokentrie.Message("Done.", finish="end_of_generation"))
         result = typed(ASK, "gone", args=("--tools", tools))
         assert "result of erase: " in result.out
         assert said[1][-1]["content"] == "gone"

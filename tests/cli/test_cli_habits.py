@@ -49,6 +49,6 @@ def test_a_context_of_one_token_is_too_small(run: Terminal) -> None:
 
 
 def test_a_reply_that_is_all_reasoning_says_so() -> None:
-    line = _cut_off(tokentrie.Message("", "hmm", finish="length"))
+    line = _cut_off(tokentrie.Message("", "hmm", finish="max_tokens"))
     assert line.startswith("cut off while reasoning")
     assert "raise --max-tokens" in line

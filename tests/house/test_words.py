@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
 import pickle
 import re
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,3 +114,45 @@ def test_the_top_level_is_small_and_names_the_module_of_the_rest() -> None:
         if module and own[0].isupper():
             with pytest.raises(AttributeError, match=re.escape(f"it is tokentrie.{name}")):
                 getattr(tokentrie, own)
+
+
+def finishes_of_rust() -> list[str]:
+    source = (ROOT / "crates/llama-sampler/src/runtime/generation/generated.rs").read_text(encoding="utf-8")
+    body = source[source.index("impl Finish {") :]
+    return re.findall(r'Self::\w+ => "(\w+)"', body[: body.index("\n}\n")])
+
+
+def test_outputs_end_in_the_same_words_in_every_host() -> None:
+    page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+    table = page[page.index("| finish | meaning |") :].splitlines()[2:]
+    words = [names(line)[0] for line in itertools.takewhile(bool, table)]
+    assert len(words) == 8
+    assert list(typing.get_args(tokentrie.results.Finish)) == words
+    assert finishes_of_rust() == words
+    header = (ROOT / "include" / "tokentrie.h").read_text(encoding="utf-8")
+    numbers = {name.lower(): int(number) for name, number in re.findall(r"TOKENTRIE_FINISH_(\w+) (\d+)", header)}
+    assert set(numbers) == {*words, "none", "error"}
+    script = sources("hosts/typescript/src/ffi/abi.ts")
+    listed = re.search(r"export const FINISHES = \[(.*?)\]", script, re.DOTALL)
+    assert listed is not None
+    assert {word: number for number, word in enumerate(re.findall(r'"(\w+)"', listed[1]))} == numbers
+
+
+@pytest.mark.model
+def test_every_result_becomes_a_dict_that_json_takes() -> None:
+    classes = [getattr(tokentrie.results, name) for name in tokentrie.results.__all__]
+    assert [one.__name__ for one in classes if not callable(getattr(one, "to_dict", None))] == []
+    model, messages = tokentrie.Model(), [{"role": "user", "content": "Hello"}]
+    decided = model.decide("The lamp is on.", {"on": bool})
+    results = [
+        model.generate("Once", max_tokens=2, logprobs=1),
+        model.choose("The sky is ", ["blue", "red"]),
+        model.beam("The sky is ", ["blue", "red"], 1)[0],
+        model.chat(messages, max_tokens=2),
+        tokentrie.run_tools(model, messages, [], max_tokens=2),
+        decided,
+        decided["on"],
+        decided.stats,
+    ]
+    for result in results:
+        assert json.loads(json.dumps(result.to_dict())), result

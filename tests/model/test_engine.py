@@ -179,7 +179,7 @@ def test_one_call_ends_and_others_go_on(shared: tokentrie.Model) -> None:
         cancel.cancel()
         cancelled, *others = [run.result() for run in runs]
     assert isinstance(cancelled, CancelledError)
-    assert cancelled.partial.finish == "stopped"
+    assert cancelled.partial.finish == "cancelled"
     assert all(not isinstance(out, Exception) for out in others)
     with pytest.raises(TimedOutError):
         shared.generate("Once ", max_tokens=400, timeout=0.001)
@@ -380,7 +380,7 @@ def test_several_replies_to_one_chat(slots: int) -> None:
             if "tools" in options:
                 assert {call.name for message in several for call in message.tool_calls} == {"erase"}
             else:
-                assert all(message.parsed in range(1000) or message.finish == "length" for message in several)
+                assert all(message.parsed in range(1000) or message.finish == "max_tokens" for message in several)
         assert isinstance(model.chat(messages, n=1, max_tokens=4), list)
         assert len(asyncio.run(model.achat(messages, n=2, **sampled))) == 2
         for wrong, text in (

@@ -153,7 +153,7 @@ class TestExplainedChats:
 
     def test_a_reply_that_is_cut_off_is_explained(self, model: Model) -> None:
         told = model.explain(ASKED, ["a" * 50, "b" * 50], max_tokens=2, complete=False)
-        assert told.message.finish == "length"
+        assert told.message.finish == "max_tokens"
         assert told.message.parsed is None
         assert len(told.tokens) == 2
 

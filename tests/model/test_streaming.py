@@ -159,7 +159,7 @@ def test_a_token_ends_its_own_call_and_no_other(model: Model) -> None:
         model.generate("Once", on_step=lambda step: token.cancel() if step.index == 2 else None, cancel=token)
     partial = caught.value.partial
     assert partial is not None
-    assert (partial.finish, len(partial.tokens)) == ("stopped", 3)
+    assert (partial.finish, len(partial.tokens)) == ("cancelled", 3)
     assert partial.tokens == model.generate("Once", max_tokens=3).tokens
     assert partial.text == model.vocab.detokenize(partial.tokens)
     with pytest.raises(CancelledError):

@@ -109,14 +109,14 @@ def test_chats(model: Model) -> None:
             model.chat(ASK, max_tokens=30, thinking_budget=0, **asked)
         message = e.value.partial
         assert isinstance(message, tokentrie.Message)
-        assert (message.finish, message.parsed, message.invalid) == ("length", None, str(e.value))
+        assert (message.finish, message.parsed, message.invalid) == ("max_tokens", None, str(e.value))
         assert e.value.text == message.content
         quiet = model.chat(ASK, max_tokens=30, thinking_budget=0, on_invalid="none", **asked)
         assert (quiet.parsed, quiet.invalid) == (None, str(e.value))
         # Asked again, it is cut off again; the model was told.
         with pytest.raises(TruncatedError):
             model.chat(ASK, max_tokens=30, thinking_budget=0, retries=1, **asked)
-    assert model.chat(ASK, max_tokens=2).finish == "length"
+    assert model.chat(ASK, max_tokens=2).finish == "max_tokens"
 
 
 def test_reasoning_that_uses_the_limit_up_says_so() -> None:

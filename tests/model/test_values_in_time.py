@@ -174,10 +174,10 @@ def test_a_text_that_never_ends(model: Model) -> None:
     # Content that is held is the same.
     held = model.chat(ASK, max_tokens=60, logit_bias=bias, constraint=JsonSchema(schema), enable_thinking=False)
     jsonschema.validate(json.loads(held.content), schema)
-    assert (held.completed, held.finish) == (True, "stop")
+    assert (held.completed, held.finish) == (True, "span")
     # Calls that end by themselves do so as ever, and free text is cut off.
     word = tool({"type": "object", "properties": {"word": {"enum": ["yes", "no"]}}, "required": ["word"]})
     near, far = (model.chat(ASK, [word], tool_choice="required", max_tokens=most) for most in (90, 400))
     assert [call.arguments for call in near.tool_calls[:1]] == [call.arguments for call in far.tool_calls[:1]]
     free = model.chat(ASK, [word], tool_choice="none", max_tokens=8)
-    assert (free.completed, free.finish) == (False, "length")
+    assert (free.completed, free.finish) == (False, "max_tokens")

@@ -44,7 +44,7 @@ def test_a_json_form_gives_json(model: Model) -> None:
         assert out.values["to"] in PEOPLE
         assert out.tokens == model.vocab.tokenize(out.text)
         assert out.canonical
-        assert (out.finish, out.leaf) == ("form", None)
+        assert (out.finish, out.leaf) == ("span", None)
     assert {out.values["action"] for out in outs} == set(ACTIONS)
     assert {out.values["to"] for out in outs} == set(PEOPLE)
 

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 import gc
+import itertools
 import json
 import pickle
 import threading
@@ -22,7 +23,7 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, TokenNotAllowedError, Vocab
-from tokentrie.errors import TokenTrieWarning, VocabularyError
+from tokentrie.errors import OptionError, TokenTrieWarning, VocabularyError
 from tokentrie.rules import Lark, ThinkGate
 from typing_extensions import TypedDict
 
@@ -253,6 +254,31 @@ def test_whitespace_and_escapes() -> None:
         JsonSchema(schema, whitespace=3)  # type: ignore[arg-type]
 
 
+def test_formats_order_and_numerals_are_options() -> None:
+    schema = {"properties": {"a": {"enum": [100]}, "b": {"format": "date"}}, "required": ["a"], "type": "object"}
+    texts = {
+        '{"a": 100, "b": "2024-02-29"}': (),
+        '{"b": "2024-02-29", "a": 100}': ("order",),
+        '{"a": 1e2, "b": "2024-02-29"}': ("any_numerals",),
+        '{"a": 100, "b": "soon"}': ("formats",),
+        '{"b": "soon", "a": 100.0}': ("formats", "order", "any_numerals"),
+        '{"b": "soon"}': ("never",),
+    }
+    options = {"formats": "annotate", "order": "any", "any_numerals": True}
+    for count in range(len(options) + 1):
+        for names in itertools.combinations(options, count):
+            given = {name: options[name] for name in names}
+            rule = JsonSchema(schema, **given)  # type: ignore[arg-type]
+            assert {name: getattr(rule, name) for name in names} == given
+            assert json.loads(rule.to_json()) == {"json_schema": schema, **given}
+            for text, needed in texts.items():
+                assert rule.matches(text) == (set(needed) <= set(names)), (names, text)
+    with pytest.raises(OptionError, match='formats is "ignore": it must be one of "assert", "annotate"'):
+        JsonSchema(schema, formats="ignore")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match='order is true: it must be one of "schema", "any"'):
+        JsonSchema(schema, order=True)  # type: ignore[arg-type]
+
+
 def test_a_schema_may_be_text_bytes_or_bool() -> None:
     text = json.dumps(PERSON)
     assert JsonSchema(text) == JsonSchema(text.encode()) == JsonSchema(PERSON)
@@ -355,6 +381,9 @@ def test_they_compare_and_can_be_pickled() -> None:
         JsonSchema(PERSON, whitespace=False),
         JsonSchema(PERSON, whitespace=" ?"),
         JsonSchema(PERSON, unicode_escapes=False),
+        JsonSchema(PERSON, formats="annotate"),
+        JsonSchema(PERSON, order="any"),
+        JsonSchema(PERSON, any_numerals=True),
         JsonSchema({"type": "string"}),
         JsonSchema(Place),
         Lark(CALL),
@@ -366,9 +395,9 @@ def test_they_compare_and_can_be_pickled() -> None:
         assert hash(copy) == hash(rule)
         assert repr(copy) == repr(rule)
         assert [other == rule for other in rules].index(True) == index
-    assert repr(rules[4]) == '<tokentrie.JsonSchema: {"type": "string"}>'
-    assert repr(rules[5]) == "<tokentrie.JsonSchema: Place>"
-    assert repr(rules[6]).startswith("tokentrie.rules.Lark('start: ")
+    assert repr(rules[7]) == '<tokentrie.JsonSchema: {"type": "string"}>'
+    assert repr(rules[8]) == "<tokentrie.JsonSchema: Place>"
+    assert repr(rules[9]).startswith("tokentrie.rules.Lark('start: ")
     assert len(repr(rules[0])) < 120
     assert rules[0] != 5
 

@@ -113,6 +113,8 @@ pub const TOKENTRIE_FINISH_ERROR: i32 = 6;
 pub const TOKENTRIE_FINISH_TIMED_OUT: i32 = 7;
 /// A stop text of its request was written.
 pub const TOKENTRIE_FINISH_STOP_TEXT: i32 = 8;
+/// The reply of a chat calls tools.
+pub const TOKENTRIE_FINISH_TOOL_CALLS: i32 = 9;
 
 /// The name of a status.
 pub(crate) fn name_of(status: tokentrie_status) -> &'static CStr {

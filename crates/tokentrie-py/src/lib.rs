@@ -13,7 +13,6 @@ mod chat;
 mod convert;
 mod errors;
 mod exit;
-mod limits;
 mod model;
 mod rows;
 mod rule;
@@ -36,8 +35,6 @@ mod _native {
     use crate::chat::template::ChatTemplate;
     #[pymodule_export]
     use crate::chat::tools::Tools;
-    #[pymodule_export]
-    use crate::limits::Limits;
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::model::choices::Choices;
@@ -61,8 +58,6 @@ mod _native {
     use crate::rows::search::beam_search;
     #[pymodule_export]
     use crate::rule::gate::ThinkGate;
-    #[pymodule_export]
-    use crate::rule::stats::RuleStats;
     #[pymodule_export]
     use crate::rule::typed::Typed;
     #[pymodule_export]

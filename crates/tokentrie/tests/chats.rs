@@ -1,10 +1,10 @@
 //! Chats as JSON: which requests are taken, and a whole reply of the model that the package carries.
 
-use llama_sampler::{ContextOptions, Model, ModelOptions};
+use llama_sampler::{ContextOptions, Finish, Model, ModelOptions, Watch};
 use serde_json::{Value, json};
 use std::path::Path;
-use tokentrie::call::{Receipt, ReceiptError};
-use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json, prompt_json};
+use tokentrie::call::{Hooks, Receipt, ReceiptError};
+use tokentrie::chat::{ChatError, ChatRequest, Event, ModelFormat, event_json, prompt_json};
 use tokentrie::constraint::{DataOnly, Over};
 use tokentrie::engine::Runtime;
 
@@ -61,12 +61,10 @@ fn requests_that_are_wrong_are_named_with_their_place() {
 #[derive(Default)]
 struct Heard(Vec<Event>);
 
-impl ChatWatch for Heard {
-    fn stop(&mut self) -> bool {
-        false
-    }
+impl Watch for Heard {}
 
-    fn tell(&mut self, events: Vec<Event>) {
+impl Hooks for Heard {
+    fn events(&mut self, events: Vec<Event>) {
         self.0.extend(events);
     }
 }
@@ -96,12 +94,12 @@ fn a_whole_chat() -> Result<(), ChatError> {
     assert_eq!(prompt.tokens.iter().filter(ends).count(), plain.tokens.iter().filter(ends).count());
 
     let mut heard = Heard::default();
-    let reply = asked.ready(&format)?.reply(&mut Runtime::Alone(&mut context), &mut heard)?;
-    assert_eq!((reply.finish, reply.message.tool_calls.len()), (ChatFinish::ToolCalls, 1));
+    let reply = Runtime::Alone(&mut context).run(asked.ready(&format)?, &mut heard)?.remove(0);
+    assert_eq!((reply.finish, reply.message.tool_calls.len()), (Finish::ToolCalls, 1));
     let mut told = chat_format::Message::default();
     heard.0.iter().for_each(|event| told.add(event));
     assert_eq!(told, reply.message, "all events together are the message");
-    let whole: Value = serde_json::from_str(&reply.to_json(&["as told".to_owned()], None)).unwrap();
+    let whole: Value = serde_json::from_str(&reply.to_json(&["as told".to_owned()])).unwrap();
     let call = &whole["message"]["tool_calls"][0];
     let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
     assert!(arguments["really"].is_boolean() && call["function"]["name"] == "erase", "{whole}");
@@ -167,19 +165,18 @@ fn a_receipt_is_of_one_chat() -> Result<(), ChatError> {
         json!({"enable_thinking": false}),
     ];
     for (number, own) in all.iter().enumerate() {
-        let asked = ready(own)?;
-        let subject = asked.receipt_subject().unwrap();
-        let reply = asked.reply(&mut Runtime::Alone(&mut context), &mut ())?;
-        let receipt = Receipt::of(&subject, model.vocab(), &reply.trail, Some(b"key"));
-        assert_eq!(receipt.steps.len(), reply.trail.len());
-        let whole: Value = serde_json::from_str(&reply.to_json(&[], Some(&receipt))).unwrap();
+        let asked = ready(own)?.with_key(Some(b"key".to_vec()));
+        let reply = Runtime::Alone(&mut context).run(asked, &mut ())?.remove(0);
+        assert!(reply.receipt.as_ref().unwrap().steps.len() >= reply.stats.tokens);
+        let whole: Value = serde_json::from_str(&reply.to_json(&[])).unwrap();
         let read = Receipt::from_json(whole["receipt"].to_string().as_bytes()).unwrap();
         for (other, own) in all.iter().enumerate() {
             assert_eq!(ready(own)?.check_receipt(&read, Some(b"key")).is_ok(), other == number, "{number} {other}");
         }
         assert!(matches!(ready(own)?.check_receipt(&read, None), Err(ReceiptError::NeedsKey)));
     }
-    assert!(ready(&json!({"receipt": false}))?.receipt_subject().is_none());
+    let without = Runtime::Alone(&mut context).run(ready(&json!({"receipt": false}))?, &mut ())?.remove(0);
+    assert_eq!(without.receipt, None);
     Ok(())
 }
 
@@ -201,10 +198,10 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
         });
         let ready = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format)?;
         let mut heard = Heard::default();
-        let reply = ready.reply(&mut Runtime::Alone(&mut context), &mut heard)?;
+        let reply = Runtime::Alone(&mut context).run(ready, &mut heard)?.remove(0);
         assert_eq!(reply.message.content.len(), 3, "{reply:?}");
         assert!(reply.message.content.bytes().all(|byte| byte.is_ascii_digit()), "{reply:?}");
-        assert_eq!((reply.finish, reply.content_is_whole), (ChatFinish::Stop, true));
+        assert_eq!((reply.finish, reply.content_is_whole), (Finish::Span, true));
         let mut told = chat_format::Message::default();
         heard.0.iter().for_each(|event| told.add(event));
         assert_eq!(told, reply.message, "all events together are the message");

@@ -39,7 +39,7 @@ fn request(value: &Value) -> Result<Request, String> {
 impl Session {
     fn decide(&mut self, value: &Value) -> Result<Vec<Answers>, DecideError> {
         let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets, &tiny())?;
-        ready.run(&mut Runtime::Alone(&mut self.context), &mut ())
+        Runtime::Alone(&mut self.context).run(ready, &mut ())
     }
 
     fn one(&mut self, value: &Value) -> Vec<Answer> {

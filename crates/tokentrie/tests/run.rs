@@ -1,14 +1,14 @@
 //! Generations and choices: options by name, and what a request gives beside what the runtime gives.
 
-use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, Scorer};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions};
 use serde_json::{Value, json};
 use std::path::Path;
 use tokentrie::call::{
-    CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, choice_json, generated_json, names_of,
+    CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, GenerateResult, names_of,
 };
 use tokentrie::constraint::{DataOnly, Over, Spec};
 use tokentrie::engine::Runtime;
-use trie_core::{After, ChooseOptions, Mode, SpanRules};
+use trie_core::{After, Mode, SpanRules};
 use trie_text::{Prompt, ValueSets};
 
 fn model() -> Model {
@@ -20,12 +20,12 @@ fn asked(value: &Value) -> Result<GenerateRequest, String> {
     GenerateRequest::from_json(value.to_string().as_bytes()).map_err(|error| error.to_string())
 }
 
-fn ran(context: &mut Context, sets: &ValueSets, value: &Value) -> Result<Generated, GenerateError> {
+fn ran(context: &mut Context, sets: &ValueSets, value: &Value) -> Result<GenerateResult, GenerateError> {
     let GenerateRequest { prompt, constraint, options, .. } = asked(value).unwrap();
     let over = Over::vocab(sets.vocab());
     let built = constraint.map(|spec| spec.build(&over, &DataOnly).unwrap());
-    let ready = options.after(prompt.unwrap(), built, sets)?;
-    Ok(ready.run(&mut Runtime::Alone(context), &options, &mut ()).unwrap())
+    let ready = options.ready(prompt.unwrap(), built.into(), None, sets)?;
+    Ok(Runtime::Alone(context).run(&ready, &mut ()).unwrap().remove(0))
 }
 
 /// The names of the options of a call.
@@ -111,7 +111,8 @@ fn a_request_gives_what_the_runtime_gives() {
             "prompt": vocab.tokenize(prompt, true, true).unwrap().iter().map(|token| token.get()).collect::<Vec<_>>(),
             "constraint": {"regex": "[a-f]{2,9}"}, "sampling": sampling, "after": word, "max_tokens": 20,
         });
-        let got = ran(&mut context, &sets, &value).unwrap();
+        let result = ran(&mut context, &sets, &value).unwrap();
+        let got = &result.generated;
         let spans = regex.constraint(&Over::vocab(vocab), &DataOnly).unwrap();
         let rules = SpanRules::new(spans, vocab.len()).unwrap().with_end_of_generation(vocab.end_of_generation());
         let rules = rules.unwrap().with_after(after).unwrap();
@@ -121,10 +122,10 @@ fn a_request_gives_what_the_runtime_gives() {
         let tokens = vocab.tokenize(prompt, true, true).unwrap();
         let wanted = context.generate(&tokens, Some(&rules.into()), &options, &mut ()).unwrap();
         assert_eq!((&got.tokens, &got.text, got.finish), (&wanted.tokens, &wanted.text, wanted.finish));
-        let json: Value = serde_json::from_str(&generated_json(&got, 0.5, &[], None)).unwrap();
+        let json: Value = serde_json::from_str(&result.to_json(&[])).unwrap();
         assert_eq!(json["text"], got.text.as_str());
         assert_eq!(json["finish"], got.finish.name());
-        assert_eq!(json["stats"]["seconds"], 0.5);
+        assert!(json["stats"]["seconds"].as_f64().unwrap() > 0.0);
         assert_eq!(json["tokens"].as_array().unwrap().len(), got.tokens.len());
     }
 }
@@ -152,9 +153,9 @@ fn options_that_do_not_go_with_a_constraint_are_refused() {
     }
     let exact = json!({"prompt": "A pet: ", "constraint": form, "exact": true, "probabilities": true});
     let filled = ran(&mut context, &sets, &exact).unwrap();
-    assert_eq!(filled.finish, Finish::Form);
-    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0, &[], None)).unwrap();
-    assert_eq!(json["values"]["b"], filled.fields[0].value.as_str());
+    assert_eq!(filled.generated.finish, Finish::Span);
+    let json: Value = serde_json::from_str(&filled.to_json(&[])).unwrap();
+    assert_eq!(json["values"]["b"], filled.generated.fields[0].value.as_str());
     assert_eq!(json["probabilities"]["b"].as_array().unwrap().len(), 2);
 }
 
@@ -172,9 +173,9 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         let request = json!({"prompt": "It is ", "choices": choices}).to_string();
         let ChooseRequest { prompt, choices, options, .. } = ChooseRequest::from_json(request.as_bytes()).unwrap();
         let values = choices.unwrap().listed(&Over::vocab(vocab), &DataOnly).unwrap();
-        let (prompt, set) = sets.place(prompt.unwrap(), &values).unwrap();
-        let choice = context.choose(&prompt, set.trie().clone(), &options.options(), &mut ()).unwrap();
-        let json: Value = serde_json::from_str(&choice_json(&choice, &set, &["once".to_owned()])).unwrap();
+        let ready = options.ready(prompt.unwrap(), &values, &sets).unwrap();
+        let chosen = Runtime::Alone(&mut context).run(ready, &mut ()).unwrap();
+        let json: Value = serde_json::from_str(&chosen.to_json(&["once".to_owned()])).unwrap();
         let mut given: Vec<&str> =
             json["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         // Texts of a rule come in an order of its own.
@@ -189,14 +190,12 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(shares.iter().all(|&share| share <= shares[best]));
     }
-    let (prompt, set) = sets
-        .place(
-            Prompt::Text("It is ".to_owned()),
-            &Spec::choice(["a", "b"]).listed(&Over::vocab(vocab), &DataOnly).unwrap(),
-        )
-        .unwrap();
-    let top = context.choose(&prompt, set.trie().clone(), &ChooseOptions::new().with_max_rows(1), &mut ()).unwrap();
-    let json: Value = serde_json::from_str(&choice_json(&top, &set, &[])).unwrap();
+    let values = Spec::choice(["a", "b"]).listed(&Over::vocab(vocab), &DataOnly).unwrap();
+    let mut few = Choose::default();
+    few.max_rows = Some(1);
+    let ready = few.ready(Prompt::Text("It is ".to_owned()), &values, &sets).unwrap();
+    let top = Runtime::Alone(&mut context).run(ready, &mut ()).unwrap();
+    let json: Value = serde_json::from_str(&top.to_json(&[])).unwrap();
     assert!(json["mass_bounds"][0].as_f64() <= json["mass_bounds"][1].as_f64());
 }
 

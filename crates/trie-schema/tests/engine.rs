@@ -207,6 +207,20 @@ fn members_come_in_any_order_where_that_is_asked_for() {
 }
 
 #[test]
+fn an_order_says_nothing_of_numerals() {
+    let mut options = dense();
+    options.order = Order::Any;
+    for schema in [json!({"enum": [100]}), json!({"const": 100}), json!({"enum": [[100], {"a": 100}]})] {
+        let rule = JsonSchema::of(schema.clone(), options.clone()).unwrap();
+        for text in ["100.0", "1e2", "[100.0]", r#"{"a":100.0}"#] {
+            assert!(!legal(&rule, text), "{schema}: {text}");
+        }
+    }
+    let rule = JsonSchema::of(json!({"enum": [{"a": 1, "b": 2}, 3]}), options).unwrap();
+    assert!(legal(&rule, r#"{"b":2,"a":1}"#) && legal(&rule, "3"));
+}
+
+#[test]
 fn numbers_are_exact_at_any_size() {
     let rule = |schema: &str| JsonSchema::new(schema, dense()).unwrap();
     let ids = rule(r#"{"enum": [1234567890123456789, 42]}"#);

@@ -445,7 +445,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       );
     }
     const reply = await session.chat(ask, { maxTokens: 3 });
-    assert.deepEqual([reply.stats.tokens, reply.finish], [3, "length"]);
+    assert.deepEqual([reply.stats.tokens, reply.finish], [3, "max_tokens"]);
   });
 
   it("a chat is cancelled by a signal, and by a listener that throws; then the session goes on", async () => {

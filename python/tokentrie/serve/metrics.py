@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 from tokentrie import Generated, Message
-from tokentrie.results import ChatStats, Stats
+from tokentrie.results import CUT, ChatStats, Stats
 from tokentrie.serve.models import Models
 
 #: Names of the same counts in vLLM and llama-server.
@@ -24,8 +24,7 @@ ALSO = {
     "tokentrie_first_token_seconds": ("vllm:time_to_first_token_seconds",),
     "tokentrie_token_seconds": ("vllm:inter_token_latency_seconds",),
 }
-#: Reasons for a generation that ended before its end.
-CUT = ("max_tokens", "context_full")
+#: How a generation ends that was not at its end.
 LABELS = {"vllm": {"model": "model_name", "reason": "finished_reason"}}
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -81,9 +80,9 @@ class Metrics:
 
 def finish_reason(done: Generated | Message) -> str:
     """Returns how a call ended, in the words of answers and metrics: "stop", "length", "tool_calls"."""
-    if isinstance(done, Generated):
-        return "length" if done.finish in CUT else "stop"
-    return done.finish or "stop"
+    if done.finish in CUT:
+        return "length"
+    return "tool_calls" if done.finish == "tool_calls" else "stop"
 
 
 class _Engines:

@@ -44,7 +44,7 @@ pub struct Step {
 /// Watches a generation. `()` watches nothing.
 pub trait Watch {
     /// Asked before every forward pass; `true` ends the generation with what there is
-    /// ([`Finish::Stopped`](crate::Finish::Stopped)), and other calls with
+    /// ([`Finish::Cancelled`](crate::Finish::Cancelled)), and other calls with
     /// [`RuntimeError::Stopped`](crate::RuntimeError::Stopped).
     fn stop(&mut self) -> bool {
         false

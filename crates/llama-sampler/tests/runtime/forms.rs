@@ -105,7 +105,7 @@ fn a_chain_of_llama_cpps_walks_a_form() {
     for skip_ahead in [true, false] {
         let options = GenerateOptions::default().with_max_tokens(200).with_skip_ahead(skip_ahead);
         let out = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
-        let finish = if skip_ahead { Finish::Form } else { Finish::Span };
+        let finish = Finish::Span;
         assert_eq!((&out.tokens, &out.text, out.finish), (&filled.tokens, &filled.text, finish));
         let names: Vec<_> = out.leaves.iter().map(|leaf| leaf.name.clone().unwrap()).collect();
         assert_eq!(names, [filled.fields[0].value.clone(), filled.fields[1].value.clone()]);
@@ -149,7 +149,7 @@ fn a_form_that_does_not_fit_leaves_the_context_usable() {
     assert!(matches!(refused, RuntimeError::ContextFull { .. }), "{refused}");
 
     let stopped = context.fill(&prompt, &mail(), &GenerateOptions::default(), &mut Stop(0)).unwrap();
-    assert!(stopped.finish == Finish::Stopped && stopped.fields.len() < 2, "{stopped:?}");
+    assert!(stopped.finish == Finish::Cancelled && stopped.fields.len() < 2, "{stopped:?}");
     let filled = fill(&mut context, &mail(), &GenerateOptions::default());
     context.clear();
     assert_eq!(fill(&mut context, &mail(), &GenerateOptions::default()).text, filled.text);
@@ -229,7 +229,7 @@ fn slots_that_would_go_on_for_ever_end_where_the_room_does() {
     for options in ways.map(|options| options.with_logit_bias(bias.clone())) {
         let filled = context.fill(&prompt, &form, &options, &mut ()).unwrap();
         assert_eq!(AnyRule::read(&pattern, filled.text.as_bytes()), Read::Whole, "{}", filled.text);
-        assert_eq!(filled.finish, Finish::Form);
+        assert_eq!(filled.finish, Finish::Span);
         assert!(filled.completed && filled.fields[0].completed, "{filled:?}");
         assert!(filled.fields[0].value.len() > 20, "{filled:?}");
         assert!(prompt.len() + filled.tokens.len() <= 128 + 8, "{filled:?}");

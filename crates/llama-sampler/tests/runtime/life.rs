@@ -298,7 +298,7 @@ fn a_generation_can_be_stopped_and_refused() {
         (Arc::new(values(&vocab, &["a name of several tokens"])), options.clone().with_skip_ahead(false));
     for passes in 1..3 {
         let stopped = context.generate(&prompt, Some(&long), &each, &mut StopAt(passes)).unwrap();
-        assert_eq!((stopped.finish, stopped.tokens.is_empty()), (Finish::Stopped, passes == 1));
+        assert_eq!((stopped.finish, stopped.tokens.is_empty()), (Finish::Cancelled, passes == 1));
     }
     let refused = |context: &mut Context, prompt: &[TokenId], rules: &Arc<SpanRules>, options: &GenerateOptions| {
         context.generate(prompt, Some(rules), options, &mut ()).unwrap_err()

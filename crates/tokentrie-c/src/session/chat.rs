@@ -1,38 +1,18 @@
 //! Chats: a conversation is answered inside the format of the model.
 
+use super::errors::{finish, no_result};
 use super::following::HostOfSession;
-use super::generate::{Sink, ended_by};
-use super::turn::{CHAT, gives_up, made_unless_over};
+use super::generate::ended_by;
+use super::turn::{CHAT, Running, Sink, made_unless_over};
 use super::{Last, Session};
 use crate::error::Result;
 use crate::status::*;
 use std::sync::Arc;
 use std::time::Instant;
-use tokentrie::call::{Call, Receipt};
-use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
+use tokentrie::call::Call;
+use tokentrie::chat::{ChatRequest, ModelFormat, NO_TEMPLATE, ReadyChat};
 use tokentrie::constraint::Over;
 use trie_core::TokenId;
-
-struct ChatEvents<'a> {
-    call: &'a Call,
-    sink: Sink<'a>,
-}
-
-impl ChatWatch for ChatEvents<'_> {
-    fn stop(&mut self) -> bool {
-        gives_up(self.call)
-    }
-
-    fn priority(&self) -> i32 {
-        self.call.priority()
-    }
-
-    fn tell(&mut self, events: Vec<Event>) {
-        for event in &events {
-            (self.sink)(TokenId::default(), &event_json(event));
-        }
-    }
-}
 
 impl Session {
     /// The prompt of a request, in tokens.
@@ -70,21 +50,15 @@ impl Session {
     fn answer(&self, ready: ReadyChat, is_missing: bool, call: &Call, sink: Sink<'_>) -> Result<()> {
         let told = is_missing.then(|| NO_TEMPLATE.to_owned());
         let warnings: Vec<String> = told.into_iter().chain(ready.warnings().iter().cloned()).collect();
-        let subject = ready.receipt_subject();
-        let mut watch = ChatEvents { call, sink };
-        let reply = self.with_runtime(&self.own, call, |runtime| ready.reply(runtime, &mut watch));
+        let mut running = Running::telling(call, sink);
+        let replies = self.with_runtime(&self.own, call, |runtime| runtime.run(ready, &mut running));
         let mut state = self.state();
-        match reply {
-            Ok(reply) => {
-                state.last.finish = match reply.finish {
-                    ChatFinish::Stop | ChatFinish::ToolCalls => TOKENTRIE_FINISH_END_OF_GENERATION,
-                    ChatFinish::Length => TOKENTRIE_FINISH_MAX_TOKENS,
-                    ChatFinish::Cancelled => ended_by(call),
-                };
+        match replies {
+            Ok(replies) => {
+                let [reply] = &replies[..] else { return Err(no_result()) };
+                state.last.finish = finish(reply.finish);
                 (state.last.tokens, state.last.seconds) = (reply.stats.tokens, reply.stats.seconds);
-                let vocab = self.model.model.vocab();
-                let receipt = subject.map(|subject| Receipt::of(&subject, vocab, &reply.trail, None));
-                state.found = Some(reply.to_json(&warnings, receipt.as_ref()));
+                state.found = Some(reply.to_json(&warnings));
                 Ok(())
             }
             Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {

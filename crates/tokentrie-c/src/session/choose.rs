@@ -2,15 +2,14 @@
 
 use super::Session;
 use super::following::{Following, HostOfSession, REFUSED};
-use super::turn::{UntilEnded, in_time, made_in};
+use super::turn::{Running, in_time, made_in};
 use crate::error::{Error, Result};
 use crate::status::TOKENTRIE_ERROR_SPEC;
-use ::llama_sampler::Scorer;
 use std::time::Instant;
-use tokentrie::call::{Call, Choose, ChooseRequest, choice_json};
+use tokentrie::call::{Call, ChooseRequest};
 use tokentrie::constraint::{MOST_VALUES, Over};
-use trie_core::{Choice, Constraint, TokenId};
-use trie_text::{ValueSet, Values};
+use trie_core::{Constraint, TokenId};
+use trie_text::Values;
 
 const CHOOSE: &str = "choose";
 const BEFORE: &str = "there was a choice";
@@ -27,7 +26,7 @@ impl Session {
         let turn = self.turn(CHOOSE)?;
         let call = Call::begun_at(began, call)?.with(turn.cancel());
         let mut warnings = Vec::new();
-        let (prompt, set) = made_in(&call, BEFORE, || {
+        let ready = made_in(&call, BEFORE, || {
             let values = match choices {
                 Some(choices) => {
                     let host = HostOfSession::new(self);
@@ -39,10 +38,13 @@ impl Session {
                 None => self.followed()?,
             };
             let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
-            Ok(self.model.sets.place(prompt, &values)?)
+            Ok(options.ready(prompt, &values, &self.model.sets)?)
         })?;
-        let choice = self.scored(&prompt, &set, &options, &call)?;
-        self.state().found = Some(choice_json(&choice, &set, &warnings));
+        let decoder = self.state().decoder.clone();
+        let mut running = Running::new(&call);
+        let chosen = self.with_runtime(&decoder, &call, |runtime| runtime.run(ready, &mut running));
+        let chosen = chosen.map_err(|error| in_time(error, &call, BEFORE))?;
+        self.state().found = Some(chosen.to_json(&warnings));
         Ok(())
     }
 
@@ -62,13 +64,5 @@ impl Session {
             }
         };
         Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
-    }
-
-    fn scored(&self, prompt: &[TokenId], set: &ValueSet, options: &Choose, call: &Call) -> Result<Choice> {
-        let decoder = self.state().decoder.clone();
-        let trie = set.trie().clone();
-        let mut watch = UntilEnded(call);
-        self.with_runtime(&decoder, call, |runtime| runtime.choose(prompt, trie, &options.options(), &mut watch))
-            .map_err(|error| in_time(error, call, BEFORE))
     }
 }

@@ -1,7 +1,7 @@
 //! Typed questions about a state, and the probability of every option.
 
 use super::Session;
-use super::turn::{UntilEnded, in_time, made_in};
+use super::turn::{Running, in_time, made_in};
 use crate::error::Result;
 use std::time::Instant;
 use tokentrie::call::Call;
@@ -19,8 +19,8 @@ impl Session {
         let (format, _) = self.model.format()?;
         let path = self.model.model.path();
         let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets, path)?))?;
-        let mut watch = UntilEnded(&call);
-        let answers = self.with_runtime(&self.own, &call, |runtime| ready.run(runtime, &mut watch));
+        let mut running = Running::new(&call);
+        let answers = self.with_runtime(&self.own, &call, |runtime| runtime.run(ready, &mut running));
         let answers = answers.map_err(|error| in_time(error, &call, BEFORE))?;
         let mut state = self.state();
         // The context goes on after another text.

@@ -13,14 +13,21 @@ pub(super) fn ending() -> Error {
     Error::busy("the process is ending")
 }
 
+/// One result was asked for, and none came.
+pub(super) fn no_result() -> Error {
+    Error::new(TOKENTRIE_ERROR_MODEL, "the call gave no result")
+}
+
 pub(super) fn finish(finish: Finish) -> i32 {
     match finish {
-        Finish::Span | Finish::Form => TOKENTRIE_FINISH_SPAN,
+        Finish::Span => TOKENTRIE_FINISH_SPAN,
         Finish::EndOfGeneration => TOKENTRIE_FINISH_END_OF_GENERATION,
+        Finish::StopText => TOKENTRIE_FINISH_STOP_TEXT,
+        Finish::ToolCalls => TOKENTRIE_FINISH_TOOL_CALLS,
         Finish::MaxTokens => TOKENTRIE_FINISH_MAX_TOKENS,
         Finish::ContextFull => TOKENTRIE_FINISH_CONTEXT_FULL,
-        Finish::Stopped => TOKENTRIE_FINISH_CANCELLED,
-        Finish::StopText => TOKENTRIE_FINISH_STOP_TEXT,
+        Finish::Cancelled => TOKENTRIE_FINISH_CANCELLED,
+        Finish::TimedOut => TOKENTRIE_FINISH_TIMED_OUT,
     }
 }
 

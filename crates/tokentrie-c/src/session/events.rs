@@ -1,7 +1,7 @@
 //! A generation or a chat on a thread of the library: what it says is kept until `next` asks.
 
 use super::Session;
-use super::generate::Sink;
+use super::turn::Sink;
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
 use std::collections::VecDeque;

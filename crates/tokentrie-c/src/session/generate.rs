@@ -1,22 +1,20 @@
 //! A generation: what it is told, what it follows, and what came of it.
 
-use super::errors::finish;
+use super::errors::{finish, no_result};
 use super::following::{Following, HostOfSession, REFUSED};
 use super::shared::InCallback;
-use super::turn::{GENERATE, gives_up, made_unless_over};
+use super::turn::{GENERATE, Running, Sink, made_unless_over};
 use super::{Last, Session};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
-use ::llama_sampler::{Finish, Generated, Step, Watch};
+use ::llama_sampler::{Finish, Generated};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
-use tokentrie::call::{
-    Call, CallOptions, Ended, Generate, GenerateRequest, ReadyGeneration, Receipt, ReceiptSubject, Turn,
-};
+use tokentrie::call::{Call, CallOptions, Ended, Follows, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::constraint::{Built, Over};
 use tokentrie::engine::Runtime;
-use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
+use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status};
 use trie_text::Prompt;
 
 /// Plan of a generation.
@@ -55,47 +53,11 @@ impl Plan {
     }
 }
 
-/// Hears of every token.
-pub(crate) type Sink<'s> = &'s mut dyn FnMut(TokenId, &str);
-
-struct StepEvents<'a> {
-    call: &'a Call,
-    sink: Sink<'a>,
-}
-
-impl Watch for StepEvents<'_> {
-    fn stop(&mut self) -> bool {
-        gives_up(self.call)
-    }
-
-    fn priority(&self) -> i32 {
-        self.call.priority()
-    }
-
-    fn wants_steps(&self) -> bool {
-        true
-    }
-
-    fn wants_shares(&self) -> bool {
-        false
-    }
-
-    fn step(&mut self, step: &Step) {
-        // What only ends the output is none of its tokens.
-        if step.kept {
-            (self.sink)(step.token, &step.text);
-        }
-    }
-}
-
 /// A generation that may begin.
 struct CheckedGeneration {
     ready: ReadyGeneration,
-    options: Generate,
     call: Call,
-    /// Subject of the receipt, if one is wanted.
-    receipt_of: Option<ReceiptSubject>,
-    /// True if it has a prompt of its own: if it fails, none goes on after another than that.
+    /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
 
@@ -145,15 +107,8 @@ impl Session {
         let built = constraint.as_ref().map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
         let brings_prompt = prompt.is_some();
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
-        let receipt_of = options.receipt.then(|| ReceiptSubject::new(&prompt, constraint.as_ref()));
         let mut state = self.state();
         state.warnings.clear();
-        let is_form = |built: &Option<Built>| matches!(built, Some(Built::Form(_)));
-        let with_default = |options: &mut Generate, built: &Option<Built>| {
-            if !is_form(built) {
-                options.after = options.after.or(Some(self.after));
-            }
-        };
         let free = |draw: DrawSettings| {
             let mode = if draw.temperature > 0.0 { Mode::Sampled } else { Mode::Greedy };
             SamplerOptions { mode, draw, seed: self.seed }
@@ -161,16 +116,15 @@ impl Session {
         for sampling in [Some(&mut options.sampling), options.free_sampling.as_mut()].into_iter().flatten() {
             sampling.seed = sampling.seed.or(self.seed);
         }
-        let ready = if built.is_some() {
-            with_default(&mut options, &built);
+        let follows = if built.is_some() {
             state.left_out = host.left_out();
             state.warnings = host.warnings();
-            options.after(prompt, built, &self.model.sets)?
+            built.into()
         } else {
             match &state.following {
                 Following::Nothing => {
                     options.sampling = draw.map_or(options.sampling, free);
-                    options.after(prompt, None, &self.model.sets)?
+                    Follows::Nothing
                 }
                 Following::Rules { rules, mode, built, .. } => {
                     if !has_sampling {
@@ -180,57 +134,55 @@ impl Session {
                         options.sampling = SamplerOptions { mode: *mode, draw, seed: self.seed };
                         options.free_sampling = (self.after == After::Free).then(|| free(draw));
                     }
-                    with_default(&mut options, built);
-                    let own_end = options.end_tokens.is_some() || options.after != Some(self.after);
-                    match prompt {
-                        // What was put into rules before goes after tokens as it is.
-                        Prompt::Tokens(tokens) if !is_form(built) && !own_end => {
-                            options.inside(tokens, Arc::clone(rules))?
-                        }
-                        prompt => {
-                            let spans = || Built::Spans(rules.constraints().to_vec().into());
-                            let built = built.clone().unwrap_or_else(spans);
-                            options.after(prompt, Some(built), &self.model.sets)?
-                        }
+                    let own_end = options.end_tokens.is_some() || options.after.is_some_and(|end| end != self.after);
+                    let spans = || Built::Spans(rules.constraints().to_vec().into());
+                    match (&prompt, built) {
+                        (_, Some(form @ Built::Form(_))) => Follows::Built(form.clone()),
+                        (Prompt::Tokens(_), _) if !own_end => Follows::Rules(Arc::clone(rules)),
+                        (_, built) => Follows::Built(built.clone().unwrap_or_else(spans)),
                     }
                 }
                 Following::Refused(error) => return Err(error.clone().of(REFUSED)),
             }
         };
+        if !matches!(follows, Follows::Nothing) && !follows.is_form() {
+            options.after = options.after.or(Some(self.after));
+        }
+        let ready = options.ready(prompt, follows, constraint.as_ref(), &self.model.sets)?;
         (state.last, state.found) = (Last::default(), None);
-        let receipt_of = receipt_of.map(|subject| subject.ending_as(&options));
-        Ok(CheckedGeneration { ready, options, call, receipt_of, brings_prompt })
+        Ok(Prepared { ready, call, brings_prompt })
     }
 
-    fn run(&self, prepared: CheckedGeneration, sink: Sink<'_>) -> Result<()> {
-        let CheckedGeneration { ready, options, call, receipt_of, brings_prompt } = prepared;
+    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
+        let Prepared { ready, call, brings_prompt } = prepared;
         let decoder = self.state().decoder.clone();
         let began = Instant::now();
-        let mut watch = StepEvents { call: &call, sink };
-        let run = |runtime: &mut Runtime<'_>| ready.run(runtime, &options, &mut watch);
+        let mut running = Running::telling(&call, sink);
         // Also in the middle of a mask.
-        let work = || call.within(|| self.with_runtime(&decoder, &call, run));
+        let work = || {
+            let ready = ready.begun_at(began);
+            let run = |runtime: &mut Runtime<'_>| runtime.run(&ready, &mut running);
+            let results = call.within(|| self.with_runtime(&decoder, &call, run))?;
+            results.into_iter().next().map(|result| (ready, result)).ok_or_else(no_result)
+        };
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();
         match result {
-            Ok(generated) => {
-                let Generated { tokens, leaf, finish: ended, .. } = &generated;
-                state.last.finish = if *ended == Finish::Stopped { ended_by(&call) } else { finish(*ended) };
-                // The text of a rule is not a leaf.
-                let is_whole = leaf.is_some() || matches!(ended, Finish::Span | Finish::Form);
-                state.last.state = match (ready.is_constrained(), is_whole) {
+            Ok((ready, result)) => {
+                let Generated { tokens, leaf, finish: ended, .. } = &result.generated;
+                state.last.finish = finish(*ended);
+                // The text of a rule is no leaf.
+                state.last.state = match (ready.is_constrained(), leaf.is_some() || *ended == Finish::Span) {
                     (false, _) => Status::Idle,
                     (true, true) => Status::Complete,
                     (true, false) => Status::Active,
                 };
-                let vocab = self.model.model.vocab();
-                state.last.receipt = receipt_of.map(|subject| Receipt::of(&subject, vocab, &generated.trail, None));
-                let kept = ready.kept(vocab);
+                let kept = ready.kept(self.model.model.vocab());
                 state.prompt = [&ready.prompt()[..kept], tokens].concat();
                 state.text = None;
                 state.last.tokens = tokens.len();
-                state.last.generated = Some(generated);
+                state.last.generated = Some(result);
                 Ok(())
             }
             Err(error) => {

@@ -29,8 +29,8 @@ use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use ::llama_callbacks::exit::{self, NativeCall};
-use ::llama_sampler::{ContextOptions, Generated};
+use ::llama_callbacks::exit::{self, Made};
+use ::llama_sampler::ContextOptions;
 use errors::ending;
 use events::Events;
 use following::Following;
@@ -38,12 +38,12 @@ use generate::no_prompt;
 use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokentrie::call::{Call, PrefillRequest, Receipt, Turns, generated_json};
+use tokentrie::call::{Call, GenerateResult, PrefillRequest, Turns};
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
 use trie_core::{After, Status, TokenId};
 use trie_formats::TrieCache;
 use trie_text::Prompt;
-use turn::{CHAT, GENERATE, UntilEnded, gives_up, refused};
+use turn::{CHAT, GENERATE, Running, gives_up, refused};
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 
@@ -88,21 +88,13 @@ struct Last {
     finish: i32,
     state: Status,
     tokens: usize,
-    generated: Option<Generated>,
-    receipt: Option<Receipt>,
+    generated: Option<GenerateResult>,
     seconds: f64,
 }
 
 impl Default for Last {
     fn default() -> Self {
-        Self {
-            finish: TOKENTRIE_FINISH_NONE,
-            state: Status::Idle,
-            tokens: 0,
-            generated: None,
-            receipt: None,
-            seconds: 0.0,
-        }
+        Self { finish: TOKENTRIE_FINISH_NONE, state: Status::Idle, tokens: 0, generated: None, seconds: 0.0 }
     }
 }
 
@@ -228,7 +220,7 @@ impl Session {
         };
         // If this fails, no generation goes on after another prompt than the one that was wanted.
         self.state().prompt.clear();
-        self.with_runtime(&decoder, &call, |runtime| runtime.prefill(&tokens, &mut UntilEnded(&call)))?;
+        self.with_runtime(&decoder, &call, |runtime| runtime.prefill(&tokens, &mut Running::new(&call)))?;
         let mut state = self.state();
         let taken = tokens.len();
         (state.prompt, state.text, state.decoder, state.slot_number) = (tokens, text, decoder, slot_number);
@@ -247,7 +239,9 @@ impl Session {
             return Err(no_prompt());
         }
         let model = &self.model.model;
-        self.with_runtime(&decoder, &call, |runtime| runtime.save_prefix(model, path, &tokens, &mut UntilEnded(&call)))
+        self.with_runtime(&decoder, &call, |runtime| {
+            runtime.save_prefix(model, path, &tokens, &mut Running::new(&call))
+        })
     }
 
     /// Takes what a file holds as the prompt. Returns its tokens.
@@ -276,14 +270,8 @@ impl Session {
     /// Returns the result of the last call, as JSON.
     pub(crate) fn result(&self) -> Option<String> {
         let state = self.state();
-        match (&state.found, &state.last.generated) {
-            (Some(found), _) => Some(found.clone()),
-            (None, Some(generated)) => {
-                let Last { seconds, receipt, .. } = &state.last;
-                Some(generated_json(generated, *seconds, &state.warnings, receipt.as_ref()))
-            }
-            (None, None) => None,
-        }
+        let generated = || state.last.generated.as_ref().map(|result| result.to_json(&state.warnings));
+        state.found.clone().or_else(generated)
     }
 
     pub(crate) fn model(&self) -> &SharedModel {
@@ -327,7 +315,7 @@ impl Session {
         let is_running = matches!(self.turns.running(), Some(GENERATE | CHAT));
         let state = self.state();
         let last = &state.last;
-        let took = last.generated.as_ref().map(|generated| generated.stats).unwrap_or_default();
+        let took = last.generated.as_ref().map(|result| result.generated.stats).unwrap_or_default();
         tokentrie_session_info {
             size: 0,
             generating: is_running.into(),

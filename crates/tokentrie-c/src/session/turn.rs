@@ -4,8 +4,10 @@ use super::Session;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_HANDLE};
 use ::llama_callbacks::exit::is_ending;
-use ::llama_sampler::Watch;
-use tokentrie::call::{Call, Ended, Refusal, Turn};
+use ::llama_sampler::{Step, Watch};
+use tokentrie::call::{Call, Ended, Hooks, Refusal, Turn};
+use tokentrie::chat::{Event, event_json};
+use trie_core::TokenId;
 
 pub(super) const GENERATE: &str = "generate";
 /// Operation name of chats, for errors; a generation too.
@@ -18,16 +20,61 @@ impl Session {
     }
 }
 
-/// Hears of what ends a call.
-pub(super) struct UntilEnded<'a>(pub(super) &'a Call);
+/// Hears of the tokens of a generation, and of the events of a chat.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(TokenId, &str);
 
-impl Watch for UntilEnded<'_> {
+/// A call while it runs: what ends it, and who hears of it.
+pub(super) struct Running<'a> {
+    call: &'a Call,
+    sink: Option<Sink<'a>>,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(call: &'a Call) -> Self {
+        Self { call, sink: None }
+    }
+
+    pub(super) fn telling(call: &'a Call, sink: Sink<'a>) -> Self {
+        Self { call, sink: Some(sink) }
+    }
+}
+
+impl Watch for Running<'_> {
     fn stop(&mut self) -> bool {
-        gives_up(self.0)
+        gives_up(self.call)
     }
 
     fn priority(&self) -> i32 {
-        self.0.priority()
+        self.call.priority()
+    }
+
+    fn wants_steps(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    fn wants_shares(&self) -> bool {
+        false
+    }
+
+    fn step(&mut self, step: &Step) {
+        // What only ends the output is none of its tokens.
+        if let Some(sink) = self.sink.as_mut().filter(|_| step.kept) {
+            sink(step.token, &step.text);
+        }
+    }
+}
+
+impl Hooks for Running<'_> {
+    fn ended(&self) -> Option<Ended> {
+        self.call.ended()
+    }
+
+    fn events(&mut self, events: Vec<Event>) {
+        if let Some(sink) = &mut self.sink {
+            for event in &events {
+                sink(TokenId::default(), &event_json(event));
+            }
+        }
     }
 }
 

@@ -486,7 +486,7 @@ static void requests(void) {
     OK(tokentrie_session_next(session, -1, &token, last, sizeof last, &n, &is_done));
   }
   CHECK(strstr(result_of(session), "\"probabilities\":{\"pet\":["));
-  CHECK(strstr(result_of(session), "\"finish\":\"form\""));
+  CHECK(strstr(result_of(session), "\"finish\":\"span\""));
 
   /* What a user should hear of the constraint of a request, until the next. */
   const char hear[] = "{\"prompt\": \"It is \", \"max_tokens\": 2, \"constraint\":"

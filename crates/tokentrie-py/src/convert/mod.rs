@@ -10,7 +10,6 @@ pub(crate) mod gil;
 pub(crate) mod ids;
 #[cfg(feature = "llama")]
 pub(crate) mod options;
-pub(crate) mod pickled;
 #[cfg(feature = "llama")]
 pub(crate) mod prompt;
 pub(crate) mod results;

@@ -3,63 +3,28 @@
 use crate::call::{CancelToken, begun};
 use crate::chat::asked::{Asked, Taken};
 use crate::chat::format::ChatFormat;
-use crate::chat::message::{event_result, merged, message_fields};
+use crate::chat::message::message_fields;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::options::Options;
 use crate::convert::results::{fields, plain, result};
 use crate::convert::value::Value;
 use crate::convert::words::{OnInvalid, unsigned};
 use crate::errors::{Error, Refused, Result};
-use crate::exit::{attached, called};
+use crate::exit::called;
 use crate::model::loaded::Model;
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
-use crate::model::watch::{Watch, check_callable, finished};
+use crate::model::watch::{Watch, check_callable};
 use crate::spec::object::Spec;
 use crate::spec::receipt::Wanted;
 use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use tokentrie::call::{CallOptions, Receipt, read_options};
-use tokentrie::chat::Event;
-use tokentrie::chat::{ChatFinish, ChatOptions, ChatReply, ChatWatch, ReplyStep, response_format};
+use tokentrie::call::{CallOptions, read_options};
+use tokentrie::chat::{ChatOptions, ChatReply, ReplyStep, response_format};
 use tokentrie::constraint::DataOnly;
 use trie_core::work::Limits;
-
-/// Listener that calls Python.
-struct Listening<'w> {
-    watch: &'w mut Watch,
-    stream: Option<Py<PyAny>>,
-}
-
-impl ChatWatch for Listening<'_> {
-    fn stop(&mut self) -> bool {
-        self.watch.wants_stop()
-    }
-
-    fn priority(&self) -> i32 {
-        llama_sampler::Watch::priority(self.watch)
-    }
-
-    fn listens(&self) -> bool {
-        !self.watch.has_failed()
-    }
-
-    fn tell(&mut self, events: Vec<Event>) {
-        let Some(stream) = &self.stream else { return };
-        let told = attached(|py| -> PyResult<()> {
-            for event in merged(events) {
-                let argument = (event_result(py, &event)?,).into_pyobject(py)?;
-                finished(called(stream.bind(py), &argument, None)?)?;
-            }
-            Ok(())
-        });
-        if let Some(Err(raised)) = told {
-            self.watch.fail(raised);
-        }
-    }
-}
 
 /// A token of a reply as Python explains it: its id, its part, whether it was forced, how many could come, and the
 /// fields of how probable it was.
@@ -126,14 +91,13 @@ fn value_of(
 }
 
 /// A reply as a `Message`.
-fn reply_result<'py>(
-    py: Python<'py>,
+fn reply_result(
+    py: Python<'_>,
     reply: ChatReply,
     parsed: Option<Value>,
     invalid: Option<String>,
-    receipt: Option<&Receipt>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let ChatReply { message, shares, logprobs, completed, finish, stats, .. } = reply;
+) -> PyResult<Bound<'_, PyAny>> {
+    let ChatReply { message, shares, logprobs, completed, finish, stats, receipt, .. } = reply;
     let shares = shares.into_iter().map(|share| (share.name, share.values)).collect();
     let all = message_fields(py, message, shares)?;
     all.set_item("completed", completed)?;
@@ -142,7 +106,7 @@ fn reply_result<'py>(
     all.set_item("logprobs", plain(py, &logprobs)?)?;
     all.set_item("parsed", parsed)?;
     all.set_item("invalid", invalid)?;
-    all.set_item("receipt", receipt.map(|receipt| plain(py, receipt)).transpose()?)?;
+    all.set_item("receipt", receipt.map(|receipt| plain(py, &receipt)).transpose()?)?;
     result("Message", all)
 }
 
@@ -200,11 +164,9 @@ impl Model {
             Ok(asked(py, Limits::NONE, || request.ready(&over))??)
         })?;
         format.tell(py, offered.core(), ready.warnings())?;
-        let subject = ready.receipt_subject();
         warn_of_same(py, count, mode)?;
-        let replies = self.using(py, None, &call, |runtime, watch| {
-            ready.reply_each(runtime, count, &mut Listening { watch, stream })
-        })?;
+        let ready = ready.with_n(count).with_key(receipt.key);
+        let replies = self.run(py, ready, Watch::new(&call).with_stream(stream))?;
         let (mut all, mut refused, mut cancelled) = (Vec::with_capacity(replies.len()), None, None);
         for mut reply in replies {
             if let Some(explained) = explained {
@@ -212,18 +174,15 @@ impl Model {
                 let steps = steps.collect::<PyResult<Vec<_>>>()?;
                 called(explained, &(steps,).into_pyobject(py)?, None)?;
             }
-            if reply.finish == ChatFinish::Cancelled {
+            if reply.finish.is_stopped() {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }
-            let held = held.as_ref().filter(|_| reply.finish != ChatFinish::Cancelled);
-            let receipt = subject
-                .as_ref()
-                .map(|subject| Receipt::of(subject, loaded.model.vocab(), &reply.trail, receipt.key.as_deref()));
+            let held = held.as_ref().filter(|_| !reply.finish.is_stopped());
             let read = held.map(|held| value_of(py, &reply, held, max_tokens)).transpose()?;
             let (parsed, found) = read.unwrap_or_default();
             let (reason, error) = found.map(|Refused { reason, error }| (reason, error)).unzip();
             refused = refused.or(error);
-            all.push(reply_result(py, reply, parsed, reason, receipt.as_ref())?.unbind());
+            all.push(reply_result(py, reply, parsed, reason)?.unbind());
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
         Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)

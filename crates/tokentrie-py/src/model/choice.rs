@@ -1,7 +1,10 @@
 //! Choices and hypotheses as results.
 
 use crate::convert::results::{plain, result};
+use crate::convert::value::Value;
+use crate::errors::Result;
 use crate::exit::load_numpy;
+use crate::model::meaning::value_or_refused;
 use crate::trie::leaf::Leaf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -13,21 +16,28 @@ use trie_text::ValueSet;
 /// Names of larger sets are listed when they are asked for.
 const FEW_NAMES: usize = 1024;
 
-/// Returns a choice as a `Choice`.
+/// Returns a choice as a `Choice`, whose value `reader` makes of its name.
 ///
 /// # Errors
-/// What Python raises.
+/// What Python raises; of a reader that refuses the name only what is no fault of the name.
 pub(crate) fn choice_result<'py>(
     py: Python<'py>,
     choice: &trie_core::Choice,
     set: &ValueSet,
     threshold: Option<f64>,
-) -> PyResult<Bound<'py, PyAny>> {
+    reader: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
     load_numpy(py)?;
     let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
     let by_value = |known: &[f64]| PyArray1::from_vec(py, set.by_value(known));
-    let all = PyDict::new(py);
-    all.set_item("name", set.trie().name(best))?;
+    let (all, name, mut refused) = (PyDict::new(py), set.trie().name(best), None);
+    let value = match (reader, name.as_deref()) {
+        (Some(rule), Some(name)) => value_or_refused(py, name, Value::parsed(rule, name.to_owned()), &mut refused)?,
+        (_, name) => name.map(|name| Value::Text(name.to_owned())),
+    };
+    all.set_item("_value", value)?;
+    all.set_item("_invalid", refused.map(|refused| refused.reason))?;
+    all.set_item("name", name)?;
     all.set_item("index", set.index_of(best))?;
     all.set_item("mass", choice.mass_low)?;
     all.set_item("mass_bounds", (choice.mass_low, choice.mass_high))?;
@@ -44,7 +54,7 @@ pub(crate) fn choice_result<'py>(
         let set = set.clone();
         all.set_item("_names", PyCFunction::new_closure(py, None, None, move |_, _| names(&set))?)?;
     }
-    result("Choice", all)
+    Ok(result("Choice", all)?)
 }
 
 /// Returns a value that a beam search found as a `Hypothesis`.

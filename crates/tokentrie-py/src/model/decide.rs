@@ -4,6 +4,7 @@ use crate::call::OpenCall;
 use crate::convert::gil::{asked, made_in};
 use crate::errors::{Class, Error};
 use crate::model::loaded::Model;
+use crate::model::watch::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::time::Instant;
@@ -53,8 +54,8 @@ impl Model {
             let ready = || ReadyDecision::new(request, &over, &loaded.sets, loaded.model.path());
             asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.after(first)))
         })?;
-        self.using(py, None, call, |runtime, watch| {
-            let done = ready.run(runtime, watch).map_err(|error| error.after(first));
+        self.using(py, Watch::new(call), |runtime, watch| {
+            let done = runtime.run(ready, watch).map_err(|error| error.after(first));
             done.map(|all| Answers::to_json(&all))
         })
     }

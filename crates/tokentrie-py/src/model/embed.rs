@@ -126,7 +126,7 @@ impl Model {
         let mut embedder = locked(py, &self.embedding.embedder)?;
         let embedder = &mut *embedder;
         let call = call.clone().with(turn.cancel());
-        let mut watch = Watch::new(None, call.clone());
+        let mut watch = Watch::new(&call);
         let made = asked_in(py, &call, || -> std::result::Result<Vectors, (Option<usize>, RuntimeError)> {
             let embedder = match embedder {
                 Some(embedder) => embedder,

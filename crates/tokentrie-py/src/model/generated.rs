@@ -1,6 +1,6 @@
 //! Generations and their steps as results.
 
-use crate::convert::results::{fields, plain, result};
+use crate::convert::results::{self, fields, plain};
 use crate::exit::load_numpy;
 use crate::model::meaning::Meaning;
 use crate::trie::leaf::Leaf;
@@ -8,23 +8,21 @@ use llama_sampler::{Generated, Step};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
-use tokentrie::call::{GenerationFields, Receipt};
+use tokentrie::call::{GenerateResult, GenerationFields};
 
-/// Returns a generation as a `Generated`: what its text means, why there is no value, its receipt, and the seconds that
-/// it took.
+/// Returns a generation as a `Generated`: what its text means, and why there is no value.
 ///
 /// # Errors
 /// What Python raises.
-pub(crate) fn generated_result<'py>(
-    py: Python<'py>,
-    generated: Generated,
+pub(crate) fn generated_result(
+    py: Python<'_>,
+    result: GenerateResult,
     meaning: Meaning,
     invalid: Option<String>,
-    receipt: Option<&Receipt>,
-    seconds: f64,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     load_numpy(py)?;
-    let all = fields(py, &GenerationFields::new(&generated, seconds))?;
+    let GenerateResult { generated, receipt } = result;
+    let all = fields(py, &GenerationFields::new(&generated))?;
     let Generated { leaf, leaves, partial_token, fields, .. } = generated;
     let (value, values, leaf, leaves) = match meaning {
         Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
@@ -39,8 +37,8 @@ pub(crate) fn generated_result<'py>(
     all.set_item("partial_token", PyBytes::new(py, &partial_token))?;
     all.set_item("values", values.into_py_dict(py)?)?;
     all.set_item("probabilities", scored.into_py_dict(py)?)?;
-    all.set_item("receipt", receipt.map(|receipt| plain(py, receipt)).transpose()?)?;
-    result("Generated", all)
+    all.set_item("receipt", receipt.map(|receipt| plain(py, &receipt)).transpose()?)?;
+    results::result("Generated", all)
 }
 
 /// Returns a step of a generation as a `Step`.
@@ -59,5 +57,5 @@ pub(crate) fn step_result<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'
     all.set_item("logprob", logprob.as_ref().map(|known| plain(py, known)).transpose()?)?;
     all.set_item("allowed", PyArray1::from_iter(py, allowed.iter().map(|&(token, _)| token.get() as i32)))?;
     all.set_item("probabilities", PyArray1::from_iter(py, allowed.iter().map(|&(_, share)| share)))?;
-    result("Step", all)
+    results::result("Step", all)
 }

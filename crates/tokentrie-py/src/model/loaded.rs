@@ -23,7 +23,7 @@ use crate::spec::receipt::{self, Wanted};
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions};
+use llama_sampler::{Context, ContextOptions, GenerateOptions, ModelOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -31,7 +31,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokentrie::call::{Call, CallOptions, Generate, Receipt, ReceiptSubject, Turns, read_options};
+use tokentrie::call::{Call, CallOptions, Generate, GenerateResult, ReadyCall, Turns, read_options};
 use tokentrie::constraint::Over;
 use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
@@ -132,7 +132,7 @@ impl Model {
         let options = options.with_cache_type(cache_type.map(crate::convert::words::cache_type).transpose()?);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
-        let unwatched = || Watch::new(None, Call::default());
+        let unwatched = || Watch::new(&Call::default());
         let interrupted = Arc::new(Mutex::new(unwatched()));
         let watch = Arc::clone(&interrupted);
         let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
@@ -284,22 +284,22 @@ impl Model {
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
-        let subject = receipt.receipt.then(|| {
-            let spec = receipt::data(given.as_ref());
-            ReceiptSubject::new(&prompt, spec.as_ref()).ending_as(&options)
-        });
-        let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
+        let (sampling, max_tokens) = (options.sampling, options.max_tokens);
+        let is_drawn_twice = options.free_sampling.is_some();
+        let spec = receipt::data(given.as_ref().filter(|_| options.receipt));
+        let ready = asked_in(py, &call, || options.ready(prompt, built.into(), spec.as_ref(), &loaded.sets))?;
         UserRule::raised()?;
         if call.ended().is_some() {
             return Err(call::ended(&call, "before there was a result"));
         }
         let ready = ready?;
-        if options.free_sampling.is_none() {
-            warn_of_same(py, count, options.sampling.mode)?;
+        if !is_drawn_twice {
+            warn_of_same(py, count, sampling.mode)?;
         }
-        let run = |runtime: &mut Runtime<'_>, watch: &mut Watch| ready.run_each(runtime, &options, count, watch);
+        let ready = ready.with_n(count).with_key(receipt.key).begun_at(started);
         let (mut all, mut refused, mut stopped) = (Vec::new(), None, None);
-        for generated in self.using(py, on_step, &call, run)? {
+        for result in self.run(py, &ready, Watch::new(&call).with_steps(on_step))? {
+            let generated = &result.generated;
             let field = |field: &'_ llama_sampler::Field| (field.name.clone(), field.value.clone());
             let fields: Vec<(String, String)> = generated.fields.iter().map(field).collect();
             let fields = || fields.iter().map(|(name, value)| (name.clone(), value.as_str())).collect();
@@ -308,21 +308,14 @@ impl Model {
             let (meaning, mut found) = meaning(py, written, given.as_ref())?;
             if found.is_none() && matches!(meaning, Meaning::Value(None)) && given.as_ref().is_some_and(promises_value)
             {
-                found = cut_off(&generated, options.max_tokens)
-                    .map(|reason| Refused::truncated(py, &generated.text, reason));
+                found = cut_off(generated, max_tokens).map(|reason| Refused::truncated(py, &generated.text, reason));
             }
             let (reason, error) = found.map(|found| (found.reason, found.error)).unzip();
             refused = refused.or(error);
-            let is_stopped = generated.finish == Finish::Stopped;
-            let receipt = subject.as_ref().map(|subject| {
-                let vocab = loaded.sets.vocab();
-                Receipt::of(subject, vocab, &generated.trail, receipt.key.as_deref())
-            });
-            if is_stopped {
+            if generated.finish.is_stopped() {
                 stopped = stopped.or(Some(generated.tokens.len()));
             }
-            let seconds = started.elapsed().as_secs_f64();
-            let result = generated_result(py, generated, meaning, reason, receipt.as_ref(), seconds)?;
+            let result = generated_result(py, result, meaning, reason)?;
             all.push(result.unbind());
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
@@ -342,10 +335,9 @@ impl Model {
         let vocab = loaded.model.vocab();
         let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
         let options = GenerateOptions::default().with_max_tokens(max_tokens);
-        let started = Instant::now();
         // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
         let call = Call::default();
-        let generated = self.using(py, None, &call, |runtime, watch| {
+        let generated = self.using(py, Watch::new(&call), |runtime, watch| {
             let Runtime::Alone(context) = runtime else {
                 return Ok(Err(Class::Model.error("grammars of others need a model with one slot")));
             };
@@ -357,9 +349,9 @@ impl Model {
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
         let generated = generated?;
-        let is_stopped = generated.finish == Finish::Stopped;
-        let (seconds, count) = (started.elapsed().as_secs_f64(), generated.tokens.len());
-        let generated = generated_result(py, generated, Meaning::Value(None), None, None, seconds)?;
+        let (is_stopped, count) = (generated.finish.is_stopped(), generated.tokens.len());
+        let result = GenerateResult { generated, receipt: None };
+        let generated = generated_result(py, result, Meaning::Value(None), None)?;
         if is_stopped {
             let error = call::ended(&call, &format!("after {count} generated tokens"));
             return Err(with_partial(py, error, generated));
@@ -455,7 +447,7 @@ impl Model {
     ///     True
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
-        let row = self.using(py, None, &Call::default(), |runtime, watch| runtime.row(&tokens, watch))?;
+        let row = self.using(py, Watch::new(&Call::default()), |runtime, watch| runtime.row(&tokens, watch))?;
         Ok(PyArray1::from_vec(py, row))
     }
 
@@ -467,7 +459,7 @@ impl Model {
         call: &Bound<'_, OpenCall>,
     ) -> Result<Vec<Py<PyAny>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
-        let known = self.using(py, None, &call.get().0, |runtime, watch| runtime.read(&tokens, top, watch))?;
+        let known = self.using(py, Watch::new(&call.get().0), |runtime, watch| runtime.read(&tokens, top, watch))?;
         let known = known.iter().map(|one| Ok(result("TokenLogprob", fields(py, one)?)?.unbind()));
         Ok(known.collect::<PyResult<_>>()?)
     }
@@ -481,7 +473,7 @@ impl Model {
     ///     >>> row = model.logits("The sky is")
     ///     >>> model.clear()
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        self.using(py, None, &Call::default(), |runtime, _| runtime.clear())
+        self.using(py, Watch::new(&Call::default()), |runtime, _| runtime.clear())
     }
 
     /// Forgets what was worked out for tools, sets and payloads, here and on other threads: the next calls do it again.
@@ -514,12 +506,24 @@ impl Model {
         Ok(released(py, || prompt.tokens(loaded.model.vocab(), set))?)
     }
 
+    /// Runs a call that is ready.
+    pub(crate) fn run<C: ReadyCall<Outcome: Send, Error: Send> + Send>(
+        &self,
+        py: Python<'_>,
+        ready: C,
+        watch: Watch,
+    ) -> Result<C::Outcome>
+    where
+        Error: From<C::Error>,
+    {
+        self.using(py, watch, |runtime, watch| runtime.run(ready, watch))
+    }
+
     /// Runs `work` on the context without the GIL; other threads wait for their turn.
     pub(crate) fn using<T: Send, E: Send>(
         &self,
         py: Python<'_>,
-        on_step: Option<Py<PyAny>>,
-        call: &Call,
+        mut watch: Watch,
         work: impl FnOnce(&mut Runtime<'_>, &mut Watch) -> Result<T, E> + Send,
     ) -> Result<T>
     where
@@ -528,16 +532,16 @@ impl Model {
         // In a statement of its own: the lock is not held while it runs.
         let engine = locked(py, &self.engine)?.clone();
         if let Some(engine) = engine {
-            let mut watch = Watch::new(on_step, call.clone());
             let done = released(py, || work(&mut Runtime::Shared(&engine), &mut watch));
             return watch.finish(done);
         }
         let busy = || Class::Model.error("the model is generating: on_step must not use it");
-        let turn = turn(py, &self.turns, "generate", call, busy)?;
+        let turn = turn(py, &self.turns, "generate", &watch.call, busy)?;
         let mut context = locked(py, &self.context)?;
         let context = context.as_mut().ok_or_else(closed)?;
-        let mut watch = Watch::new(on_step, call.clone().with(turn.cancel()));
-        let done = asked_in(py, &call.clone().with(turn.cancel()), || work(&mut Runtime::Alone(context), &mut watch))?;
+        watch.call = watch.call.with(turn.cancel());
+        let call = watch.call.clone();
+        let done = asked_in(py, &call, || work(&mut Runtime::Alone(context), &mut watch))?;
         watch.finish(done)
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn cut_off(generated: &llama_sampler::Generated, max_tokens: Option<u
     let what =
         if only_thought { "the model was still thinking, and no value was begun" } else { "the value was cut off" };
     let then = match generated.finish {
-        Finish::Stopped => return None,
+        Finish::Cancelled | Finish::TimedOut => return None,
         Finish::MaxTokens => {
             let gate = if only_thought { ", or give the ThinkGate a budget below it" } else { "" };
             format!("raise max_tokens, which is {}{gate}", max_tokens.unwrap_or_default())

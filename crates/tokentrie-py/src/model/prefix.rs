@@ -2,6 +2,7 @@
 
 use crate::errors::Result;
 use crate::model::loaded::Model;
+use crate::model::watch::Watch;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tokentrie::call::Call;
@@ -27,7 +28,7 @@ impl Model {
     ///     6
     fn save_prefix(&self, path: PathBuf, prompt: &Bound<'_, PyAny>) -> Result<()> {
         let (py, loaded, tokens) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
-        self.using(py, None, &Call::default(), |runtime, watch| {
+        self.using(py, Watch::new(&Call::default()), |runtime, watch| {
             runtime.save_prefix(&loaded.model, &path, &tokens, watch)
         })
     }
@@ -57,7 +58,7 @@ impl Model {
     ///     True
     fn load_prefix(&self, py: Python<'_>, path: PathBuf) -> Result<usize> {
         let loaded = self.loaded(py)?;
-        self.using(py, None, &Call::default(), |runtime, _| {
+        self.using(py, Watch::new(&Call::default()), |runtime, _| {
             runtime.load_prefix(&loaded.model, &path).map(|tokens| tokens.len())
         })
     }

@@ -1,6 +1,7 @@
 //! Callbacks of long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
 
 use crate::call::ended;
+use crate::chat::message::{event_result, merged};
 use crate::convert::gil::Signals;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
@@ -8,34 +9,36 @@ use crate::exit::{attached, called, module};
 use crate::model::generated::step_result;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use tokentrie::call::Call;
+use tokentrie::call::{Call, Ended, Hooks};
+use tokentrie::chat::Event;
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
-    /// Handle that may end the call.
-    call: Call,
+    stream: Option<Py<PyAny>>,
+    /// What else may end the call.
+    pub(crate) call: Call,
     signals: Signals,
 }
 
 impl Watch {
-    pub(crate) fn new(on_step: Option<Py<PyAny>>, call: Call) -> Self {
-        Self { on_step, call, signals: Signals::default() }
+    pub(crate) fn new(call: &Call) -> Self {
+        Self { on_step: None, stream: None, call: call.clone(), signals: Signals::default() }
+    }
+
+    /// With a function that hears of each step.
+    pub(crate) fn with_steps(self, on_step: Option<Py<PyAny>>) -> Self {
+        Self { on_step, ..self }
+    }
+
+    /// With a function that hears of each event of a chat.
+    pub(crate) fn with_stream(self, stream: Option<Py<PyAny>>) -> Self {
+        Self { stream, ..self }
     }
 
     /// Returns whether to stop: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
     pub(crate) fn wants_stop(&mut self) -> bool {
         self.signals.wants_stop() || self.call.ended().is_some()
-    }
-
-    /// Something raised: the work ends with that.
-    pub(crate) fn fail(&mut self, raised: PyErr) {
-        self.signals.raised.get_or_insert(raised);
-    }
-
-    /// Returns whether a callback raised.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.signals.raised.is_some()
     }
 
     /// The result, unless there is an exception to raise.
@@ -80,7 +83,31 @@ impl llama_sampler::Watch for Watch {
     }
 }
 
-/// Checks the result of a callback: one that is `async def` has only begun then.
+impl Hooks for Watch {
+    fn ended(&self) -> Option<Ended> {
+        self.call.ended()
+    }
+
+    fn listens(&self) -> bool {
+        self.signals.raised.is_none()
+    }
+
+    fn events(&mut self, events: Vec<Event>) {
+        let Some(stream) = &self.stream else { return };
+        let told = attached(|py| -> PyResult<()> {
+            for event in merged(events) {
+                let argument = (event_result(py, &event)?,).into_pyobject(py)?;
+                finished(called(stream.bind(py), &argument, None)?)?;
+            }
+            Ok(())
+        });
+        if let Some(Err(raised)) = told {
+            self.signals.raised.get_or_insert(raised);
+        }
+    }
+}
+
+/// What a callback returned: one that is `async def` has only begun then.
 ///
 /// # Errors
 /// What it raises.

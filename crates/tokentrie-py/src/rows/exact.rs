@@ -6,9 +6,11 @@ use crate::convert::ids::tokens;
 use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::choice_result;
+use crate::model::meaning::value_reader;
 use crate::rows::pace::Pace;
 use crate::rows::scorer::Scorer;
 use crate::rows::search::{ANY_SIZE, constraint_of, least};
+use crate::spec::{as_object, listed};
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
@@ -86,7 +88,9 @@ pub(crate) fn choose(
     let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
     let at_once = positive("rows_at_once", rows_at_once)?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
-    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { crate::spec::listed(values)? } else { None };
+    let given = as_object(values)?;
+    let (values, reader) = (&given, value_reader(&given));
+    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { listed(values)? } else { None };
     let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), Some(texts)) = (&vocab, texts) {
         let vocab = vocab.get().core();
         asked_in(py, pace.call(), || texts.with_distinct(true).set(vocab))
@@ -121,7 +125,7 @@ pub(crate) fn choose(
     .with_rows_at_once(at_once);
     trie_core::run(&mut scoring, &mut host).map_err(|error| refused(error.into()))?;
     let choice = scoring.finish(0).pop().ok_or_else(|| Class::Base.error("a choice without a prompt"))?;
-    Ok(choice_result(py, &choice, &set, None)?.unbind())
+    Ok(choice_result(py, &choice, &set, None, reader.as_ref())?.unbind())
 }
 
 fn refused(error: ChooseError<PrefixRowsError<Error>>) -> Error {

@@ -3,6 +3,5 @@
 pub(crate) mod gate;
 pub(crate) mod of_user;
 pub(crate) mod problem;
-pub(crate) mod stats;
 pub(crate) mod typed;
 pub(crate) mod values;

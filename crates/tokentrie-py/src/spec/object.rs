@@ -9,7 +9,6 @@ use crate::errors::{Class, Error, Result};
 use crate::exit::module;
 use crate::rule::of_user::UserRule;
 use crate::rule::problem::{heard, problem};
-use crate::rule::stats::RuleStats;
 use crate::rule::values::in_python;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, data_of, of_dict, of_spec, part_of, spec_of, told_by_host};
@@ -571,7 +570,7 @@ impl Constraint {
     /// Example:
     ///     >>> tokentrie.Regex("[0-9]+").stats(tokentrie.Model().vocab)
     ///     RuleStats(masks=0, bytes=0, hits=0, misses=0)
-    fn stats(slf: &Bound<'_, Self>, vocab: &Bound<'_, Vocab>) -> Result<RuleStats> {
+    fn stats(slf: &Bound<'_, Self>, vocab: &Bound<'_, Vocab>) -> Result<Py<PyAny>> {
         let vocab = vocab.get().core();
         let stats: MaskStats = if let Some(compiled) = slf.get().compiled() {
             compiled.stats(vocab)
@@ -580,7 +579,8 @@ impl Constraint {
             let known = over.as_mut().and_then(|over| over.peek(&(Arc::as_ptr(vocab) as usize)));
             known.map(|over| over.spelled.stats()).unwrap_or_default()
         };
-        Ok(stats.into())
+        let made = module(slf.py(), "tokentrie.rules")?.getattr("RuleStats")?;
+        Ok(made.call1((stats.masks, stats.bytes, stats.hits, stats.misses))?.unbind())
     }
 
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {

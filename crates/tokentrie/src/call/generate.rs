@@ -1,148 +1,145 @@
 //! A generation: what stands after its prompt is placed and put into rules; then it only needs a context.
 
+use super::error::GenerateError;
 use super::options::{FREE_TOKENS, Generate};
+use super::receipt::{Receipt, ReceiptSubject};
+use super::run::{Hooks, ReadyCall, finish_of};
 use super::stops::Stopping;
-use crate::constraint::{Built, Spans, SpecProblem};
+use crate::constraint::{Built, Spans, Spec};
 use crate::engine::Runtime;
-use llama_sampler::{Completion, Finish, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
+use llama_sampler::{Completion, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
 use std::sync::Arc;
-use trie_core::ErrorKind;
+use std::time::Instant;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
-use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
+use trie_text::{Form, Prompt, ValueSets, Vocab};
 
-/// Why a generation cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum GenerateError {
-    /// What the constraint cannot do after this prompt.
-    #[error(transparent)]
-    Constraint(#[from] SpecProblem),
-    /// The prompt.
-    #[error(transparent)]
-    Prompt(#[from] VocabError),
-    /// The vocabulary and the constraint.
-    #[error(transparent)]
-    Rules(#[from] RulesError),
-    /// What follows a slot ends it.
-    #[error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")]
-    NotForForms,
-    /// A form is filled to its end.
-    #[error("stop is not for forms, which are filled to their end: give a Text of the form its own stop")]
-    StopOfForm,
-    /// A value ends where its constraint says so.
-    #[error(
-        "stop is not supported inside a constraint: it would cut a value in the middle, and the constraint says where \
-         its value ends. Leave stop out; put the text into the constraint; or give after=\"free\", where stop ends the \
-         text behind the value"
-    )]
-    StopOfValue,
-    /// What has no end.
-    #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
-    NothingToEnd,
-    /// No text comes after the value.
-    #[error("free_sampling is for the text after a value, and there is none: give after=\"free\"")]
-    NothingFree,
-    /// A chain of llama.cpp's chooses all tokens alike.
-    #[error("free_sampling needs skip_ahead: without it one chain chooses all tokens")]
-    FreeNeedsSkipAhead,
-    /// A value that is taken as a whole is no choice of tokens.
-    #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
-    LogprobsOfExact,
-    /// The same of what is added to tokens.
-    #[error("logit_bias is for tokens that are chosen one by one: leave out mode \"exact\" and probabilities")]
-    BiasOfWholes,
-    /// A form whose values are weighed as wholes, or whose tokens are not taken back.
-    #[error("the receipt of a form is of its tokens: leave out mode \"exact\", probabilities and skip_ahead")]
-    ReceiptOfForm,
-    /// What has no slots.
-    #[error("{0} for forms: use `choose` for a set")]
-    ForFormsAlone(&'static str),
+/// What a generation follows.
+#[derive(Debug, Clone)]
+pub enum Follows {
+    /// Nothing: free text.
+    Nothing,
+    /// A constraint, which is placed after the prompt.
+    Built(Built),
+    /// Rules that were made before. After a prompt of tokens they are followed as they are.
+    Rules(Arc<SpanRules>),
 }
 
-impl GenerateError {
-    /// Returns what kind of error it is.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Constraint(problem) => problem.kind(),
-            Self::Prompt(error) => error.kind(),
-            Self::Rules(error) => error.kind(),
-            Self::NotForForms
-            | Self::StopOfForm
-            | Self::StopOfValue
-            | Self::NothingToEnd
-            | Self::NothingFree
-            | Self::FreeNeedsSkipAhead
-            | Self::LogprobsOfExact
-            | Self::BiasOfWholes
-            | Self::ReceiptOfForm
-            | Self::ForFormsAlone(_) => ErrorKind::Argument,
-        }
+impl Follows {
+    /// Returns whether it is a form.
+    #[must_use]
+    pub fn is_form(&self) -> bool {
+        matches!(self, Self::Built(Built::Form(_)))
     }
 }
 
-/// A generation that only needs a context.
+impl From<Option<Built>> for Follows {
+    fn from(built: Option<Built>) -> Self {
+        built.map_or(Self::Nothing, Self::Built)
+    }
+}
+
+/// A generation that only needs what decodes.
 #[derive(Debug, Clone)]
 pub struct ReadyGeneration {
     prompt: Vec<TokenId>,
     healed_bytes: usize,
     inside: Inside,
+    options: Generate,
+    /// How many results are wanted.
+    n: u32,
+    /// What its receipts are of, where they are asked for, and the key of their seals.
+    subject: Option<ReceiptSubject>,
+    key: Option<Vec<u8>>,
+    vocab: Arc<Vocab>,
+    started: Instant,
+}
+
+/// A result of a generation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerateResult {
+    /// The output. Its seconds count from when the generation began.
+    pub generated: Generated,
+    /// What it was allowed, where [`Generate::receipt`] asks for that.
+    pub receipt: Option<Receipt>,
 }
 
 impl Generate {
-    /// A generation after a prompt, inside what was built of a spec; `None` is free text.
+    /// Returns the generation after a prompt, over the vocabulary of `sets`. Its time counts from here.
+    ///
+    /// `spec` is the constraint as data, by which a receipt names it.
     ///
     /// # Errors
     /// What the constraint cannot do after this prompt, and options that do not go with it.
-    pub fn after(
-        &self,
+    pub fn ready(
+        self,
         prompt: Prompt,
-        built: Option<Built>,
+        follows: Follows,
+        spec: Option<&Spec>,
         sets: &ValueSets,
     ) -> Result<ReadyGeneration, GenerateError> {
+        let subject = self.receipt.then(|| ReceiptSubject::new(&prompt, spec, &self));
+        let (prompt, healed_bytes, inside) = self.placed(prompt, follows, sets)?;
+        let vocab = Arc::clone(sets.vocab());
+        let (n, key, started) = (1, None, Instant::now());
+        Ok(ReadyGeneration { prompt, healed_bytes, inside, options: self, n, subject, key, vocab, started })
+    }
+
+    /// The tokens before it, how many bytes of them it spells again, and what it is inside.
+    fn placed(
+        &self,
+        prompt: Prompt,
+        follows: Follows,
+        sets: &ValueSets,
+    ) -> Result<(Vec<TokenId>, usize, Inside), GenerateError> {
         let vocab = sets.vocab();
-        if let Some(Built::Form(form)) = built {
-            if self.end_tokens.is_some() || self.after == Some(After::Free) {
-                return Err(GenerateError::NotForForms);
+        let built = match follows {
+            Follows::Built(Built::Form(form)) => {
+                self.check_with_form()?;
+                let prompt = prompt.tokens(vocab, form.begins_with())?;
+                return Ok((prompt, 0, Inside::Form(form)));
             }
-            if !self.stop.is_empty() {
-                return Err(GenerateError::StopOfForm);
+            Follows::Nothing => {
+                self.check_without_form()?;
+                if self.end_tokens.is_some() {
+                    return Err(GenerateError::NothingToEnd);
+                }
+                return Ok((prompt.tokens(vocab, None)?, 0, Inside::Nothing));
             }
-            if self.receipt && (self.exact || self.probabilities) {
-                return Err(GenerateError::ReceiptOfForm);
-            }
-            if !self.logit_bias.is_empty() && (self.exact || self.probabilities) {
-                return Err(GenerateError::BiasOfWholes);
-            }
-            if self.exact && self.logprobs.is_some() {
-                return Err(GenerateError::LogprobsOfExact);
-            }
-            let prompt = prompt.tokens(vocab, form.begins_with())?;
-            return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Form(form) });
-        }
-        self.check_without_form()?;
-        let Some(built) = built else {
-            if self.end_tokens.is_some() {
-                return Err(GenerateError::NothingToEnd);
-            }
-            let prompt = prompt.tokens(vocab, None)?;
-            return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Nothing });
+            Follows::Built(built) => built,
+            Follows::Rules(rules) => match prompt {
+                Prompt::Tokens(tokens) => {
+                    self.check_without_form()?;
+                    self.check_stop(&rules)?;
+                    return Ok((tokens, 0, Inside::Rules(rules)));
+                }
+                Prompt::Text(_) => Built::Spans(rules.constraints().to_vec().into()),
+            },
         };
+        self.check_without_form()?;
         let placed = built.after(prompt, sets)?;
         let rules = Arc::new(self.rules(placed.spans, vocab)?);
         self.check_stop(&rules)?;
         if self.receipt && !self.skip_ahead && form_of(&rules).is_some() {
             return Err(GenerateError::ReceiptOfForm);
         }
-        Ok(ReadyGeneration { prompt: placed.prompt, healed_bytes: placed.healed_bytes, inside: Inside::Rules(rules) })
+        Ok((placed.prompt, placed.healed_bytes, Inside::Rules(rules)))
     }
 
-    /// A generation inside rules that were made before.
-    ///
-    /// # Errors
-    /// Options of forms.
-    pub fn inside(&self, prompt: Vec<TokenId>, rules: Arc<SpanRules>) -> Result<ReadyGeneration, GenerateError> {
-        self.check_without_form()?;
-        self.check_stop(&rules)?;
-        Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Rules(rules) })
+    fn check_with_form(&self) -> Result<(), GenerateError> {
+        let weighs_wholes = self.exact || self.probabilities;
+        if self.end_tokens.is_some() || self.after == Some(After::Free) {
+            Err(GenerateError::NotForForms)
+        } else if !self.stop.is_empty() {
+            Err(GenerateError::StopOfForm)
+        } else if self.receipt && weighs_wholes {
+            Err(GenerateError::ReceiptOfForm)
+        } else if !self.logit_bias.is_empty() && weighs_wholes {
+            Err(GenerateError::BiasOfWholes)
+        } else if self.exact && self.logprobs.is_some() {
+            Err(GenerateError::LogprobsOfExact)
+        } else {
+            Ok(())
+        }
     }
 
     /// Constraints as a generation follows them.
@@ -217,39 +214,35 @@ impl ReadyGeneration {
         before.map_or(self.prompt.len(), <[TokenId]>::len)
     }
 
-    /// Runs it.
-    ///
-    /// # Errors
-    /// As [`Runtime::generate`].
-    pub fn run(
-        &self,
-        runtime: &mut Runtime<'_>,
-        options: &Generate,
-        watch: &mut dyn Watch,
-    ) -> Result<Generated, RuntimeError> {
-        self.run_each(runtime, options, 1, watch)?.pop().ok_or(RuntimeError::Closed)
+    /// With so many results. The prompt is decoded once where the model can go back to it. Each has the seed after that
+    /// of the one before, so the second is what the next seed gives alone; without a seed each takes its own. An engine
+    /// runs them side by side. There are fewer where they were stopped: then the last has what there is.
+    #[must_use]
+    pub fn with_n(self, n: u32) -> Self {
+        Self { n, ..self }
     }
 
-    /// Runs it `n` times after the prompt, which is decoded once where the model can go back to it. Each has the seed
-    /// after that of the one before, so the second is what the next seed gives alone; without a seed each takes its
-    /// own. An engine runs them side by side. Fewer where they were stopped: then the last has what there is.
-    ///
-    /// # Errors
-    /// As [`Runtime::generate`], of the first that fails.
-    pub fn run_each(
-        &self,
-        runtime: &mut Runtime<'_>,
-        options: &Generate,
-        n: u32,
-        watch: &mut dyn Watch,
-    ) -> Result<Vec<Generated>, RuntimeError> {
-        let each: Vec<GenerateOptions> = (0..n).map(|nth| self.options(options, nth)).collect();
+    /// With a key that seals its receipts.
+    #[must_use]
+    pub fn with_key(self, key: Option<Vec<u8>>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// With a time from which its seconds count: what it is asked for had to be read first.
+    #[must_use]
+    pub fn begun_at(self, started: Instant) -> Self {
+        Self { started, ..self }
+    }
+
+    fn run_each(&self, runtime: &mut Runtime<'_>, watch: &mut dyn Watch) -> Result<Vec<Generated>, RuntimeError> {
+        let (options, inside) = (&self.options, &self.inside);
+        let each: Vec<GenerateOptions> = (0..self.n).map(|nth| self.options(options, nth)).collect();
         match runtime {
             Runtime::Alone(_) => {
                 let mut all = Vec::with_capacity(each.len());
                 for own in &each {
-                    let generated = self.run_alone(runtime, options, own, watch)?;
-                    let is_stopped = generated.finish == Finish::Stopped;
+                    let generated = self.run_alone(runtime, own, watch)?;
+                    let is_stopped = generated.finish.is_stopped();
                     all.push(generated);
                     if is_stopped {
                         break;
@@ -258,12 +251,12 @@ impl ReadyGeneration {
                 Ok(all)
             }
             Runtime::Shared(engine) if options.stop.is_empty() => {
-                engine.generate_each(&self.prompt, &self.inside, &each, |relay| relay, |_, generated| generated, watch)
+                engine.generate_each(&self.prompt, inside, &each, |relay| relay, |_, generated| generated, watch)
             }
             // Inside the engine, so that nothing is written behind a stop text.
             Runtime::Shared(engine) => engine.generate_each(
                 &self.prompt,
-                &self.inside,
+                inside,
                 &each,
                 |relay| Stopping::new(relay, &options.stop),
                 Stopping::finish,
@@ -275,14 +268,13 @@ impl ReadyGeneration {
     fn run_alone(
         &self,
         runtime: &mut Runtime<'_>,
-        options: &Generate,
         own: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        if options.stop.is_empty() {
+        if self.options.stop.is_empty() {
             return runtime.generate(&self.prompt, &self.inside, own, watch);
         }
-        let mut stopping = Stopping::new(watch, &options.stop);
+        let mut stopping = Stopping::new(watch, &self.options.stop);
         let generated = runtime.generate(&self.prompt, &self.inside, own, &mut stopping)?;
         Ok(stopping.finish(generated))
     }
@@ -302,6 +294,24 @@ impl ReadyGeneration {
             .with_trail(options.receipt)
             .with_complete(Completion::Closed)
             .with_logit_bias(options.logit_bias.clone())
+    }
+}
+
+impl ReadyCall for &ReadyGeneration {
+    type Outcome = Vec<GenerateResult>;
+    type Error = RuntimeError;
+
+    fn run_on(self, runtime: &mut Runtime<'_>, hooks: &mut dyn Hooks) -> Result<Vec<GenerateResult>, RuntimeError> {
+        let all = self.run_each(runtime, hooks)?;
+        let seconds = self.started.elapsed().as_secs_f64();
+        let result = |mut generated: Generated| {
+            generated.finish = finish_of(generated.finish, &*hooks);
+            generated.stats.seconds = seconds;
+            let trail = std::mem::take(&mut generated.trail);
+            let receipt = self.subject.as_ref().map(|of| Receipt::of(of, &self.vocab, &trail, self.key.as_deref()));
+            GenerateResult { generated, receipt }
+        };
+        Ok(all.into_iter().map(result).collect())
     }
 }
 

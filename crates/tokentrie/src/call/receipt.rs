@@ -1,6 +1,6 @@
 //! Receipts: what a generation was allowed at each token, so that others can check it without the model.
 
-use super::generate::GenerateError;
+use super::error::GenerateError;
 use super::options::Generate;
 use crate::constraint::{Built, Spec};
 use hmac::{Hmac, KeyInit, Mac};
@@ -50,7 +50,7 @@ pub enum ReceiptPrompt {
 
 /// What receipts of one request are of: worked out once for all of its results.
 #[derive(Debug, Clone)]
-pub struct ReceiptSubject {
+pub(crate) struct ReceiptSubject {
     pub(crate) prompt: ReceiptPrompt,
     pub(crate) constraint: Option<String>,
     free: bool,
@@ -59,19 +59,15 @@ pub struct ReceiptSubject {
 
 impl ReceiptSubject {
     /// A prompt, and the data of the constraint after it; nothing where the text is free, or the constraint no data.
-    pub fn new(prompt: &Prompt, spec: Option<&Spec>) -> Self {
+    /// The options say what may follow the value.
+    pub(crate) fn new(prompt: &Prompt, spec: Option<&Spec>, options: &Generate) -> Self {
         let prompt = match prompt {
             Prompt::Text(text) => ReceiptPrompt::Text(text.clone()),
             Prompt::Tokens(tokens) => ReceiptPrompt::Tokens(numbers(tokens)),
         };
-        Self { prompt, constraint: spec.and_then(Spec::fingerprint), free: false, end_tokens: None }
-    }
-
-    /// With what these options let follow the value.
-    #[must_use]
-    pub fn ending_as(self, options: &Generate) -> Self {
         let end_tokens = options.end_tokens.as_deref().map(numbers);
-        Self { free: options.after == Some(After::Free), end_tokens, ..self }
+        let free = options.after == Some(After::Free);
+        Self { prompt, constraint: spec.and_then(Spec::fingerprint), free, end_tokens }
     }
 
     /// The prompt of a chat, and what its reply is known by.
@@ -201,7 +197,7 @@ const DIGITS: f64 = 1e9;
 impl Receipt {
     /// Of what was generated with [`Generate::receipt`] after this prompt, inside this constraint.
     #[must_use]
-    pub fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
+    pub(crate) fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
         let ReceiptSubject { prompt, constraint, free, end_tokens } = subject.clone();
         let mut receipt = Self {
             receipt: VERSION,
@@ -289,7 +285,7 @@ impl Receipt {
             ReceiptPrompt::Text(text) => Prompt::Text(text.clone()),
             ReceiptPrompt::Tokens(ids) => Prompt::Tokens(all(ids)?),
         };
-        let ready = options.after(prompt, built, sets)?;
+        let ready = options.ready(prompt, built.into(), None, sets)?;
         match ready.form() {
             Some(form) => self.check_filled(form, vocab),
             None => self.check_inside(ready.rules(), vocab),

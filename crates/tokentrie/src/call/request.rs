@@ -6,7 +6,7 @@ use crate::constraint::filled;
 use crate::constraint::{Spec, SpecError};
 use crate::json::place::Place;
 use crate::json::with::Ids;
-use crate::json::{Parts, expected, inner, parse, read};
+use crate::json::{Parts, ReadParts, expected, inner, parse, read};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -67,33 +67,6 @@ pub fn names_of<T: DeserializeOwned>() -> Vec<&'static str> {
     Parts::names::<T>()
 }
 
-/// As [`read_three`], of two.
-///
-/// # Errors
-/// As there.
-pub fn read_both<A: DeserializeOwned, B: DeserializeOwned>(options: &Value) -> Result<(A, B)> {
-    let parts = Parts::of(options)?;
-    let read = (parts.read()?, parts.read()?);
-    parts.finish()?;
-    Ok(read)
-}
-
-/// Reads options of several types from one object, of which each knows some fields.
-///
-/// # Errors
-/// [`SpecError`] with the place; a field that none of them knows.
-pub fn read_three<A, B, C>(options: &Value) -> Result<(A, B, C)>
-where
-    A: DeserializeOwned,
-    B: DeserializeOwned,
-    C: DeserializeOwned,
-{
-    let parts = Parts::of(options)?;
-    let read = (parts.read()?, parts.read()?, parts.read()?);
-    parts.finish()?;
-    Ok(read)
-}
-
 impl PrefillRequest {
     /// How many shared caches there are.
     pub const MOST_SLOTS: u8 = 64;
@@ -129,10 +102,7 @@ impl GenerateRequest {
         }
 
         let value = parse(json)?;
-        let parts = Parts::of(&value)?;
-        let Own { prompt, constraint } = parts.read()?;
-        let (options, call) = (parts.read()?, parts.read()?);
-        parts.finish()?;
+        let (Own { prompt, constraint }, options, call) = ReadParts::read_parts(&value)?;
         let has_sampling = value.get("sampling").is_some_and(|sampling| !sampling.is_null());
         Ok(Self { prompt, constraint, options, has_sampling, call })
     }
@@ -154,11 +124,7 @@ impl ChooseRequest {
             choices: Option<Spec>,
         }
 
-        let value = parse(json)?;
-        let parts = Parts::of(&value)?;
-        let Own { prompt, choices } = parts.read()?;
-        let (options, call) = (parts.read()?, parts.read()?);
-        parts.finish()?;
+        let (Own { prompt, choices }, options, call) = ReadParts::read_parts(&parse(json)?)?;
         Ok(Self { prompt, choices, options, call })
     }
 }

@@ -1,6 +1,6 @@
 //! The tokens of a receipt, walked again.
 
-use super::generate::GenerateError;
+use super::error::GenerateError;
 use super::receipt::{Receipt, ReceiptError, ReceiptStep, known};
 use crate::constraint::SpecProblem;
 use llama_sampler::form_of;

@@ -1,11 +1,11 @@
 //! What came of generations and choices as JSON, under the names that Python has for it.
 
-use super::receipt::Receipt;
+use super::choose::ChoiceResult;
+use super::generate::GenerateResult;
 use llama_sampler::{GenerateStats, Generated, TokenLogprob};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use trie_core::{Choice, Leaf, LeafId, TokenId};
-use trie_text::ValueSet;
+use trie_core::{Leaf, LeafId, TokenId};
 
 /// The fields of a generation that are data everywhere; values, leaves and receipts stand beside them.
 #[derive(Debug, Serialize)]
@@ -21,9 +21,9 @@ pub struct GenerationFields<'g> {
 }
 
 impl<'g> GenerationFields<'g> {
-    /// Those of a generation that took so many seconds in all.
+    /// Those of a generation.
     #[must_use]
-    pub fn new(generated: &'g Generated, seconds: f64) -> Self {
+    pub fn new(generated: &'g Generated) -> Self {
         Self {
             text: &generated.text,
             tokens: &generated.tokens,
@@ -32,61 +32,68 @@ impl<'g> GenerationFields<'g> {
             completed_fields: generated.completed_fields().collect(),
             logprobs: &generated.logprobs,
             finish: generated.finish.name(),
-            stats: GenerateStats { seconds, ..generated.stats },
+            stats: generated.stats,
         }
     }
 }
 
-/// `{"text": ..., "tokens": [...], "finish": "span", "leaf": {...}, "value": ..., "values": {...}, "stats": {...}}`;
-/// `seconds` for all of it, `warnings` of its constraint, and its receipt, where one was asked for.
-#[must_use]
-pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String], receipt: Option<&Receipt>) -> String {
-    let Generated { leaf, leaves, fields, value, partial_token, .. } = generated;
-    let values: Map<String, Value> =
-        fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
-    let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
-    let mut all = json!(GenerationFields::new(generated, seconds));
-    let beside = json!({
-        "leaf": leaf.as_ref().map(self::leaf),
-        "leaves": leaves.iter().map(self::leaf).collect::<Vec<_>>(),
-        "value": value,
-        "values": values,
-        "probabilities": scored.collect::<Map<_, _>>(),
-        "partial_token": partial_token,
-        "receipt": receipt,
-        "warnings": warnings,
-    });
-    if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
-        all.extend(beside);
+impl GenerateResult {
+    /// Returns `{"text": ..., "tokens": [...], "finish": "span", "leaf": {...}, "value": ..., "values": {...},
+    /// "stats": {...}, "receipt": ...}`, with `warnings` of its constraint.
+    #[must_use]
+    pub fn to_json(&self, warnings: &[String]) -> String {
+        let Generated { leaf, leaves, fields, value, partial_token, .. } = &self.generated;
+        let values: Map<String, Value> =
+            fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
+        let scored =
+            fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
+        let mut all = json!(GenerationFields::new(&self.generated));
+        let beside = json!({
+            "leaf": leaf.as_ref().map(self::leaf),
+            "leaves": leaves.iter().map(self::leaf).collect::<Vec<_>>(),
+            "value": value,
+            "values": values,
+            "probabilities": scored.collect::<Map<_, _>>(),
+            "partial_token": partial_token,
+            "receipt": self.receipt,
+            "warnings": warnings,
+        });
+        if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
+            all.extend(beside);
+        }
+        all.to_string()
     }
-    all.to_string()
 }
 
-/// `{"name": ..., "index": 0, "names": [...], "probabilities": [...], "logprobs": [...], "ranking": [...], ...}`, by
-/// value. A value that was not scored has `null`; so has the logarithm of a probability that is 0.
-#[must_use]
-pub fn choice_json(choice: &Choice, set: &ValueSet, warnings: &[String]) -> String {
-    let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-    let by_value = |known: &[f64]| numbers(&set.by_value(known));
-    let mut names = vec![Value::Null; set.trie().len()];
-    for leaf in (0..set.trie().len() as u32).map(LeafId::new) {
-        names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
+impl ChoiceResult {
+    /// Returns `{"name": ..., "index": 0, "names": [...], "probabilities": [...], "logprobs": [...], ...}`, by value,
+    /// with `warnings` of its constraint. A value that was not scored has `null`; so has the logarithm of a probability
+    /// that is 0.
+    #[must_use]
+    pub fn to_json(&self, warnings: &[String]) -> String {
+        let Self { choice, set } = self;
+        let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
+        let by_value = |known: &[f64]| numbers(&set.by_value(known));
+        let mut names = vec![Value::Null; set.trie().len()];
+        for leaf in (0..set.trie().len() as u32).map(LeafId::new) {
+            names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
+        }
+        json!({
+            "name": set.trie().name(best),
+            "index": set.index_of(best),
+            "names": names,
+            "probabilities": by_value(&choice.probabilities()),
+            "logprobs": by_value(&choice.logprobs),
+            "logprobs_high": by_value(choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)),
+            "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),
+            "certain": choice.is_certain,
+            "mass": choice.mass_low,
+            "mass_bounds": [choice.mass_low, choice.mass_high],
+            "warnings": warnings,
+            "stats": choice.stats,
+        })
+        .to_string()
     }
-    json!({
-        "name": set.trie().name(best),
-        "index": set.index_of(best),
-        "names": names,
-        "probabilities": by_value(&choice.probabilities()),
-        "logprobs": by_value(&choice.logprobs),
-        "logprobs_high": by_value(choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)),
-        "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),
-        "certain": choice.is_certain,
-        "mass": choice.mass_low,
-        "mass_bounds": [choice.mass_low, choice.mass_high],
-        "warnings": warnings,
-        "stats": choice.stats,
-    })
-    .to_string()
 }
 
 fn leaf(leaf: &Leaf) -> Value {

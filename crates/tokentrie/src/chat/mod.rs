@@ -49,9 +49,9 @@ pub use messages::check_message;
 pub use parser::{PartError, ReplyParser};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
-pub use reading::{ChatWatch, ReplyPart, ReplyStep};
+pub use reading::{ReplyPart, ReplyStep};
 #[cfg(feature = "llama")]
-pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
+pub use reply::{ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
 pub use request::{ChatError, ChatOptions, ChatRequest, only_span};
 #[cfg(feature = "llama")]

@@ -1,6 +1,6 @@
 //! A reply is read token by token, and told of.
 
-use crate::call::{StopFilter, Stops};
+use crate::call::{Hooks, StopFilter, Stops};
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
 use crate::engine::{Said, Stop};
@@ -10,51 +10,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use trie_core::{Constraint, TokenId};
 use trie_text::{LossyText, Vocab};
-
-/// Observer of a reply.
-pub trait ChatWatch {
-    /// Returns whether the reply is not wanted any more; asked between two forward passes.
-    fn stop(&mut self) -> bool;
-
-    /// Returns the priority of the call in an engine.
-    fn priority(&self) -> i32 {
-        0
-    }
-
-    /// Returns whether it still listens.
-    fn listens(&self) -> bool {
-        true
-    }
-
-    /// Hears what became certain, as soon as it is; never nothing.
-    fn tell(&mut self, events: Vec<Event>);
-}
-
-impl ChatWatch for () {
-    fn stop(&mut self) -> bool {
-        false
-    }
-
-    fn tell(&mut self, _events: Vec<Event>) {}
-}
-
-impl<W: ChatWatch + ?Sized> ChatWatch for &mut W {
-    fn stop(&mut self) -> bool {
-        (**self).stop()
-    }
-
-    fn priority(&self) -> i32 {
-        (**self).priority()
-    }
-
-    fn listens(&self) -> bool {
-        (**self).listens()
-    }
-
-    fn tell(&mut self, events: Vec<Event>) {
-        (**self).tell(events);
-    }
-}
 
 /// A token of a reply, and what it was chosen among.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,12 +63,14 @@ pub(super) struct ChatRelay<T> {
     pub(super) tell: Sender<Said<Vec<Event>, T>>,
 }
 
-impl<T> ChatWatch for ChatRelay<T> {
+impl<T> Watch for ChatRelay<T> {
     fn stop(&mut self) -> bool {
         self.stop.is_stopped()
     }
+}
 
-    fn tell(&mut self, events: Vec<Event>) {
+impl<T> Hooks for ChatRelay<T> {
+    fn events(&mut self, events: Vec<Event>) {
         // Who does not listen any more has stopped it.
         let _ = self.tell.send(Said::Told(events));
     }
@@ -151,7 +108,7 @@ struct Held {
     text: LossyText,
 }
 
-impl<W: ChatWatch> Told<W> {
+impl<W: Hooks> Told<W> {
     /// Tells of events: of content only up to a stop text.
     fn tell(&mut self, events: Vec<Event>) {
         let mut told = Vec::with_capacity(events.len());
@@ -170,7 +127,7 @@ impl<W: ChatWatch> Told<W> {
             self.message.add(event);
         }
         if !told.is_empty() {
-            self.watch.tell(told);
+            self.watch.events(told);
         }
     }
 }
@@ -199,7 +156,7 @@ impl Held {
     }
 }
 
-impl<W: ChatWatch> Reading<W> {
+impl<W: Hooks> Reading<W> {
     pub(super) fn new(
         watch: W,
         parser: Parser,
@@ -269,7 +226,12 @@ impl<W: ChatWatch> Reading<W> {
         steps.push(ReplyStep { token, part, forced, legal, logprob });
     }
 
-    /// Returns whether the reply reached its own end, or a stop text came.
+    /// Whether a stop text came.
+    pub(super) fn is_stopped_by_text(&self) -> bool {
+        self.told.stop.found()
+    }
+
+    /// Whether the reply said its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.found()
     }
@@ -323,7 +285,7 @@ impl<W: ChatWatch> Reading<W> {
     }
 }
 
-impl<W: ChatWatch> Watch for Reading<W> {
+impl<W: Hooks> Watch for Reading<W> {
     fn stop(&mut self) -> bool {
         self.is_over() || self.told.watch.stop()
     }
@@ -347,7 +309,7 @@ impl<W: ChatWatch> Watch for Reading<W> {
     }
 }
 
-impl<W: ChatWatch> Reading<W> {
+impl<W: Hooks> Reading<W> {
     fn hear(&mut self, step: &Step) {
         if let Some(held) = &mut self.content {
             let (before, text) = held.push(step.token, &self.vocab);

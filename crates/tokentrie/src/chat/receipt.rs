@@ -2,13 +2,12 @@
 
 use super::prompt::ChatPrompt;
 use super::reply::{ReadyChat, ReplyOptions};
-use crate::call::{Receipt, ReceiptError, ReceiptSubject};
+use crate::call::{Receipt, ReceiptError};
 use crate::constraint::{Reply, Spec};
 use chat_format::ChatTemplate;
 use chat_format::analysis::ToolsIn;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 use trie_text::hexadecimal;
 
 /// Returns the fingerprint of a reply: as a [`Spec`], together with the place of the tools and the constraint on its
@@ -43,19 +42,13 @@ pub(super) fn fingerprint(
 }
 
 impl ReadyChat {
-    /// Returns the subject of its receipt, if one is wanted.
-    #[must_use]
-    pub fn receipt_subject(&self) -> Option<Arc<ReceiptSubject>> {
-        self.subject.clone()
-    }
-
-    /// Checks that a receipt belongs to a reply to this chat, which was prepared with [`ReplyOptions::receipt`]: to its
-    /// prompt and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
+    /// That a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its prompt
+    /// and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
     ///
     /// # Errors
     /// What does not fit, and where.
     pub fn check_receipt(&self, receipt: &Receipt, key: Option<&[u8]>) -> Result<(), ReceiptError> {
-        let own = self.subject.as_deref();
+        let own = self.subject.as_ref();
         receipt.check_is_of(own.and_then(|own| own.constraint.as_deref()), &self.vocab, key)?;
         if own.is_none_or(|own| own.prompt != receipt.prompt || receipt.free || receipt.end_tokens.is_some()) {
             return Err(ReceiptError::Prompt);

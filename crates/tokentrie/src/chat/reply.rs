@@ -1,16 +1,14 @@
 //! A reply: generated inside its format, and read while it comes.
 
-use crate::call::{ReceiptSubject, Stops, nth_seed};
+use crate::call::{Hooks, ReadyCall, Receipt, ReceiptSubject, Stops, finish_of, nth_seed};
 use crate::chat::content::HeldContent;
 use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
-use crate::chat::reading::{ChatRelay, ChatWatch, Reading, ReplyStep};
+use crate::chat::reading::{ChatRelay, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
 use crate::engine::{Generating, Job, Runtime, Said};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
-use llama_sampler::{
-    Completion, Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob, TrailStep,
-};
+use llama_sampler::{Completion, Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -77,33 +75,7 @@ impl ReplyOptions {
     }
 }
 
-/// Why a reply ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChatFinish {
-    /// The model ended it.
-    Stop,
-    /// The reply has calls.
-    ToolCalls,
-    /// No more tokens fitted.
-    Length,
-    /// Nobody waited for it any more.
-    Cancelled,
-}
-
-impl ChatFinish {
-    /// As chat APIs have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool_calls",
-            Self::Length => "length",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// Cost of a reply.
+/// What a reply took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct ChatStats {
     /// Tokens of the prompt.
@@ -139,16 +111,16 @@ pub struct ChatReply {
     pub logprobs: Vec<TokenLogprob>,
     /// Each token, where it was asked to explain them.
     pub steps: Vec<ReplyStep>,
-    /// Alternatives to each token, if requested.
-    pub trail: Vec<TrailStep>,
-    /// True if constrained content is complete; true of other content.
+    /// What it was allowed, where that was asked for.
+    pub receipt: Option<Receipt>,
+    /// Whether content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
     /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
     /// choose, because no more tokens fitted.
     pub completed: bool,
-    /// Reason for its end.
-    pub finish: ChatFinish,
-    /// Cost of the reply.
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it took.
     pub stats: ChatStats,
 }
 
@@ -165,8 +137,11 @@ pub struct ReadyChat {
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
-    /// Subject of the receipt, if one is wanted.
-    pub(super) subject: Option<Arc<ReceiptSubject>>,
+    /// Where a receipt is asked for, and the key of its seal.
+    pub(super) subject: Option<ReceiptSubject>,
+    pub(super) key: Option<Vec<u8>>,
+    /// How many replies are wanted.
+    pub(super) n: u32,
     /// When it was made ready.
     pub(super) started: Instant,
 }
@@ -178,26 +153,27 @@ impl ReadyChat {
         &self.warnings
     }
 
-    /// Generates the reply. Cancelling is not an error: the reply is what had come.
-    ///
-    /// # Errors
-    /// As [`Runtime::generate`].
-    pub fn reply(self, runtime: &mut Runtime<'_>, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
-        self.reply_each(runtime, 1, watch)?.pop().ok_or(RuntimeError::Closed)
+    /// With so many replies, whose seeds and order are those of
+    /// [`ReadyGeneration::with_n`](crate::call::ReadyGeneration::with_n). What hooks hear of several says nothing of
+    /// which it is.
+    #[must_use]
+    pub fn with_n(self, n: u32) -> Self {
+        Self { n, ..self }
     }
 
-    /// Generates `n` replies, with seeds and in the order of
-    /// [`ReadyGeneration::run_each`](crate::call::ReadyGeneration::run_each). What `watch` hears of several
-    /// says nothing of which it is. Fewer where they were cancelled: then the last is what had come.
-    ///
-    /// # Errors
-    /// As [`Runtime::generate`], of the first that fails.
-    pub fn reply_each(
-        self,
-        runtime: &mut Runtime<'_>,
-        n: u32,
-        watch: &mut dyn ChatWatch,
-    ) -> Result<Vec<ChatReply>, RuntimeError> {
+    /// With a key that seals its receipts.
+    #[must_use]
+    pub fn with_key(self, key: Option<Vec<u8>>) -> Self {
+        Self { key, ..self }
+    }
+}
+
+impl ReadyCall for ReadyChat {
+    type Outcome = Vec<ChatReply>;
+    type Error = RuntimeError;
+
+    fn run_on(self, runtime: &mut Runtime<'_>, hooks: &mut dyn Hooks) -> Result<Vec<ChatReply>, RuntimeError> {
+        let n = self.n;
         let room = runtime.n_ctx().saturating_sub(self.prompt.tokens.len()).max(1);
         let most = self.options.max_tokens.map_or(room, |most| most as usize);
         let (thought_end, (end, read)) = (self.thought_end.clone(), self.split());
@@ -212,20 +188,20 @@ impl ReadyChat {
                 (true, false) => Completion::Whole,
             });
         let each = (0..n).map(|nth| generate.clone().with_sampling(nth_seed(first, nth)));
-        match runtime {
+        let mut all = match runtime {
             Runtime::Alone(context) => {
                 let mut all = Vec::new();
                 for generate in each {
-                    let mut reading = read.clone().by(&mut *watch, &end);
+                    let mut reading = read.clone().by(&mut *hooks, &end);
                     let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
-                    let reply = end.of(generated, reading);
-                    let is_cancelled = reply.finish == ChatFinish::Cancelled;
+                    let reply = end.of(&generated, reading);
+                    let is_stopped = reply.finish.is_stopped();
                     all.push(reply);
-                    if is_cancelled {
+                    if is_stopped {
                         break;
                     }
                 }
-                Ok(all)
+                all
             }
             Runtime::Shared(engine) => {
                 let end = Arc::new(end);
@@ -236,7 +212,7 @@ impl ReadyChat {
                     let (vocab, host) = (engine.vocab(), engine.host());
                     let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
                     let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
-                        let reply = done.map(|(generated, reading)| end.of(generated, reading));
+                        let reply = done.map(|(generated, reading)| end.of(&generated, reading));
                         // Who does not listen any more has stopped it.
                         let _ = tell.send(Said::Done(reply));
                     };
@@ -244,19 +220,26 @@ impl ReadyChat {
                 };
                 let make = &make;
                 let jobs = each.map(|generate| move |tell, stop| make(&generate, tell, stop));
-                engine.call_each(watch.priority(), jobs, &mut |events| {
+                engine.call_each(hooks.priority(), jobs, &mut |events| {
                     if let Some(events) = events {
-                        watch.tell(events);
+                        hooks.events(events);
                     }
-                    watch.stop()
-                })
+                    hooks.stop()
+                })?
             }
+        };
+        for reply in &mut all {
+            reply.finish = finish_of(reply.finish, hooks);
         }
+        Ok(all)
     }
+}
 
+impl ReadyChat {
     fn split(self) -> (End, Read) {
-        let Self { prompt, rules, parser, content, options, vocab, started, .. } = self;
-        (End { prompt, rules, is_held: content.is_some(), options, vocab, started }, Read { parser, content })
+        let Self { prompt, rules, parser, content, options, vocab, subject, key, started, .. } = self;
+        let is_held = content.is_some();
+        (End { prompt, rules, is_held, options, vocab, subject, key, started }, Read { parser, content })
     }
 }
 
@@ -268,7 +251,7 @@ struct Read {
 }
 
 impl Read {
-    fn by<W: ChatWatch>(self, watch: W, end: &End) -> Reading<W> {
+    fn by<W: Hooks>(self, watch: W, end: &End) -> Reading<W> {
         let (vocab, options) = (Arc::clone(&end.vocab), &end.options);
         let read = Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content);
         if options.explain.is_some() { read.with_steps() } else { read }
@@ -283,12 +266,15 @@ struct End {
     is_held: bool,
     options: ReplyOptions,
     vocab: Arc<Vocab>,
+    subject: Option<ReceiptSubject>,
+    key: Option<Vec<u8>>,
     started: Instant,
 }
 
 impl End {
-    fn of<W: ChatWatch>(&self, generated: Generated, mut reading: Reading<W>) -> ChatReply {
-        let stopped = generated.finish == Finish::Stopped && !reading.is_over();
+    fn of<W: Hooks>(&self, generated: &Generated, mut reading: Reading<W>) -> ChatReply {
+        let stopped = generated.finish.is_stopped() && !reading.is_over();
+        let by_text = reading.is_stopped_by_text();
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         // Only the token that ends the turn did not fit.
         let is_whole = !stopped && (reading.content_is_over() || (!self.is_held && !reading.is_calling()));
@@ -298,10 +284,12 @@ impl End {
         let known = if self.options.logprobs.is_some() { &*generated.logprobs } else { &[] };
         let logprobs = of_content(known, &message.content, &self.vocab);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
-            (true, ..) => ChatFinish::Cancelled,
-            (_, true, no_calls) if !is_whole || (no_calls && !self.is_held) => ChatFinish::Length,
-            (.., false) => ChatFinish::ToolCalls,
-            _ => ChatFinish::Stop,
+            (true, ..) => generated.finish,
+            (_, true, no_calls) if !is_whole || (no_calls && !self.is_held) => generated.finish,
+            (.., false) => Finish::ToolCalls,
+            _ if by_text => Finish::StopText,
+            _ if self.is_held && generated.finish != Finish::EndOfGeneration => Finish::Span,
+            _ => Finish::EndOfGeneration,
         };
         let (stats, tokens) = (&generated.stats, generated.tokens.len());
         let spent = stats.decode_seconds + stats.sample_seconds;
@@ -317,7 +305,8 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        let (trail, completed) = (generated.trail, generated.completed);
-        ChatReply { message, shares, logprobs, steps, trail, content_is_whole, completed, finish, stats }
+        let receipt = |of| Receipt::of(of, &self.vocab, &generated.trail, self.key.as_deref());
+        let (receipt, completed) = (self.subject.as_ref().map(receipt), generated.completed);
+        ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stats }
     }
 }

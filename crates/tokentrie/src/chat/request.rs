@@ -11,7 +11,7 @@ use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, wrapped_tool};
 use crate::constraint::{Host, Over, Spans, Spec, SpecError, SpecProblem, ToolUse};
 use crate::json::place::Place;
-use crate::json::{Parts, parse, shown};
+use crate::json::{ReadParts, parse, shown};
 use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice, Tools};
 use llama_sampler::RuntimeError;
@@ -195,10 +195,8 @@ impl ChatRequest {
         }
 
         let value = parse(json)?;
-        let parts = Parts::of(&value)?;
-        let Own { messages, tools, constraint, response_format } = parts.read()?;
-        let (options, call): (ChatOptions, _) = (parts.read()?, parts.read()?);
-        parts.finish()?;
+        let (own, options, call): (Own, ChatOptions, _) = ReadParts::read_parts(&value)?;
+        let Own { messages, tools, constraint, response_format } = own;
         let place = Place::ROOT.field("messages");
         for (number, message) in messages.iter().enumerate() {
             let refused = |problem| SpecError::new(&place.item(number), problem);
@@ -322,7 +320,7 @@ impl ChatRequest {
         let subject = self.reply.receipt.then(|| {
             let (template, definitions) = (format.format().template(), self.definitions.as_deref());
             let known = fingerprint(template, definitions, self.tools_in, budget, &prompt, &self.reply);
-            Arc::new(ReceiptSubject::of_chat(&prompt.tokens, known))
+            ReceiptSubject::of_chat(&prompt.tokens, known)
         });
         Ok(ReadyChat {
             prompt,
@@ -334,6 +332,8 @@ impl ChatRequest {
             vocab: Arc::clone(vocab),
             warnings,
             subject,
+            key: None,
+            n: 1,
             started,
         })
     }

@@ -1,8 +1,6 @@
 //! Events and replies as JSON, for hosts that have no types of ours.
 
 #[cfg(feature = "llama")]
-use crate::call::Receipt;
-#[cfg(feature = "llama")]
 use crate::chat::reply::ChatReply;
 use chat_format::{Event, Message, TracedText};
 #[cfg(feature = "llama")]
@@ -58,7 +56,7 @@ impl ChatReply {
     /// "logprobs": [...], "warnings": [...], "stats": {...}, "receipt": ...}`. The message goes on into the next
     /// request; calls have `probability` and `probabilities` where that was asked for.
     #[must_use]
-    pub fn to_json(&self, warnings: &[String], receipt: Option<&Receipt>) -> String {
+    pub fn to_json(&self, warnings: &[String]) -> String {
         let mut message = message_json(&self.message);
         let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
         for (call, shares) in calls.zip(&self.shares) {
@@ -73,7 +71,7 @@ impl ChatReply {
             "completed": self.completed,
             "logprobs": self.logprobs,
             "warnings": warnings,
-            "receipt": receipt,
+            "receipt": self.receipt,
             "stats": self.stats,
         })
         .to_string()

@@ -234,9 +234,40 @@ pub struct SchemaSpec {
     /// True to leave out keywords that are not supported.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub lenient: bool,
+    /// Treatment of `format`: asserted, or an annotation.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub formats: Formats,
+    /// Order of the members of an object.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub order: Order,
+    /// True if numbers may be written in any way: a whole one as `1.0` or `1e2`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub any_numerals: bool,
     /// Limits on making it.
     #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
     pub limits: LimitsSpec,
+}
+
+/// Whether `format` of a JSON Schema is asserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Formats {
+    /// Each that JSON Schema names.
+    #[default]
+    Assert,
+    /// It says nothing.
+    Annotate,
+}
+
+/// In which order the members of an object come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// As the schema names them; names that it does not name come behind those.
+    #[default]
+    Schema,
+    /// In any.
+    Any,
 }
 
 /// Blanks between the parts of a JSON document.

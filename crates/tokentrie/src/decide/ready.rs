@@ -7,7 +7,9 @@ use super::prompt::{filling, messages, orders, read_texts, turns, without_conten
 use super::question::Question;
 use super::request::Request;
 use super::shares::{IMPOSSIBLE, softmax};
+use crate::call::{Hooks, ReadyCall};
 use crate::chat::{ConstraintError, ModelFormat, check_message};
+use crate::engine::Runtime;
 use chat_format::TemplateError;
 use llama_sampler::{QuestionScorer, RuntimeError, Watch};
 use std::collections::HashMap;
@@ -205,7 +207,7 @@ impl ReadyDecision {
     ///
     /// # Errors
     /// [`DecideError`]. Nothing is given then.
-    pub fn run(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
+    pub fn ask(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
         let Self { request, parts, prompts, ends, started } = self;
         let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
         let mut choices: Vec<Choice> = Vec::with_capacity(prompts.len());
@@ -265,6 +267,15 @@ impl ReadyDecision {
         let ends: Arc<[TokenId]> = ends.as_slice().into();
         let of_state = |answers| Answers { answers, end_tokens: Arc::clone(&ends), passes, seconds };
         Ok(answers.into_iter().map(of_state).collect())
+    }
+}
+
+impl ReadyCall for ReadyDecision {
+    type Outcome = Vec<Answers>;
+    type Error = DecideError;
+
+    fn run_on(self, runtime: &mut Runtime<'_>, hooks: &mut dyn Hooks) -> Result<Vec<Answers>, DecideError> {
+        self.ask(runtime, hooks)
     }
 }
 

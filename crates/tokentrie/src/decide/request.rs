@@ -7,7 +7,7 @@ use crate::call::CallOptions;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{Parts, expected, parse, refused};
+use crate::json::{ReadParts, expected, parse, refused};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -47,11 +47,8 @@ impl Request {
             calibration: Option<Calibration>,
         }
 
-        let value = parse(json)?;
-        let parts = Parts::of(&value)?;
-        let Own { state, states, questions, calibration } = parts.read()?;
-        let (options, call): (Decide, _) = (parts.read()?, parts.read()?);
-        parts.finish()?;
+        let (own, options, call): (Own, Decide, _) = ReadParts::read_parts(&parse(json)?)?;
+        let Own { state, states, questions, calibration } = own;
         let refused = |name: &str, problem| Err(SpecError::new(&Place::ROOT.field(name), problem));
         let states = match (state, states) {
             (Some(state), None) => vec![state],

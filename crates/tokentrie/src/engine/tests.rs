@@ -242,7 +242,7 @@ proptest! {
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match (asked.stops, gave) {
-                (_, Ok(gave)) if !matches!(gave, Gave::Text(_, llama_sampler::Finish::Stopped)) => {
+                (_, Ok(gave)) if !matches!(gave, Gave::Text(_, llama_sampler::Finish::Cancelled)) => {
                     prop_assert_eq!(gave, asked.alone(host));
                 }
                 (Some(_), Ok(Gave::Text(tokens, _))) => {

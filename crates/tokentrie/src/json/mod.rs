@@ -14,6 +14,8 @@ pub(crate) mod with;
 
 #[cfg(feature = "llama")]
 pub(crate) use reader::Parts;
+#[cfg(feature = "llama")]
+pub use reader::ReadParts;
 pub(crate) use reader::{expected, inner, read, refused, refused_at, shown};
 pub(crate) use text::parse;
 pub use text::{MOST_BYTES, MOST_DEPTH};

@@ -326,6 +326,34 @@ impl<'v> Parts<'v> {
     }
 }
 
+/// Several types that share one object, of which each knows some fields: a tuple of them.
+#[cfg(feature = "llama")]
+pub trait ReadParts: Sized {
+    /// Reads each from the object.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place; a field that none of them knows.
+    fn read_parts(object: &Value) -> Result<Self, SpecError>;
+}
+
+#[cfg(feature = "llama")]
+macro_rules! read_parts {
+    ($($part:ident),+) => {
+        impl<$($part: serde::de::DeserializeOwned),+> ReadParts for ($($part,)+) {
+            fn read_parts(object: &Value) -> Result<Self, SpecError> {
+                let parts = Parts::of(object)?;
+                let read = ($(parts.read::<$part>()?,)+);
+                parts.finish().map(|()| read)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "llama")]
+read_parts!(A, B);
+#[cfg(feature = "llama")]
+read_parts!(A, B, C);
+
 #[cfg(feature = "llama")]
 impl<'v> Deserializer<'v> for &Parts<'v> {
     type Error = ReadError;

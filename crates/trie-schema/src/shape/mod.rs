@@ -372,7 +372,8 @@ impl Engine {
     /// Whether values that are listed may be written in all of their ways. Of many there is one way each.
     fn writes_freely(&self, values: &crate::formula::Values) -> bool {
         const FEW: usize = 64;
-        (self.written.any_order || self.written.any_spelling) && values.all.len() <= FEW
+        let in_any_order = self.written.any_order && values.all.iter().any(has_members);
+        (in_any_order || self.written.any_spelling) && values.all.len() <= FEW
     }
 
     /// The values that a goal lists, whatever else it asks of them.
@@ -390,6 +391,15 @@ impl Engine {
             Literal::Is(node) => of(self, &self.nodes[*node as usize].formula, 0).cloned(),
             _ => None,
         })
+    }
+}
+
+/// Returns whether an object with several members is in a value.
+fn has_members(value: &Json) -> bool {
+    match value {
+        Json::Object(members) => members.len() > 1 || members.iter().any(|(_, value)| has_members(value)),
+        Json::Array(items) => items.iter().any(has_members),
+        _ => false,
     }
 }
 

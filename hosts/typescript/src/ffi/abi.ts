@@ -48,6 +48,7 @@ export const FINISHES = [
   "error",
   "timed_out",
   "stop_text",
+  "tool_calls",
 ] as const;
 
 /** Fields of the structure `tokentrie_trie_info`. */

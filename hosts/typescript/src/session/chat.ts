@@ -1,5 +1,6 @@
 /** Chats: what is asked, and what a model answers in its own format. */
 import { SpecError } from "../errors.js";
+import type { FINISHES } from "../ffi/abi.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
 import { isList, describeValue } from "../tree/payload.js";
@@ -99,7 +100,8 @@ export interface ChatOptions {
 export interface ChatReply {
   /** Append it to the messages to go on. */
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
-  readonly finish: "stop" | "tool_calls" | "length" | "cancelled";
+  /** Reason for its end, in the words of a generation. */
+  readonly finish: Exclude<(typeof FINISHES)[number], "none" | "error">;
   /** Log probabilities of each token of the content, if requested. */
   readonly logprobs: readonly TokenLogprob[];
   /** Irregularities of tools, template or reply. */

@@ -288,7 +288,7 @@ export class Session implements AsyncDisposable {
         const json = await cancelling(signal, cancel, () => this.#remote.chat(request, tell));
         if (thrown !== null) throw (thrown as { error: unknown }).error;
         const reply = json === null ? null : replyOf(json);
-        if (reply === null || reply.finish === "cancelled") throw aborted(reply);
+        if (reply === null || reply.finish === "cancelled" || reply.finish === "timed_out") throw aborted(reply);
         return reply;
       },
     );

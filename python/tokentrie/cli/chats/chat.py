@@ -22,6 +22,7 @@ from tokentrie.cli.lines import Lines
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.source import Hardware
 from tokentrie.files import replacing
+from tokentrie.results import CUT
 
 ROUNDS = 8
 HELP = "/reset begins anew, /save FILE.json writes the conversation, /quit ends"
@@ -142,7 +143,7 @@ class Session:
             if warning not in self._warned:
                 self._warned.add(warning)
                 console.say(f"warning: {warning}")
-        if message.finish == "length" and message.reasoning and not message.content:
+        if message.finish in CUT and message.reasoning and not message.content:
             self._shown.note(_cut_off(message))
         self._shown.stats(message.stats)
         return message

@@ -17,6 +17,7 @@ from tokentrie import CancelToken, Message, Tools
 from tokentrie.options import ReplyOptions
 from tokentrie.results import ChatEvent, ChatPrompt, ToolCall
 from tokentrie.serve.errors import WireError
+from tokentrie.serve.metrics import finish_reason
 from tokentrie.serve.models import Models, Parts, Served
 from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.asking import refuse_media
@@ -287,7 +288,7 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
     if message.reasoning:
         said["reasoning_content"] = message.reasoning
     known = _logprobs(chat, message)
-    choice = {"index": number, "message": said, "finish_reason": message.finish, "logprobs": known}
+    choice = {"index": number, "message": said, "finish_reason": finish_reason(message), "logprobs": known}
     return choice | _told(chat, message)
 
 
@@ -339,7 +340,7 @@ async def _chunks(
         if chat.said.return_details and message.tool_calls:
             shares = [{"index": nth, **_shares(call)} for nth, call in enumerate(message.tool_calls)]
             yield chunk(number, {"tool_calls": shares})
-        yield chunk(number, {}, message.finish, **_told(chat, message))
+        yield chunk(number, {}, finish_reason(message), **_told(chat, message))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(parts.results)})
     yield event("[DONE]")

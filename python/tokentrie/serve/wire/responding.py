@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from tokentrie import Message
-from tokentrie.results import ChatEvent
+from tokentrie.results import CUT, ChatEvent
 from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
@@ -204,7 +204,7 @@ def _logprobs(chat: Asked, message: Message) -> list[dict[str, Any]]:
 
 def _whole(chat: Asked, head: dict[str, Any], items: Items, message: Message) -> dict[str, Any]:
     """The response, once its message is there."""
-    stats, is_cut = message.stats, message.finish == "length"
+    stats, is_cut = message.stats, message.finish in CUT
     assert stats is not None
     return {
         **head,

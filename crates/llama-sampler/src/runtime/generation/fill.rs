@@ -123,7 +123,7 @@ impl<W: Watch> Filler<W> {
         let leaves: Vec<Leaf> = filled.fields().into_iter().map(trie_text::FilledField::leaf).collect();
         let leaf = if stopped { None } else { leaves.last().cloned() };
         let value = (!stopped).then(|| text.clone());
-        let finish = if stopped { Finish::Stopped } else { Finish::Form };
+        let finish = if stopped { Finish::Cancelled } else { Finish::Span };
         let partial_token = Vec::new();
         let generated = Generated {
             tokens,

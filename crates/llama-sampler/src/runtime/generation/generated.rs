@@ -158,20 +158,22 @@ impl GenerateOptions {
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The span was over, and nothing shall follow it.
+    /// The span was over, and nothing shall follow it; the form was filled.
     Span,
-    /// The form was filled.
-    Form,
     /// The model ended its output.
     EndOfGeneration,
+    /// A stop text was written: said by those who look for them.
+    StopText,
+    /// The model calls tools: said by those who read chats.
+    ToolCalls,
     /// The limit was reached.
     MaxTokens,
     /// The context was full.
     ContextFull,
     /// The watcher stopped it.
-    Stopped,
-    /// A stop text was written: said by those who look for them.
-    StopText,
+    Cancelled,
+    /// The same, because its time was over: said by those who know that.
+    TimedOut,
 }
 
 impl Finish {
@@ -180,13 +182,38 @@ impl Finish {
     pub fn name(self) -> &'static str {
         match self {
             Self::Span => "span",
-            Self::Form => "form",
             Self::EndOfGeneration => "end_of_generation",
+            Self::StopText => "stop_text",
+            Self::ToolCalls => "tool_calls",
             Self::MaxTokens => "max_tokens",
             Self::ContextFull => "context_full",
-            Self::Stopped => "stopped",
-            Self::StopText => "stop_text",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
         }
+    }
+
+    /// Every way to end.
+    pub const ALL: [Self; 8] = [
+        Self::Span,
+        Self::EndOfGeneration,
+        Self::StopText,
+        Self::ToolCalls,
+        Self::MaxTokens,
+        Self::ContextFull,
+        Self::Cancelled,
+        Self::TimedOut,
+    ];
+
+    /// Returns whether the output is what it was to be: neither cut off by a limit nor ended from outside.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Span | Self::EndOfGeneration | Self::StopText | Self::ToolCalls)
+    }
+
+    /// Returns whether somebody ended it from outside.
+    #[must_use]
+    pub fn is_stopped(self) -> bool {
+        matches!(self, Self::Cancelled | Self::TimedOut)
     }
 }
 

@@ -1,4 +1,15 @@
 //! A generation on its way: what is written, how much of it is decoded, and what it took.
+//!
+//! Two state machines write, and neither is a case of the other. `walk.rs` follows a span: what it accepts stays, and
+//! it wants one row after the text. `fill.rs` fills a form: it takes tokens back where free text turns out to have
+//! ended earlier, holds a token that the model chose beyond the end of a value, draws for each field from a seed of
+//! its own, and wants a tree of rows where a slot is weighed as a whole. In one machine each step of a span would ask
+//! four questions that only forms answer. What they share is here and in `deadline.rs`: the text, reports,
+//! probabilities, trails, room, and values that end in time.
+//!
+//! Both are a [`Job`](trie_core::Job): they say which rows they want, and never decode. So there are two drivers, too,
+//! which know nothing of what they drive: `Context::run` decodes for one job as it likes, and the engine fits what all
+//! of its jobs want into one pass.
 
 mod chain;
 mod chooser;

@@ -140,7 +140,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
         }
         let fields = leaves.iter().filter_map(Field::of).collect();
-        let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Stopped));
+        let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Cancelled));
         let completed = self.deadline.is_some_and(|deadline| deadline.has_completed());
         let generated = Generated {
             tokens,

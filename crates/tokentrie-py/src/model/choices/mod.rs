@@ -6,6 +6,7 @@ use crate::convert::gil::{locked, made_in, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::choice_result;
 use crate::model::loaded::Model;
+use crate::model::watch::Watch;
 use llama_sampler::{Answers, Question, QuestionScorer, RuntimeError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,6 +24,19 @@ pub(crate) struct ChoiceSet {
     pub(crate) threshold: Option<f64>,
     /// Chat turn around each prompt.
     pub(crate) turn: Option<Turn>,
+    /// What makes the value of a name, where something does.
+    pub(crate) reader: Option<Py<PyAny>>,
+}
+
+impl ChoiceSet {
+    /// Returns a choice among its values as a `Choice`.
+    ///
+    /// # Errors
+    /// As [`choice_result`].
+    pub(crate) fn result(&self, py: Python<'_>, choice: &trie_core::Choice, set: &ValueSet) -> Result<Py<PyAny>> {
+        let reader = self.reader.as_ref().map(|reader| reader.bind(py));
+        Ok(choice_result(py, choice, set, self.threshold, reader)?.unbind())
+    }
 }
 
 /// A turn of a chat in which a prompt is what the user says.
@@ -153,16 +167,15 @@ impl Choices {
         }
         let sets: Vec<ValueSet> = questions.iter().map(|question| question.set.clone()).collect();
         let options = self.set.choose.options();
-        let result = |choice: &trie_core::Choice, set: &ValueSet| -> Result<Py<PyAny>> {
-            Ok(choice_result(py, choice, set, self.set.threshold)?.unbind())
-        };
+        let result = |choice: &trie_core::Choice, set: &ValueSet| self.set.result(py, choice, set);
         let named = |at: usize, error| {
             let number = numbers.get(at).copied().unwrap_or(first + at);
             Error::from(RuntimeError::Prompt { number, error: Box::new(error) })
         };
         if self.on_error == OnError::Raise {
-            let answers = model
-                .using(py, None, &self.call, |context, watch| context.choose_until_bad(&questions, 0, &options, watch));
+            let answers = model.using(py, Watch::new(&self.call), |context, watch| {
+                context.choose_until_bad(&questions, 0, &options, watch)
+            });
             match answers {
                 Ok(Answers { choices, refused, .. }) => {
                     for ((choice, set), &number) in choices.iter().zip(&sets).zip(&numbers) {
@@ -183,9 +196,9 @@ impl Choices {
                 Err(error) => group.failed = Some(error),
             }
         } else {
-            match model
-                .using(py, None, &self.call, |context, watch| context.choose_or_refuse(questions, &options, watch))
-            {
+            match model.using(py, Watch::new(&self.call), |context, watch| {
+                context.choose_or_refuse(questions, &options, watch)
+            }) {
                 Ok(answers) => {
                     for (at, (answer, set)) in answers.into_iter().zip(&sets).enumerate() {
                         let made = answer.map_err(|error| named(at, error)).map(|choice| result(&choice, set));

@@ -281,7 +281,7 @@ fn lark(text: &str, limits: Limits, _host: &dyn Host) -> std::result::Result<Con
 
 #[cfg(feature = "schema")]
 fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
-    use crate::constraint::Blanks;
+    use crate::constraint::{Blanks, Formats, Order};
     use trie_schema::{JsonSchema, SchemaOptions, Whitespace};
 
     let mut options = SchemaOptions::default();
@@ -292,6 +292,15 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         Blanks::Pattern(pattern) => Whitespace::Pattern((**pattern).to_owned()),
     };
     (options.unicode_escapes, options.lenient) = (spec.unicode_escapes, spec.lenient);
+    options.formats = match spec.formats {
+        Formats::Assert => trie_schema::Formats::Assert,
+        Formats::Annotate => trie_schema::Formats::Annotate,
+    };
+    options.order = match spec.order {
+        Order::Schema => trie_schema::Order::Schema,
+        Order::Any => trie_schema::Order::Any,
+    };
+    options.any_numerals = spec.any_numerals;
     let refused = |error: trie_schema::SchemaError| {
         let reason = error.reason(&spec.schema);
         SpecProblem::Schema { error, reason }
