@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tokentrie
 from support import public_names
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +22,7 @@ LONGEST = 250
 LONG = {"internals.md", "rules.md"}
 """Pages that are read as a whole."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BODY = re.compile(r"^(?:\$ )?curl [^`]*? -d '(\{.*?\})'$", re.MULTILINE | re.DOTALL)
 
 
 def programs() -> list[tuple[Path, str]]:
@@ -67,6 +70,17 @@ def test_the_reference_has_every_name_of_the_package() -> None:
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("python-*.md"))
     listed = re.findall(r"^::: tokentrie\.(?!integrations)([\w.]+)$", pages, re.MULTILINE)
     assert sorted(listed) == sorted(public_names())
+
+
+def test_bodies_of_requests_are_json_with_constraints_that_there_are() -> None:
+    bodies = [
+        json.loads(body) for page in filter(Path.is_file, PAGES) for body in BODY.findall(page.read_text("utf-8"))
+    ]
+    constraints = [body["constraint"] for body in bodies if "constraint" in body]
+    assert len(bodies) > 2
+    assert constraints
+    for constraint in constraints:
+        tokentrie.constraint(constraint)
 
 
 @pytest.mark.parametrize(("page", "program"), cases())
