@@ -8,7 +8,7 @@
 //! - The C library destroys llama.cpp's tables at the end of the process, whoever uses them. So work without the GIL is
 //!   counted ([`llama_callbacks::exit`]), and the end waits for it.
 
-use llama_callbacks::exit::{Made, Working as Counted, heed_forks, paused, wait_at_exit};
+use llama_callbacks::exit::{NativeCall, Working as Counted, heed_forks, paused, wait_at_exit};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
 /// Runs while Python still does, when llama.cpp has made and registered its tables.
 #[pyfunction]
 fn before_the_end() {
-    wait_at_exit(Made::Everything);
+    wait_at_exit(NativeCall::Everything);
 }
 
 fn stop_for_ever() -> ! {

@@ -1,5 +1,5 @@
-//! Context-free grammars in GBNF and Lark: syntax, errors and their places, and the language, beside a parser that knows
-//! no automata.
+//! Context-free grammars in GBNF and Lark: syntax, errors and their places, and the language, beside a parser without
+//! automata.
 
 use crate::common::naive_cfg::{Cfg, Expression, written};
 use crate::common::{compare, vocabulary, with_all_bytes};
@@ -222,8 +222,12 @@ fn rules_may_begin_with_themselves() {
         ("root ::= root? \"(\" root? \")\"", &["()", "()()", "(()())()"], &["", "(", ")("]),
     ] {
         let rule = gbnf(grammar).unwrap();
-        legal.iter().for_each(|text| assert!(whole(&rule, text), "{grammar} allows {text:?}"));
-        illegal.iter().for_each(|text| assert!(!whole(&rule, text), "{grammar} refuses {text:?}"));
+        for text in legal {
+            assert!(whole(&rule, text), "{grammar} allows {text:?}");
+        }
+        for text in illegal {
+            assert!(!whole(&rule, text), "{grammar} refuses {text:?}");
+        }
     }
     let finite = gbnf("root ::= root \"+\" [0-9] | [0-9]").unwrap();
     assert!(finite.is_finite() && whole(&finite, "1+2+3"), "a list by recursion at its beginning is an automaton");
@@ -276,8 +280,12 @@ fn reads_lark() {
         ),
     ] {
         let rule = lark(grammar).unwrap_or_else(|error| panic!("{grammar}: {error}"));
-        legal.iter().for_each(|text| assert!(whole(&rule, text), "{grammar} allows {text:?}"));
-        illegal.iter().for_each(|text| assert!(!whole(&rule, text), "{grammar} refuses {text:?}"));
+        for text in legal {
+            assert!(whole(&rule, text), "{grammar} allows {text:?}");
+        }
+        for text in illegal {
+            assert!(!whole(&rule, text), "{grammar} refuses {text:?}");
+        }
         check_rule(&rule, 300).unwrap();
     }
 }

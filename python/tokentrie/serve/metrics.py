@@ -24,7 +24,6 @@ ALSO = {
     "tokentrie_first_token_seconds": ("vllm:time_to_first_token_seconds",),
     "tokentrie_token_seconds": ("vllm:inter_token_latency_seconds",),
 }
-#: How a generation ends that was not at its end.
 LABELS = {"vllm": {"model": "model_name", "reason": "finished_reason"}}
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 

@@ -150,11 +150,11 @@ impl Session {
         }
         let ready = options.ready(prompt, follows, constraint.as_ref(), &self.model.sets)?;
         (state.last, state.found) = (Last::default(), None);
-        Ok(Prepared { ready, call, brings_prompt })
+        Ok(CheckedGeneration { ready, call, brings_prompt })
     }
 
-    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
-        let Prepared { ready, call, brings_prompt } = prepared;
+    fn run(&self, prepared: CheckedGeneration, sink: Sink<'_>) -> Result<()> {
+        let CheckedGeneration { ready, call, brings_prompt } = prepared;
         let decoder = self.state().decoder.clone();
         let began = Instant::now();
         let mut running = Running::telling(&call, sink);

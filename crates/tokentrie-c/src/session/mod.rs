@@ -29,7 +29,7 @@ use crate::abi::{parts, tokentrie_engine_info, tokentrie_session_info, tokentrie
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use ::llama_callbacks::exit::{self, Made};
+use ::llama_callbacks::exit::{self, NativeCall};
 use ::llama_sampler::ContextOptions;
 use errors::ending;
 use events::Events;

@@ -487,7 +487,7 @@ impl Constraint {
         Ok(read == Read::Whole)
     }
 
-    /// Reads the value of a text: an int, a float, a day, a time, the document of a JSON Schema; else the text itself.
+    /// Reads the value of a text: an int, a float, a day, a time, the document of a JSON Schema; else the text.
     ///
     /// `Generated.value` and the values of a form are what it gives. Extend it where a rule of your own has a type.
     ///

@@ -146,7 +146,7 @@ impl Trie {
         Ok(released(py, || one.is_subset(other)))
     }
 
-    /// Returns whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
+    /// Returns whether this trie has all leaves of the other: `a >= b`. Names do not count. Cost as for `issubset`.
     ///
     /// Args:
     ///     other: a Trie.

@@ -61,7 +61,7 @@ impl Detokenizer {
         format!("<tokentrie.streaming.Detokenizer: {begun} bytes of a character begun>")
     }
 
-    /// Returns the rest at the end: U+FFFD for a character that was not completed. The next token begins a new text.
+    /// Returns the rest at the end: U+FFFD for a character that was not completed. The next token begins anew.
     ///
     /// Returns:
     ///     str.

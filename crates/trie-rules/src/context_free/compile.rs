@@ -105,13 +105,13 @@ pub(super) fn compile(written: &RuleSet<'_>, limits: Limits) -> Result<Machine, 
     }
     without_left_recursion(&mut bodies, AutomatonLimits::bytes(left))
         .map_err(|(number, error)| too_large(compiler.called[number].1, error))?;
-    let (bodies, root_number) = reached(bodies, root_number);
+    let (bodies, root_number) = prune(bodies, root_number);
     let order = callers_first(&bodies);
     Ok(Machine::new(bodies, &order, root_number))
 }
 
 /// Returns the bodies that the root needs, and its number among them.
-fn reached(bodies: Vec<Body>, root: usize) -> (Vec<Body>, usize) {
+fn prune(bodies: Vec<Body>, root: usize) -> (Vec<Body>, usize) {
     let (mut number, mut queue) = (vec![None; bodies.len()], vec![root]);
     while let Some(body) = queue.pop() {
         if number[body].replace(0).is_none() {
@@ -120,7 +120,7 @@ fn reached(bodies: Vec<Body>, root: usize) -> (Vec<Body>, usize) {
     }
     number.iter_mut().flatten().zip(0u32..).for_each(|(number, next)| *number = next);
     let kept = bodies.into_iter().zip(&number).filter(|(_, number)| number.is_some());
-    let kept = kept.map(|(body, _)| body.renumbered(|called| number[called as usize].unwrap_or_default()));
+    let kept = kept.map(|(body, _)| body.renumber(|called| number[called as usize].unwrap_or_default()));
     (kept.collect(), number[root].unwrap_or_default() as usize)
 }
 

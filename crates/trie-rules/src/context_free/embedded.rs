@@ -21,14 +21,9 @@ pub(super) trait ByteMachine: fmt::Debug + Send + Sync {
     /// Returns the problem because of which `step` and `is_end` said no; see [`Rule::failure`].
     fn failure(&self) -> Option<Problem>;
 
-    /// Whether there is such a problem.
+    /// Returns true if there is such a problem.
     fn failing(&self) -> bool;
 }
-
-/// More states than a machine inside a grammar may have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the texts of a schema inside the grammar lead to more than {MOST_STATES} states")]
-struct TooManyStates;
 
 /// A rule of any kind as a part of a grammar, such as the documents of a JSON Schema. A clone is one reference count.
 #[derive(Debug, Clone)]
@@ -37,7 +32,7 @@ pub struct EmbeddedRule(Arc<dyn ByteMachine>);
 impl EmbeddedRule {
     /// Wraps a rule.
     pub fn new(rule: impl Rule) -> Self {
-        Self(Arc::new(Numbered::new(rule)))
+        Self(Arc::new(RuleStates::new(rule)))
     }
 
     pub(super) fn allows_empty(&self) -> bool {
@@ -50,25 +45,26 @@ impl EmbeddedRule {
 }
 
 /// A rule, and the numbers of those of its states that were met.
-struct Numbered<R: Rule> {
+struct RuleStates<R: Rule> {
     rule: R,
-    states: Mutex<States<R::State>>,
+    states: Mutex<StateNumbers<R::State>>,
 }
 
-struct States<S> {
+struct StateNumbers<S> {
     number: HashMap<S, u32>,
     by_number: Vec<S>,
     is_full: bool,
 }
 
-impl<R: Rule> Numbered<R> {
+impl<R: Rule> RuleStates<R> {
     fn new(rule: R) -> Self {
         let start = rule.start();
-        let states = States { number: HashMap::from([(start.clone(), 0)]), by_number: vec![start], is_full: false };
+        let states =
+            StateNumbers { number: HashMap::from([(start.clone(), 0)]), by_number: vec![start], is_full: false };
         Self { rule, states: Mutex::new(states) }
     }
 
-    fn states(&self) -> MutexGuard<'_, States<R::State>> {
+    fn states(&self) -> MutexGuard<'_, StateNumbers<R::State>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,7 +73,7 @@ impl<R: Rule> Numbered<R> {
     }
 }
 
-impl<R: Rule> ByteMachine for Numbered<R> {
+impl<R: Rule> ByteMachine for RuleStates<R> {
     fn start(&self) -> u32 {
         0
     }
@@ -112,8 +108,13 @@ impl<R: Rule> ByteMachine for Numbered<R> {
     }
 }
 
-impl<R: Rule> fmt::Debug for Numbered<R> {
+impl<R: Rule> fmt::Debug for RuleStates<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Numbered").field(&self.rule).finish()
+        f.debug_tuple("RuleStates").field(&self.rule).finish()
     }
 }
+
+/// More states than a machine inside a grammar may have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the texts of a schema inside the grammar lead to more than {MOST_STATES} states")]
+struct TooManyStates;

@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<RuleSet<'_>, GrammarError> {
     while reader.peek().is_some() {
         reader.rule()?;
     }
-    reader.rules.rooted("root")
+    reader.rules.with_root("root")
 }
 
 impl<'t> Reader<'t> {

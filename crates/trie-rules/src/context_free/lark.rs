@@ -76,7 +76,7 @@ pub(super) fn read<'t>(
         reader.lines();
     }
     reader.end()?;
-    reader.rules.rooted("start")
+    reader.rules.with_root("start")
 }
 
 struct Reader<'t, 's> {
@@ -88,7 +88,7 @@ struct Reader<'t, 's> {
     ignored: Option<usize>,
     /// Each thing that is ignored: a rule.
     between: Vec<usize>,
-    /// Whether a rule is read, and not a terminal: blanks stand between the parts of rules.
+    /// True in a rule, false in a terminal: blanks stand between the parts of rules.
     in_rule: bool,
     imported: HashSet<String>,
 }
@@ -98,22 +98,22 @@ fn in_name(character: char) -> bool {
 }
 
 impl<'t> Reader<'t, '_> {
-    fn rest(&self) -> &'t str {
+    fn unread(&self) -> &'t str {
         &self.rules.text[self.at..]
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.unread().chars().next()
     }
 
     fn takes(&mut self, text: &str) -> bool {
-        let found = self.rest().starts_with(text);
+        let found = self.unread().starts_with(text);
         self.at += if found { text.len() } else { 0 };
         found
     }
 
     fn while_is(&mut self, is: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
+        let rest = self.unread();
         let taken = &rest[..rest.find(|character| !is(character)).unwrap_or(rest.len())];
         self.at += taken.len();
         taken
@@ -123,7 +123,7 @@ impl<'t> Reader<'t, '_> {
         Err(self.rules.wrong(at, GrammarProblem::Syntax { problem: problem.into() }))
     }
 
-    fn unsupported<T>(&self, at: usize, feature: &str, reason: &str) -> Result<T, GrammarError> {
+    fn refuse<T>(&self, at: usize, feature: &str, reason: &str) -> Result<T, GrammarError> {
         let what = format!("{feature} is not supported: {reason}");
         Err(self.rules.wrong(at, GrammarProblem::Unsupported { what }))
     }
@@ -131,7 +131,7 @@ impl<'t> Reader<'t, '_> {
     /// Passes over blanks and comments of a line.
     fn blanks(&mut self) {
         self.while_is(|next| matches!(next, ' ' | '\t' | '\u{c}'));
-        if self.rest().starts_with("//") || self.peek() == Some('#') {
+        if self.unread().starts_with("//") || self.peek() == Some('#') {
             self.while_is(|next| next != '\n');
         }
     }
@@ -148,7 +148,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Whether the next line goes on with `|`.
+    /// Moves to the next line if it goes on with `|`.
     fn goes_on(&mut self) -> bool {
         let from = self.at;
         self.lines();
@@ -168,7 +168,7 @@ impl<'t> Reader<'t, '_> {
                 "import" => self.import(at),
                 "llguidance" => self.settings(at),
                 "declare" | "override" | "extend" => {
-                    self.unsupported(at, &format!("%{name}"), "a grammar is one text; write the terminals out")
+                    self.refuse(at, &format!("%{name}"), "a grammar is one text; write the terminals out")
                 }
                 _ => self.wrong(at, format!("unknown directive %{name}: expected %ignore or %import")),
             };
@@ -177,7 +177,7 @@ impl<'t> Reader<'t, '_> {
         let name = self.name("a rule begins with its name, in small letters, and a terminal in capitals")?;
         self.blanks();
         match self.peek() {
-            Some('{') => return self.unsupported(at, "a template", "write a rule out for each of its uses"),
+            Some('{') => return self.refuse(at, "a template", "write a rule out for each of its uses"),
             Some('[') => self.attributes()?,
             Some('.') => {
                 self.at += 1;
@@ -245,11 +245,11 @@ impl<'t> Reader<'t, '_> {
                 }
                 "max_tokens" | "stop" | "suffix" | "temperature" => {
                     let reason = "a constraint is a set of texts; bound the pattern, or use Text(stop=, max_tokens=)";
-                    return self.unsupported(at, "max_tokens=, stop=, suffix= or temperature=", reason);
+                    return self.refuse(at, "max_tokens=, stop=, suffix= or temperature=", reason);
                 }
                 "lazy" => {
                     let reason = "write a pattern that does not go on behind its end";
-                    return self.unsupported(at, "lazy", reason);
+                    return self.refuse(at, "lazy", reason);
                 }
                 other => return self.wrong(at, format!("unknown attribute {other}: expected capture")),
             }
@@ -268,7 +268,7 @@ impl<'t> Reader<'t, '_> {
         let settings = self.json(at)?;
         let all = settings.as_object().into_iter().flatten();
         match all.into_iter().find(|(name, value)| value.as_bool() == Some(true) && *name != "allow_invalid_utf8") {
-            Some((name, _)) => self.unsupported(at, &format!("the setting {name}"), "leave it out"),
+            Some((name, _)) => self.refuse(at, &format!("the setting {name}"), "leave it out"),
             None => self.line_end(),
         }
     }
@@ -286,7 +286,7 @@ impl<'t> Reader<'t, '_> {
     fn import(&mut self, at: usize) -> Result<(), GrammarError> {
         let from = self.while_is(|next| in_name(next) || next == '.');
         let Some(path) = from.strip_prefix("common") else {
-            return self.unsupported(at, &format!("an import from {from:?}"), "only those of common come with it");
+            return self.refuse(at, &format!("an import from {from:?}"), "only those of common come with it");
         };
         self.blanks();
         if path.is_empty() && self.takes("(") {
@@ -386,7 +386,7 @@ impl<'t> Reader<'t, '_> {
                 }
                 Some('&') => {
                     let reason = "write one regular expression, or use the And of two rules";
-                    return self.unsupported(at, "& between terminals", reason);
+                    return self.refuse(at, "& between terminals", reason);
                 }
                 Some('"') => {
                     let part = self.text()?;
@@ -397,19 +397,21 @@ impl<'t> Reader<'t, '_> {
                     self.terminal(&mut groups, part);
                 }
                 Some('%') => {
-                    let part = self.embedded()?;
+                    let part = self.read_embedded()?;
                     self.terminal(&mut groups, part);
                 }
                 Some('<') => {
                     let reason = "it is about tokens, and a constraint is a set of texts";
-                    return self.unsupported(at, "a special token", reason);
+                    return self.refuse(at, "a special token", reason);
                 }
                 Some(next) if in_name(next) => {
                     let name = self.name("a name does not begin with a digit")?;
                     if self.peek() == Some('{')
-                        && !self.rest()[1..].trim_start().starts_with(|next: char| next.is_ascii_digit() || next == ',')
+                        && !self.unread()[1..]
+                            .trim_start()
+                            .starts_with(|next: char| next.is_ascii_digit() || next == ',')
                     {
-                        return self.unsupported(at, "a template", "write a rule out for each of its uses");
+                        return self.refuse(at, "a template", "write a rule out for each of its uses");
                     }
                     let part = Part::Rule(self.rules.rule_number(name, at));
                     if is_rule(name) {
@@ -449,7 +451,7 @@ impl<'t> Reader<'t, '_> {
     fn nothing_to_repeat<T>(&self, at: usize) -> Result<T, GrammarError> {
         if self.peek() == Some('~') {
             let reason = "write the regular expression of what may come";
-            return self.unsupported(at, "~ before a terminal", reason);
+            return self.refuse(at, "~ before a terminal", reason);
         }
         self.wrong(at, "there is nothing before it that could be repeated")
     }
@@ -545,7 +547,7 @@ impl<'t> Reader<'t, '_> {
     /// Reads the digits of an escaped character.
     fn code(&mut self, digits: usize) -> Result<char, GrammarError> {
         let at = self.at;
-        let hex = self.rest().get(..digits).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let hex = self.unread().get(..digits).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let Some(hex) = hex else {
             return self.wrong(at, format!("{digits} digits of 0-9, a-f, A-F must follow"));
         };
@@ -560,7 +562,7 @@ impl<'t> Reader<'t, '_> {
     fn text(&mut self) -> Result<Part, GrammarError> {
         let at = self.at;
         let text = self.string(at)?;
-        if self.rest().starts_with('i') && !self.rest()[1..].starts_with(in_name) {
+        if self.unread().starts_with('i') && !self.unread()[1..].starts_with(in_name) {
             self.at += 1;
             return Ok(Part::Pattern(self.pattern(at, &regex_syntax::escape(&text), "i")?));
         }
@@ -634,13 +636,13 @@ impl<'t> Reader<'t, '_> {
         })?;
         if !hir.properties().look_set().is_empty() {
             let reason = "a terminal is a set of texts; leave out ^, $ and \\b";
-            return self.unsupported(at, &format!("what looks around in /{pattern}/"), reason);
+            return self.refuse(at, &format!("what looks around in /{pattern}/"), reason);
         }
         Ok(hir)
     }
 
     /// Reads `%json {...}` and `%regex {...}`.
-    fn embedded(&mut self) -> Result<Part, GrammarError> {
+    fn read_embedded(&mut self) -> Result<Part, GrammarError> {
         let at = self.at;
         self.at += 1;
         let name = self.while_is(in_name);
@@ -650,11 +652,7 @@ impl<'t> Reader<'t, '_> {
             "json" => {
                 self.json(at)?;
                 let Some(schemas) = self.schemas else {
-                    return self.unsupported(
-                        at,
-                        "%json",
-                        "nothing here reads JSON Schema; use a form with a JsonSchema",
-                    );
+                    return self.refuse(at, "%json", "nothing here reads JSON Schema; use a form with a JsonSchema");
                 };
                 match schemas(&self.rules.text[from..self.at]) {
                     Ok(rule) => Ok(Part::Embedded(rule)),
@@ -687,7 +685,7 @@ impl<'t> Reader<'t, '_> {
 
     /// Reads a value in JSON.
     fn json(&mut self, at: usize) -> Result<Value, GrammarError> {
-        let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter();
+        let mut values = serde_json::Deserializer::from_str(self.unread()).into_iter();
         match values.next() {
             Some(Ok(value)) => {
                 self.at += values.byte_offset();
@@ -699,7 +697,7 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-/// Whether a name is that of a rule: its first letter is small.
+/// Returns true for the name of a rule: its first letter is small.
 fn is_rule(name: &str) -> bool {
     name.chars().find(|&next| next != '_').is_none_or(char::is_lowercase)
 }

@@ -96,8 +96,11 @@ impl<'b> Corners<'b> {
         };
         let is_empty = self.tables[&own].is_end(self.tables[&own].start);
         let ends = |set: &Vec<Position>| {
-            let ended = |at: &Position| matches!(at, Position::In { body, state } if *body == own && self.tables[body].is_end(*state));
-            u32::from(set.iter().any(ended) || (is_empty && matches!(set[..], [Position::Start { .. }, ..])))
+            let is_end = |at: &Position| match at {
+                Position::In { body, state } => *body == own && self.tables[body].is_end(*state),
+                _ => false,
+            };
+            u32::from(set.iter().any(is_end) || (is_empty && matches!(set[..], [Position::Start { .. }, ..])))
         };
         let weigh = |set: &Vec<Position>| size_of_val(&**set);
         let table = Table::explore(&self.classes, start, limits, weigh, |set, byte| self.step(set, byte), ends)?;
@@ -105,7 +108,7 @@ impl<'b> Corners<'b> {
     }
 
     fn step(&self, set: &[Position], byte: u8) -> Option<Vec<Position>> {
-        let mut next: Vec<Position> = set.iter().filter_map(|&at| self.after(at, byte)).collect();
+        let mut next: Vec<Position> = set.iter().filter_map(|&at| self.advance(at, byte)).collect();
         if spend(set.len()).is_err() {
             return None;
         }
@@ -125,7 +128,7 @@ impl<'b> Corners<'b> {
         (!next.is_empty()).then_some(next)
     }
 
-    fn after(&self, at: Position, byte: u8) -> Option<Position> {
+    fn advance(&self, at: Position, byte: u8) -> Option<Position> {
         Some(match at {
             Position::Start { body } => {
                 let table = self.tables[&body];

@@ -136,12 +136,12 @@ impl Body {
     }
 
     /// Gives new numbers to what is called.
-    pub(super) fn renumbered(mut self, number: impl Fn(u32) -> u32) -> Self {
+    pub(super) fn renumber(mut self, number: impl Fn(u32) -> u32) -> Self {
         self.calls.iter_mut().for_each(|(called, _)| *called = number(*called));
         self
     }
 
-    /// Whether a byte may come in a state. A machine is not asked.
+    /// Returns true if a byte may come in a state. A machine is not asked.
     fn reads(&self, state: u32) -> bool {
         self.reads.get(state as usize).is_none_or(|&reads| reads)
     }
@@ -217,8 +217,8 @@ impl Machine {
         order.iter().zip(0..).for_each(|(&body, at)| number[body] = at);
         let mut sorted: Vec<(u32, Body)> = number.iter().copied().zip(bodies).collect();
         sorted.sort_by_key(|(number, _)| *number);
-        let renumbered = |(_, body): (u32, Body)| body.renumbered(|called| number[called as usize]);
-        Self { root: number[root], bodies: sorted.into_iter().map(renumbered).collect() }
+        let renumber = |(_, body): (u32, Body)| body.renumber(|called| number[called as usize]);
+        Self { root: number[root], bodies: sorted.into_iter().map(renumber).collect() }
     }
 
     /// The table of a grammar that calls nothing.
@@ -367,7 +367,7 @@ impl fmt::Debug for Places {
 #[derive(Debug)]
 pub(super) struct MachineWalk {
     machine: Arc<Machine>,
-    /// Of each body that is an automaton.
+    /// Byte classes of each body that is an automaton.
     alphabets: Vec<Option<Alphabet>>,
     tokens: Arc<TokenBytes>,
     lazy: LazyWalk<Machine>,

@@ -33,7 +33,8 @@ use trie_core::work::{Limits, Work, look};
 /// use trie_core::work::Limits;
 /// use trie_rules::{ContextFree, Rule};
 ///
-/// let lists = ContextFree::gbnf("root ::= \"[\" (item (\",\" item)*)? \"]\"\nitem ::= [0-9]+ | root", Limits::default())?;
+/// let text = "root ::= \"[\" (item (\",\" item)*)? \"]\"\nitem ::= [0-9]+ | root";
+/// let lists = ContextFree::gbnf(text, Limits::default())?;
 /// let after = |text: &str| text.bytes().try_fold(lists.start(), |state, byte| lists.step(&state, byte));
 /// assert!(lists.is_end(&after("[1,[],[23]]").unwrap()));
 /// assert!(after("[1,[2").is_some_and(|state| !lists.is_end(&state)));
@@ -98,10 +99,10 @@ impl ContextFree {
     /// Reads a grammar in Lark. Its texts follow the rule `start`.
     ///
     /// Rules in small letters, terminals in capitals; strings (`"a"`, `"a"i`), regular expressions (`/a+/i`), ranges
-    /// (`"a".."z"`), groups, `[optional]`, `?`, `*`, `+`, `~2..5`, `{2,5}`; `%ignore`, and `%import common` of the terminals that
-    /// come with Lark. `%json {...}` is a JSON Schema, which `schemas` reads. Aliases (`-> name`) and priorities say
-    /// nothing about texts and are passed over. Where several ways split a text into terminals, each counts, as with
-    /// Lark's `lexer="dynamic_complete"`.
+    /// (`"a".."z"`), groups, `[optional]`, `?`, `*`, `+`, `~2..5`, `{2,5}`; `%ignore`, and `%import common` of the
+    /// terminals that come with Lark. `%json {...}` is a JSON Schema, which `schemas` reads. Aliases (`-> name`) and
+    /// priorities say nothing about texts and are passed over. Where several ways split a text into terminals, each
+    /// counts, as with Lark's `lexer="dynamic_complete"`.
     ///
     /// Refused by name: tokens (`<|name|>`, `max_tokens=`), `stop=`, `lazy`, templates, imports of files, what looks
     /// around inside a regular expression.

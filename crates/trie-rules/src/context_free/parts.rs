@@ -16,7 +16,7 @@ pub(super) struct RuleSet<'t> {
     /// The text, for places.
     pub(super) text: &'t str,
     pub(super) rules: Vec<NamedRule>,
-    /// Of all rules, each behind the parts that it is made of.
+    /// Parts of all rules, each behind its own parts.
     pub(super) parts: Vec<Part>,
     /// The rule that all texts follow.
     pub(super) root: usize,
@@ -87,7 +87,7 @@ impl<'t> RuleSet<'t> {
     }
 
     /// Sets the root, and looks for rules that nothing defines.
-    pub(super) fn rooted(mut self, root: &'static str) -> Result<Self, GrammarError> {
+    pub(super) fn with_root(mut self, root: &'static str) -> Result<Self, GrammarError> {
         match self.by_name.get(root) {
             Some(&rule) if !self.rules[rule].parts.is_empty() => self.root = rule,
             _ => return Err(self.wrong(self.text.len(), GrammarProblem::NoRoot { root })),

@@ -90,8 +90,6 @@ impl Expression {
 
     /// The rules with `c` and `bb` as often as one likes before the first terminal and behind each.
     pub fn with_blanks(rules: &[Self]) -> Vec<Self> {
-        let blank = |text: &str| Self::Text(text.to_owned());
-        let blanks = || Self::Repeat(Self::Either(vec![blank("c"), blank("bb")]).into(), 0, None);
         fn spaced(from: &Expression, blanks: &dyn Fn() -> Expression) -> Expression {
             let all = |inner: &[Expression]| inner.iter().map(|inner| spaced(inner, blanks)).collect();
             match from {
@@ -105,6 +103,8 @@ impl Expression {
                 }
             }
         }
+        let blank = |text: &str| Self::Text(text.to_owned());
+        let blanks = || Self::Repeat(Self::Either(vec![blank("c"), blank("bb")]).into(), 0, None);
         let mut all: Vec<Self> = rules.iter().map(|rule| spaced(rule, &blanks)).collect();
         all[0] = Self::Sequence(vec![blanks(), all[0].clone()]);
         all
