@@ -6,6 +6,7 @@ mod formats;
 mod gbnf;
 mod grammar;
 mod grammar_cases;
+mod memory;
 mod number_set;
 mod patterns;
 mod placed;

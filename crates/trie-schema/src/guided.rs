@@ -103,7 +103,7 @@ impl Guided {
             spelling,
             start: Path::start(),
             kept: Kept::new(MaskLimits::bytes(half)),
-            forced: Mutex::new(LruCache::new(KEPT)),
+            forced: Mutex::new(LruCache::sparse(KEPT)),
             pool: Mutex::new(Arc::new(Mutex::new(Pool::new(source.clone(), Some(first))))),
             source,
             given_up: Mutex::default(),

@@ -184,4 +184,11 @@ impl Walker<GbnfState> for Walk {
             Self::Recursive(walk) => walk.limit(bytes),
         }
     }
+
+    fn forget(&self) {
+        match self {
+            Self::Finite(walk) => walk.forget(),
+            Self::Recursive(walk) => walk.forget(),
+        }
+    }
 }

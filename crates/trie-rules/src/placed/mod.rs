@@ -324,4 +324,8 @@ impl<R: Rule> Walker<At<R::State>> for BetweenWalk<R> {
     fn limit(&self, bytes: usize) {
         self.inside.limit(bytes);
     }
+
+    fn forget(&self) {
+        self.inside.forget();
+    }
 }
