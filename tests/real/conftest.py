@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tokentrie import Model, hub
 from tokentrie.errors import ModelError
 
 FOLDER = Path(__file__).parent
+# Test files are imported by path and share modules.
+sys.path.insert(0, str(FOLDER))
 #: Set by `./dev real`: a model that cannot be had fails there, and is passed over elsewhere.
 WANTED = "TOKENTRIE_REAL"
 

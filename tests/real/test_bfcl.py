@@ -69,3 +69,28 @@ def test_right_answers_are_taken_and_others_refused(real: Model, bfcl: Path, kin
         refused += 1
     assert taken >= 2
     assert refused >= 2
+
+
+@pytest.mark.filterwarnings("ignore::tokentrie.errors.TokenTrieWarning")  # some lists contradict themselves
+def test_lists_that_are_kept_have_one_limit(real: Model, bfcl: Path) -> None:
+    """Masks of lists that are forgotten are walked again, and are the same."""
+    form, usual = real.chat_format.with_tools_in("system"), real.vocab.mask_limit
+    kept = []
+    for case in itertools.islice(cases(bfcl, "live_multiple"), 0, 60 * every(), every()):
+        prompt = form.prompt(case.messages, case.tools)
+        reply = form.constraint(case.tools, real.vocab, "required", generation_prompt=prompt.generation_prompt)
+        kept.append((case, reply))
+    try:
+        answers = {}
+        for limit in (usual, 1 << 19):
+            real.vocab.mask_limit = limit
+            for case, reply in kept:
+                ((name, arguments),) = right_calls(case)[:1] or [(case.tools[0]["function"]["name"], {})]
+                call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+                taken = is_taken(real, reply, f"<tool_call>\n{call}\n</tool_call>")
+                assert answers.setdefault(case.name, taken) == taken
+                # A mask in use is not forgotten.
+                assert real.vocab.mask_bytes <= limit + len(real.vocab)
+        assert any(answers.values())
+    finally:
+        real.vocab.mask_limit = usual

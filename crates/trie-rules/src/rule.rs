@@ -104,4 +104,7 @@ pub trait Walker<S>: fmt::Debug + Send + Sync {
     fn limit(&self, bytes: usize) {
         let _ = bytes;
     }
+
+    /// Lets go of what it keeps for later states; of what it is just using it need not.
+    fn forget(&self) {}
 }

@@ -7,6 +7,7 @@ mod formats;
 
 mod grammar;
 mod grammar_cases;
+mod memory;
 mod number_set;
 mod patterns;
 mod placed;

@@ -58,7 +58,7 @@ impl fmt::Debug for Canonical {
 
 impl Canonical {
     pub(super) fn new(rule: ReplyRule, spelling: Spelling, control: ControlTokens) -> Self {
-        Self { rule, spelling, control, texts: Mutex::new(LruCache::new(KEPT)) }
+        Self { rule, spelling, control, texts: Mutex::new(LruCache::sparse(KEPT)) }
     }
 
     /// Takes what is left out of the tokens that are legal at a state.

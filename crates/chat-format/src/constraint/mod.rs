@@ -81,7 +81,7 @@ impl ReplyConstraint {
         let canonical = is_canonical.then(|| Canonical::new(rule.clone(), spelling.clone(), control.clone()));
         let rule = ReplyRule { canonical: canonical.map(Arc::new), ..rule };
         let tokens = ByRule::new(rule.clone(), spelling.clone())?;
-        let (denied, forced) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        let (denied, forced) = (Mutex::new(LruCache::sparse(KEPT)), Mutex::new(LruCache::sparse(KEPT)));
         Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
     }
 

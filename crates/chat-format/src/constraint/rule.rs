@@ -240,6 +240,10 @@ impl Walker<At> for ForgetfulWalk {
     fn limit(&self, bytes: usize) {
         self.forgetful.limit(bytes);
     }
+
+    fn forget(&self) {
+        self.forgetful.forget();
+    }
 }
 
 /// Hears whether a byte before content was text of it.

@@ -236,6 +236,32 @@ impl Vocab {
         released(py, || self.0.fingerprint())
     }
 
+    /// int: bytes of the masks that all constraints over this vocabulary keep, and of what finds them, about.
+    #[getter]
+    fn mask_bytes(&self) -> usize {
+        self.0.mask_memory().stats().bytes
+    }
+
+    /// int: bytes that these may be; 268,435,456 unless it is set. Where constraints would keep more, those used
+    /// longest ago forget their masks, which are worked out again when they are wanted. What a constraint is made of,
+    /// such as the automaton of a regular expression, does not count.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Model().vocab
+    ///     >>> vocab.mask_limit = 1 << 20
+    ///     >>> samplers = [tokentrie.Sampler(vocab, tokentrie.Regex("[a-z]{%d}" % n)) for n in range(1, 9)]
+    ///     >>> 0 < vocab.mask_bytes <= vocab.mask_limit
+    ///     True
+    #[getter]
+    fn mask_limit(&self) -> usize {
+        self.0.mask_memory().stats().limit
+    }
+
+    #[setter(mask_limit)]
+    fn set_mask_limit(&self, py: Python<'_>, bytes: usize) {
+        released(py, || self.0.mask_memory().limit(bytes));
+    }
+
     /// The ids of a text.
     ///
     /// Args:

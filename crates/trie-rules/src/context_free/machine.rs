@@ -414,4 +414,8 @@ impl Walker<Places> for MachineWalk {
     fn limit(&self, bytes: usize) {
         self.lazy.limit(bytes);
     }
+
+    fn forget(&self) {
+        self.lazy.forget();
+    }
 }

@@ -238,4 +238,11 @@ impl Walker<ContextFreeState> for Walk {
             Self::Recursive(walk) => walk.limit(bytes),
         }
     }
+
+    fn forget(&self) {
+        match self {
+            Self::Finite(walk) => walk.forget(),
+            Self::Recursive(walk) => walk.forget(),
+        }
+    }
 }

@@ -209,6 +209,12 @@ impl Walker<GrammarState> for GrammarWalk {
         kept.shrink();
     }
 
+    fn forget(&self) {
+        if let Ok(mut kept) = self.groups.try_lock() {
+            (kept.by_state, kept.bytes) = (LruCache::unbounded(), 0);
+        }
+    }
+
     fn tokens(&self, state: &GrammarState, words: &mut [u32]) {
         let compiled = &*self.grammar.0;
         let groups = self.groups(state.lexer);

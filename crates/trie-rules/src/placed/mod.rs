@@ -325,4 +325,8 @@ impl<R: Rule> Walker<Position<R::State>> for BetweenWalk<R> {
     fn limit(&self, bytes: usize) {
         self.inside.limit(bytes);
     }
+
+    fn forget(&self) {
+        self.inside.forget();
+    }
 }

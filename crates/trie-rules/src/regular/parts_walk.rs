@@ -65,6 +65,12 @@ impl PartsWalk {
         kept.shrink();
     }
 
+    fn let_go(&self) {
+        if let Ok(mut kept) = self.kept.try_lock() {
+            (kept.by_place, kept.bytes) = (LruCache::unbounded(), 0);
+        }
+    }
+
     /// Returns the tokens allowed while only this place is open.
     fn legal(&self, place: Item) -> Legal {
         if let Some(known) = self.cache().by_place.get(&place) {
@@ -117,6 +123,10 @@ impl Walker<PartsState> for PartsWalk {
         self.hold(bytes);
     }
 
+    fn forget(&self) {
+        self.let_go();
+    }
+
     fn tokens(&self, state: &PartsState, words: &mut [u32]) {
         for place in self.parts.places(state) {
             self.legal(place).add_to(words);
@@ -132,6 +142,10 @@ impl Walker<ChoiceState> for PartsWalk {
 
     fn limit(&self, bytes: usize) {
         self.hold(bytes);
+    }
+
+    fn forget(&self) {
+        self.let_go();
     }
 
     fn tokens(&self, state: &ChoiceState, words: &mut [u32]) {

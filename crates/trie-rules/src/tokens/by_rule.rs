@@ -3,6 +3,7 @@
 use crate::rule::{Rule, Walker};
 use crate::tokens::forced::forced_token;
 use crate::tokens::masks::{Legal, MaskLimits, MaskStats, Masks};
+use crate::tokens::memory::Keeps;
 use crate::tokens::slices::set;
 use crate::tokens::spellable::unspellable;
 use crate::tokens::spelling::Spelling;
@@ -12,7 +13,8 @@ use lru::LruCache;
 use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use trie_core::ErrorKind;
 use trie_core::work::Over;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
@@ -36,18 +38,18 @@ struct RuleWalk<R: Rule> {
     rule: R,
     /// The rule's own way to its tokens.
     walker: Option<Arc<dyn Walker<R::State>>>,
+    /// Bytes that the walker was made of: it never forgets them.
+    made_of: usize,
     spelling: Spelling,
     masks: Masks<R::State>,
     forced: Mutex<LruCache<R::State, Option<TokenId>>>,
     /// Errors of the rule, by state.
     failed: Mutex<LruCache<R::State, Problem>>,
     /// Memory of walks that are over.
-    spare: Mutex<Vec<Spare<R::State>>>,
-}
-
-struct Spare<S> {
-    path: Path<S>,
-    words: Vec<u32>,
+    spare: Mutex<Vec<Path<R::State>>>,
+    /// When it was asked last, and the bytes of its own that the memory of the vocabulary knows of.
+    used: AtomicU64,
+    counted: AtomicUsize,
 }
 
 /// State of a walk: the state of the rule.
@@ -166,9 +168,15 @@ impl<R: Rule> ByRule<R> {
         if let Some(walker) = &walker {
             walker.limit(limits.bytes / 2);
         }
-        let (forced, failed) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        let (forced, failed) = (Mutex::new(LruCache::sparse(KEPT)), Mutex::new(LruCache::sparse(KEPT)));
         let (masks, spare) = (Masks::new(limits), Mutex::default());
-        let made = Self(Arc::new(RuleWalk { rule, walker, spelling, masks, forced, failed, spare }));
+        let (used, counted) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let made_of = walker.as_ref().map_or(0, |walker| walker.nbytes());
+        let walked =
+            Arc::new(RuleWalk { rule, walker, made_of, spelling, masks, forced, failed, spare, used, counted });
+        let kept: Weak<RuleWalk<R>> = Arc::downgrade(&walked);
+        walked.spelling.tokens().memory().enter(kept);
+        let made = Self(walked);
         match made.legal(&start) {
             Err(problem) => Err(ByRuleError::Failed(problem)),
             Ok(legal) if legal.is_empty() => Err(ByRuleError::Unspellable { bytes }),
@@ -183,15 +191,15 @@ impl<R: Rule> ByRule<R> {
 
     /// Returns the statistics of the mask cache.
     pub fn stats(&self) -> MaskStats {
-        let walker_bytes = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
-        MaskStats { walker_bytes, ..self.0.masks.stats() }
+        MaskStats { walker_bytes: self.0.walker_bytes(), ..self.0.masks.stats() }
     }
 
     /// Returns whether so many more masks fit without an eviction.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize) -> bool {
-        let walker = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
-        self.0.masks.has_room(count, walker, self.tokens().n_vocab())
+        let n_vocab = self.tokens().n_vocab();
+        let together = self.tokens().memory().has_room(count * Masks::<R::State>::most_bytes(n_vocab));
+        together && self.0.masks.has_room(count, self.0.walker_bytes(), n_vocab)
     }
 
     pub(crate) fn spelling(&self) -> &Spelling {
@@ -209,25 +217,19 @@ impl<R: Rule> ByRule<R> {
 
     pub(crate) fn legal(&self, state: &R::State) -> Result<Legal, Problem> {
         let walked = &*self.0;
-        walked.masks.get(state, || {
-            let mut memory =
-                lock(&walked.spare).pop().unwrap_or_else(|| Spare { path: Path::default(), words: Vec::new() });
-            memory.words.clear();
-            memory.words.resize(self.tokens().n_vocab().div_ceil(32), 0);
-            let words = &mut memory.words;
-            if let Some(walker) = &walked.walker {
-                walker.tokens(state, words);
-            } else {
-                let step = |state: &R::State, byte| walked.rule.step(state, byte);
-                tokens_from(step, self.tokens().all(), state, &mut memory.path, |token, _| {
-                    set(words, token);
-                });
-            }
-            let legal = Legal::of(words);
-            lock(&walked.spare).push(memory);
-            let taken = walked.walker.as_ref().map_or(0, |walker| walker.nbytes());
-            walked.rule.failure().map_or(Ok((legal, taken)), Err)
-        })
+        let memory = self.tokens().memory();
+        walked.used.store(memory.now(), Ordering::Relaxed);
+        if let Some(known) = walked.masks.known(state) {
+            return Ok(known);
+        }
+        let mut walker_bytes = 0;
+        let legal = walked.masks.find(state, || {
+            let found = walked.walk(state)?;
+            walker_bytes = found.1;
+            Ok(found)
+        })?;
+        memory.count(&walked.counted, walked.own_bytes(walker_bytes));
+        Ok(legal)
     }
 
     /// Returns the allowed tokens at a state, and whether a text ends there; an error of the rule is cached.
@@ -251,6 +253,60 @@ impl<R: Rule> ByRule<R> {
                 None
             }
         }
+    }
+}
+
+impl<R: Rule> RuleWalk<R> {
+    /// Walks the tokens from a state; and how many bytes the walker keeps.
+    fn walk(&self, state: &R::State) -> Result<(Legal, usize), Problem> {
+        let tokens = self.spelling.tokens();
+        let mut words = tokens.memory().words(tokens.n_vocab().div_ceil(32));
+        if let Some(walker) = &self.walker {
+            walker.tokens(state, &mut words);
+        } else {
+            let mut path = lock(&self.spare).pop().unwrap_or_default();
+            let step = |state: &R::State, byte| self.rule.step(state, byte);
+            tokens_from(step, tokens.all(), state, &mut path, |token, _| set(&mut words, token));
+            lock(&self.spare).push(path);
+        }
+        let legal = tokens.memory().share(Legal::of(&words));
+        tokens.memory().give_back(words);
+        self.rule.failure().map_or(Ok((legal, self.walker_bytes())), Err)
+    }
+
+    fn walker_bytes(&self) -> usize {
+        self.walker.as_ref().map_or(0, |walker| walker.nbytes())
+    }
+
+    /// Bytes that are kept for this rule alone, of which the walker has so many.
+    fn own_bytes(&self, walker_bytes: usize) -> usize {
+        let forced = lock(&self.forced).len() * (2 * size_of::<R::State>() + 64);
+        self.masks.own_bytes() + walker_bytes.saturating_sub(self.made_of) + forced
+    }
+}
+
+impl<R: Rule> Keeps for RuleWalk<R> {
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn forget(&self) {
+        self.masks.clear();
+        if let Some(walker) = &self.walker {
+            walker.forget();
+        }
+        *lock(&self.forced) = LruCache::sparse(KEPT);
+        *lock(&self.spare) = Vec::new();
+        // A walker that is just walking has not forgotten, and is not asked: who walks may be who waits here. Its bytes
+        // count again when the walk is over.
+        self.spelling.tokens().memory().set(&self.counted, self.own_bytes(0));
+    }
+}
+
+impl<R: Rule> Drop for RuleWalk<R> {
+    fn drop(&mut self) {
+        self.masks.clear();
+        self.spelling.tokens().memory().leave(&self.counted);
     }
 }
 

@@ -5,7 +5,8 @@ use crate::tokens::order::Order;
 use crate::tokens::slices::{ALL, MOST_CHARS, add, set};
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
-use std::collections::{HashMap, VecDeque};
+use indexmap::IndexSet;
+use std::collections::VecDeque;
 use std::fmt;
 use std::mem::size_of;
 use std::ops::Range;
@@ -23,22 +24,23 @@ pub struct LazyWalk<R: Rule> {
 }
 
 /// No way on, and a way that was not asked yet. Numbers of states are less.
-const DEAD: u32 = u32::MAX;
-const UNKNOWN: u32 = u32::MAX - 1;
+const DEAD: u16 = u16::MAX;
+const UNKNOWN: u16 = u16::MAX - 1;
 
 /// States beyond which all are forgotten.
 const MOST: usize = 8192;
 
 /// States beyond which a walk goes on without remembering any: a rule may have ever new ones.
 const MOST_IN_A_WALK: usize = 2 * MOST;
+const _: () = assert!(MOST_IN_A_WALK < UNKNOWN as usize, "numbers of states are kept in so many bits");
 
 /// Walks that later ones may copy from.
 const COPIED: usize = 8;
 
 struct LazyStates<S> {
-    numbers: HashMap<S, u32>,
-    states: Vec<S>,
-    next: Vec<[u32; 256]>,
+    /// By their numbers.
+    states: IndexSet<S>,
+    next: Vec<Box<[u16; 256]>>,
     most: usize,
     /// True if a step led to a state beyond the limit.
     full: bool,
@@ -62,27 +64,27 @@ impl<R: Rule> LazyWalk<R> {
 
 impl<S> Default for LazyStates<S> {
     fn default() -> Self {
-        let (numbers, states, next) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { numbers, states, next, most: MOST, full: false, path: Path::default(), walked: VecDeque::new() }
+        let (states, next) = (IndexSet::new(), Vec::new());
+        Self { states, next, most: MOST, full: false, path: Path::default(), walked: VecDeque::new() }
     }
 }
 
 impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
+    /// Bytes of a state: itself with its hash and place, and its ways.
+    const STATE: usize = size_of::<S>() + size_of::<[u16; 256]>() + 32;
+
     fn number(&mut self, state: S) -> u32 {
-        if let Some(&number) = self.numbers.get(&state) {
-            return number;
+        let (number, is_new) = self.states.insert_full(state);
+        if is_new {
+            self.next.push(Box::new([UNKNOWN; 256]));
         }
-        let number = self.states.len() as u32;
-        self.numbers.insert(state.clone(), number);
-        self.states.push(state);
-        self.next.push([UNKNOWN; 256]);
-        number
+        number as u32
     }
 
     fn step(&mut self, rule: &impl Rule<State = S>, at: u32, byte: u8) -> Option<u32> {
         let known = self.next[at as usize][usize::from(byte)];
         if known < UNKNOWN {
-            return Some(known);
+            return Some(u32::from(known));
         }
         if known == DEAD {
             return None;
@@ -94,12 +96,12 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
             }
             return None;
         };
-        if self.states.len() >= MOST_IN_A_WALK && !self.numbers.contains_key(&state) {
+        if self.states.len() >= MOST_IN_A_WALK && !self.states.contains(&state) {
             self.full = true;
             return None;
         }
         let next = self.number(state);
-        self.next[at as usize][usize::from(byte)] = next;
+        self.next[at as usize][usize::from(byte)] = next as u16;
         Some(next)
     }
 
@@ -136,7 +138,7 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
 
     fn nbytes(&self) -> usize {
         let walked: usize = self.walked.iter().map(|(_, words)| size_of_val(&**words)).sum();
-        walked + self.states.len() * (2 * size_of::<S>() + size_of::<[u32; 256]>() + size_of::<u32>())
+        walked + self.states.len() * Self::STATE
     }
 }
 
@@ -155,7 +157,14 @@ impl<R: Rule> Walker<R::State> for LazyWalk<R> {
 
     fn limit(&self, bytes: usize) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.most = (bytes / size_of::<[u32; 256]>()).clamp(64, MOST);
+        known.most = (bytes / size_of::<[u16; 256]>()).clamp(64, MOST);
+    }
+
+    fn forget(&self) {
+        // Who walks just now needs it.
+        if let Ok(mut known) = self.known.try_lock() {
+            *known = LazyStates { most: known.most, ..LazyStates::default() };
+        }
     }
 }
 

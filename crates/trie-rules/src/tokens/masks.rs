@@ -1,5 +1,6 @@
 //! Masks that were walked once: kept for each state, shared by all who walk the rule, bounded in bytes.
 
+use crate::tokens::memory::KeptMemory;
 use crate::tokens::slices::{add, set};
 use lru::LruCache;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -8,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 
-/// Size limits of the mask cache.
+/// Size limits of the mask cache of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
     /// Bytes of all masks together, each with its entry, and of what the rule's [`Walker`](crate::Walker) keeps, about.
-    /// The walker gets up to half of them, masks what it leaves.
+    /// The walker gets up to half of them, masks what it leaves. All rules over a vocabulary have another limit
+    /// together: see [`MaskMemory`](crate::MaskMemory).
     pub bytes: usize,
 }
 
@@ -48,7 +50,7 @@ pub struct MaskStats {
 }
 
 /// Tokens that may come, in whichever form is smaller. A clone is one reference count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Legal {
     /// Few tokens: ascending ids.
     Ids(Arc<[TokenId]>),
@@ -117,6 +119,14 @@ impl Legal {
         }
     }
 
+    /// Returns the number of its clones.
+    pub(crate) fn holders(&self) -> usize {
+        match self {
+            Self::Ids(ids) => Arc::strong_count(ids),
+            Self::Words(words) => Arc::strong_count(words),
+        }
+    }
+
     /// Builds the set from ids in any order, for a vocabulary of this size.
     pub(crate) fn of_ids(mut ids: Vec<TokenId>, n_vocab: usize) -> Self {
         if ids.len() <= n_vocab.div_ceil(32) {
@@ -155,6 +165,8 @@ pub(crate) struct Masks<S: Eq + Hash> {
 struct Part<S: Eq + Hash> {
     kept: LruCache<S, Legal>,
     bytes: usize,
+    /// Of these, what no other rule may have, too.
+    own: usize,
 }
 
 impl<S: Eq + Hash + Clone> Masks<S> {
@@ -162,7 +174,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
     const ENTRY: usize = size_of::<S>() + size_of::<Legal>() + 96;
 
     pub(crate) fn new(limits: MaskLimits) -> Self {
-        let part = || Mutex::new(Part { kept: LruCache::unbounded(), bytes: 0 });
+        let part = || Mutex::new(Part { kept: LruCache::unbounded(), bytes: 0, own: 0 });
         Self {
             parts: (0..PARTS).map(|_| part()).collect(),
             hasher: RandomState::new(),
@@ -177,35 +189,61 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the cached tokens of a state, or the result of `walk`; `walk` also returns the number of bytes taken by
+    /// Returns the cached tokens of a state.
+    pub(crate) fn known(&self, state: &S) -> Option<Legal> {
+        let known = self.part(state).kept.get(state).cloned()?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(known)
+    }
+
+    /// Returns the result of `walk` for a state that is not cached; `walk` also returns the number of bytes taken by
     /// others. Two threads may walk the same state at once; both find the same.
-    pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<(Legal, usize), E>) -> Result<Legal, E> {
-        if let Some(kept) = self.part(state).kept.get(state) {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(kept.clone());
-        }
+    pub(crate) fn find<E>(&self, state: &S, walk: impl FnOnce() -> Result<(Legal, usize), E>) -> Result<Legal, E> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (found, taken) = walk()?;
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
         let bytes = found.nbytes() + Self::ENTRY;
         let mut part = self.part(state);
+        let own = |legal: &Legal| KeptMemory::own_bytes(legal) + Self::ENTRY;
         if let Some(before) = part.kept.put(state.clone(), found.clone()) {
             part.bytes -= before.nbytes() + Self::ENTRY;
+            part.own -= own(&before);
         }
         part.bytes += bytes;
+        part.own += own(&found);
         while part.bytes > limit {
             let Some((_, oldest)) = part.kept.pop_lru() else { break };
             part.bytes -= oldest.nbytes() + Self::ENTRY;
+            part.own -= own(&oldest);
         }
         Ok(found)
+    }
+
+    /// Returns the largest size of a mask in bytes.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn most_bytes(n_vocab: usize) -> usize {
+        size_of::<u32>() * n_vocab.div_ceil(32) + Self::ENTRY
     }
 
     /// Returns whether every part has room for so many more masks, given the number of bytes taken by others.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, count: usize, taken: usize, n_vocab: usize) -> bool {
-        let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + Self::ENTRY);
+        let most = count * Self::most_bytes(n_vocab);
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
         self.parts.iter().all(|part| part.lock().unwrap_or_else(PoisonError::into_inner).bytes + most <= limit)
+    }
+
+    /// Bytes that no other rule may have, too.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.lock().unwrap_or_else(PoisonError::into_inner).own).sum()
+    }
+
+    /// Forgets all masks.
+    pub(crate) fn clear(&self) {
+        for part in &self.parts {
+            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            *part = Part { kept: LruCache::unbounded(), bytes: 0, own: 0 };
+        }
     }
 
     pub(crate) fn stats(&self) -> MaskStats {

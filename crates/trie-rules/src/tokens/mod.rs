@@ -4,6 +4,7 @@ pub(crate) mod by_rule;
 pub(crate) mod forced;
 pub(crate) mod lazy_walk;
 pub(crate) mod masks;
+pub(crate) mod memory;
 pub(crate) mod order;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod prepare;

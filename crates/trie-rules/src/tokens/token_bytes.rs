@@ -1,5 +1,6 @@
 //! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
 
+use crate::tokens::memory::{KeptMemory, MaskMemory};
 use crate::tokens::order::{LONGEST, Order, common};
 use crate::tokens::slices::Slices;
 use crate::tokens::walk::{Path, tokens_from};
@@ -19,6 +20,8 @@ pub struct TokenBytes {
     /// Bytes that are tokens of their own.
     single: [bool; 256],
     longest: usize,
+    /// Masks of the rules over these tokens.
+    kept: MaskMemory,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -55,7 +58,8 @@ impl Default for TokenBytes {
     /// Returns a vocabulary without tokens.
     fn default() -> Self {
         let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
-        Self { n_vocab: 0, order, slices, spelled: TokenTexts::default(), single: [false; 256], longest: 0 }
+        let (spelled, single, kept) = (TokenTexts::default(), [false; 256], MaskMemory::default());
+        Self { n_vocab: 0, order, slices, spelled, single, longest: 0, kept }
     }
 }
 
@@ -99,7 +103,23 @@ impl TokenBytes {
         let mut single = [false; 256];
         rows.iter().filter(|(bytes, _)| bytes.len() == 1).for_each(|(bytes, _)| single[usize::from(bytes[0])] = true);
         let slices = Slices::new(rows.iter().map(|&(bytes, _)| bytes));
-        Ok(Self { n_vocab, order, slices, spelled, single, longest })
+        Ok(Self { n_vocab, order, slices, spelled, single, longest, kept: MaskMemory::default() })
+    }
+
+    /// The same, whose rules keep their masks in this memory: as where control tokens are text, too.
+    #[must_use]
+    pub fn keeping_in(mut self, memory: &MaskMemory) -> Self {
+        self.kept = memory.clone();
+        self
+    }
+
+    /// The memory of all rules over these tokens.
+    pub fn mask_memory(&self) -> &MaskMemory {
+        &self.kept
+    }
+
+    pub(crate) fn memory(&self) -> &KeptMemory {
+        self.kept.held()
     }
 
     /// Number of token ids.

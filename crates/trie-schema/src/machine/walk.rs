@@ -130,4 +130,8 @@ impl Walker<Place> for DocumentWalk {
     fn limit(&self, bytes: usize) {
         self.lazy.limit(bytes);
     }
+
+    fn forget(&self) {
+        self.lazy.forget();
+    }
 }

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use trie_core::{Allowed, ByteTrie, TokenId, Trie, VocabularyId, bitmask};
-use trie_rules::{Spelling, TokenBytes};
+use trie_rules::{MaskMemory, Spelling, TokenBytes};
 
 /// The tokens of a model: their bytes, their kinds, and the tokenizer that makes them of text, if there is one.
 ///
@@ -56,6 +56,8 @@ pub struct Vocab {
     token_bytes: OnceLock<Arc<TokenBytes>>,
     /// The same with control tokens, for whole replies.
     reply_bytes: OnceLock<Arc<TokenBytes>>,
+    /// Of all rules over these tokens.
+    masks: MaskMemory,
     split_points: OnceLock<Option<SplitPoints>>,
 }
 
@@ -126,6 +128,7 @@ impl Vocab {
             by_bytes,
             token_bytes,
             reply_bytes,
+            masks: MaskMemory::default(),
             split_points,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
@@ -225,7 +228,7 @@ impl Vocab {
             let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));
             let tokens = TokenBytes::new(self.len(), tokens.filter_map(|token| Some((self.piece(token)?, token))));
             // Never the default: each id comes once, and the bytes of all tokens are counted in 30 bits.
-            Arc::new(tokens.unwrap_or_default())
+            Arc::new(tokens.unwrap_or_default().keeping_in(&self.masks))
         };
         let tokens = Arc::clone(self.token_bytes.get_or_init(made));
         if !self.can_tokenize() {
@@ -233,6 +236,11 @@ impl Vocab {
         }
         let vocab = Arc::clone(self);
         Spelling::with_tokenizer(tokens, move |text| vocab.tokenize_inside(text))
+    }
+
+    /// The memory in which all rules over this vocabulary keep their masks.
+    pub fn mask_memory(&self) -> &MaskMemory {
+        &self.masks
     }
 
     /// The same with control tokens among the tokens: their names after a byte that says so, for constraints on whole
@@ -253,7 +261,7 @@ impl Vocab {
             let spelled: Vec<(Vec<u8>, TokenId)> = spelled.collect();
             let tokens = TokenBytes::new(self.len(), spelled.iter().map(|(bytes, token)| (&bytes[..], *token)));
             // Never the default: each id comes once, and the bytes of all tokens are counted in 30 bits.
-            Arc::new(tokens.unwrap_or_default())
+            Arc::new(tokens.unwrap_or_default().keeping_in(&self.masks))
         };
         let tokens = Arc::clone(self.reply_bytes.get_or_init(made));
         if !self.can_tokenize() {

@@ -1,0 +1,309 @@
+//! What all rules over a vocabulary keep, and how much that may be together.
+//!
+//! Each rule keeps masks and what its walker learned. Programs that hold thousands of rules, such as a server with as
+//! many lists of tools, would hold all of that for all of them. So rules over one vocabulary have one limit: where they
+//! keep more, those that were used longest ago forget. And a mask that several rules have, such as that of the inside
+//! of a string, is kept once.
+
+use crate::tokens::masks::Legal;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Bytes that rules over a vocabulary may keep together, unless somebody says otherwise: 256 MiB.
+pub(crate) const USUAL_LIMIT: usize = 256 << 20;
+
+/// Masks of fewer bytes are not looked for among those of other rules.
+const WORTH_SHARING: usize = 256;
+
+/// What is kept of the rules over a vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct KeptStats {
+    /// Bytes of all masks, and of what walkers keep to find more of them, about.
+    pub bytes: usize,
+    /// Bytes that these may be.
+    pub limit: usize,
+    /// Rules that are held by somebody.
+    pub rules: usize,
+    /// How often a rule forgot what it kept, so that others could go on.
+    pub forgotten: u64,
+}
+
+/// The memory in which all rules over a vocabulary keep their masks, and what finds them. A clone is the same memory.
+///
+/// It holds 256 MiB unless a limit is set. Where rules would keep more, those that were used longest ago forget theirs,
+/// which are walked again when they are asked for: slower, never otherwise. Masks that somebody is just using stay.
+#[derive(Debug, Clone, Default)]
+pub struct MaskMemory(Arc<KeptMemory>);
+
+impl MaskMemory {
+    /// Sets how many bytes may be kept.
+    pub fn limit(&self, bytes: usize) {
+        self.0.set_limit(bytes);
+    }
+
+    /// Returns what is kept.
+    pub fn stats(&self) -> KeptStats {
+        self.0.stats()
+    }
+
+    pub(crate) fn held(&self) -> &KeptMemory {
+        &self.0
+    }
+}
+
+/// A rule that keeps something.
+pub(crate) trait Keeps: Send + Sync {
+    /// When it was used last, by [`KeptMemory::now`].
+    fn used(&self) -> u64;
+
+    /// Lets go of what can be found again, and says so by [`KeptMemory::set`].
+    fn forget(&self);
+}
+
+/// The memory of the rules over a vocabulary.
+pub(crate) struct KeptMemory {
+    limit: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Goes on with each mask that is walked.
+    clock: AtomicU64,
+    masks: Mutex<Shared>,
+    rules: Mutex<Vec<Weak<dyn Keeps>>>,
+    alive: AtomicUsize,
+    forgotten: AtomicU64,
+    /// Words of walks that are over.
+    spare: Mutex<Vec<Vec<u32>>>,
+}
+
+/// As many threads as mostly walk at once.
+const MOST_SPARE: usize = 16;
+
+/// Masks that rules keep, each once.
+#[derive(Default)]
+struct Shared {
+    masks: HashSet<Legal, Lanes>,
+    /// How many there were when those were last thrown away that nobody has.
+    swept: usize,
+    /// Rules that went since.
+    gone: usize,
+}
+
+/// Hashes masks, which have some ten thousand bytes, in a time beside which walking one is long.
+struct Lanes(u64);
+
+struct LanesHasher([u64; 4]);
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Lanes {
+    type Hasher = LanesHasher;
+
+    fn build_hasher(&self) -> LanesHasher {
+        LanesHasher([self.0, self.0.rotate_left(16), self.0.rotate_left(32), self.0.rotate_left(48)])
+    }
+}
+
+impl Hasher for LanesHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut take = |lane: usize, word: &[u8]| {
+            let mut eight = [0; 8];
+            eight[..word.len()].copy_from_slice(word);
+            self.0[lane] = (self.0[lane] ^ u64::from_le_bytes(eight)).wrapping_mul(SPREAD).rotate_left(29);
+        };
+        let mut blocks = bytes.chunks_exact(32);
+        for block in &mut blocks {
+            for lane in 0..4 {
+                take(lane, &block[8 * lane..8 * lane + 8]);
+            }
+        }
+        for (lane, word) in blocks.remainder().chunks(8).enumerate() {
+            take(lane, word);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.iter().fold(0, |hash, &lane| (hash ^ lane).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31))
+    }
+}
+
+impl Default for KeptMemory {
+    fn default() -> Self {
+        let (zero, none) = (|| AtomicU64::new(0), || AtomicUsize::new(0));
+        Self {
+            limit: AtomicUsize::new(USUAL_LIMIT),
+            bytes: none(),
+            clock: zero(),
+            masks: Mutex::default(),
+            rules: Mutex::default(),
+            alive: none(),
+            forgotten: zero(),
+            spare: Mutex::default(),
+        }
+    }
+}
+
+impl fmt::Debug for KeptMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptMemory").field("stats", &self.stats()).finish()
+    }
+}
+
+/// Whole things stand behind these locks.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl KeptMemory {
+    pub(crate) fn stats(&self) -> KeptStats {
+        KeptStats {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            limit: self.limit.load(Ordering::Relaxed),
+            rules: self.alive.load(Ordering::Relaxed),
+            forgotten: self.forgotten.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Sets how much may be kept, and forgets what is more.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.hold_limit();
+    }
+
+    /// So many words that are 0.
+    pub(crate) fn words(&self, count: usize) -> Vec<u32> {
+        let mut words = locked(&self.spare).pop().unwrap_or_default();
+        words.clear();
+        words.resize(count, 0);
+        words
+    }
+
+    /// Takes words of a walk that is over.
+    pub(crate) fn give_back(&self, words: Vec<u32>) {
+        let mut spare = locked(&self.spare);
+        if spare.len() < MOST_SPARE {
+            spare.push(words);
+        }
+    }
+
+    /// The time, in masks that were walked.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Whether so many bytes more can be kept without a rule forgetting.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit()
+    }
+
+    /// Takes note of a rule, which may be asked to forget from now on.
+    pub(crate) fn enter(&self, rule: Weak<dyn Keeps>) {
+        self.alive.fetch_add(1, Ordering::Relaxed);
+        let mut rules = locked(&self.rules);
+        // Those that went are looked for when there are as many as the others.
+        if rules.len() >= 2 * self.alive.load(Ordering::Relaxed) {
+            rules.retain(|rule| rule.strong_count() > 0);
+        }
+        rules.push(rule);
+    }
+
+    /// A rule is gone, with what it kept.
+    pub(crate) fn leave(&self, counted: &AtomicUsize) {
+        self.set(counted, 0);
+        let alive = self.alive.fetch_sub(1, Ordering::Relaxed) - 1;
+        let mut shared = locked(&self.masks);
+        shared.gone += 1;
+        if shared.gone > alive {
+            self.sweep(&mut shared);
+        }
+    }
+
+    /// A mask that was walked: the same that another rule keeps, if one does.
+    pub(crate) fn share(&self, mask: Legal) -> Legal {
+        self.clock.fetch_add(1, Ordering::Relaxed);
+        if mask.nbytes() < WORTH_SHARING {
+            return mask;
+        }
+        let mut shared = locked(&self.masks);
+        if let Some(known) = shared.masks.get(&mask) {
+            return known.clone();
+        }
+        if shared.masks.len() > 64 + 2 * shared.swept {
+            self.sweep(&mut shared);
+        }
+        self.bytes.fetch_add(shared_bytes(&mask), Ordering::Relaxed);
+        shared.masks.insert(mask.clone());
+        mask
+    }
+
+    /// Bytes of a mask that count for the rule that keeps it: shared ones count for all together.
+    pub(crate) fn own_bytes(mask: &Legal) -> usize {
+        if mask.nbytes() < WORTH_SHARING { mask.nbytes() } else { 0 }
+    }
+
+    /// Sets what a rule keeps of its own, of which `counted` is what it kept before; then forgets what is too much.
+    pub(crate) fn count(&self, counted: &AtomicUsize, bytes: usize) {
+        self.set(counted, bytes);
+        self.hold_limit();
+    }
+
+    /// Sets what a rule keeps of its own.
+    pub(crate) fn set(&self, counted: &AtomicUsize, bytes: usize) {
+        let before = counted.swap(bytes, Ordering::Relaxed);
+        // Each exchange is paired with its difference, so that the sum is right whoever comes first.
+        self.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Throws away masks that no rule has.
+    fn sweep(&self, shared: &mut Shared) {
+        let mut bytes = 0;
+        shared.masks.retain(|mask| {
+            let is_held = mask.holders() > 1;
+            bytes += if is_held { 0 } else { shared_bytes(mask) };
+            is_held
+        });
+        (shared.swept, shared.gone) = (shared.masks.len(), 0);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Has rules forget, those first that were used longest ago, until a quarter is free again.
+    fn hold_limit(&self) {
+        if self.bytes.load(Ordering::Relaxed) <= self.limit() {
+            return;
+        }
+        // Whoever has the lock does it.
+        let Ok(mut rules) = self.rules.try_lock() else { return };
+        self.sweep(&mut locked(&self.masks));
+        rules.retain(|rule| rule.strong_count() > 0);
+        let mut oldest: Vec<Arc<dyn Keeps>> = rules.iter().filter_map(Weak::upgrade).collect();
+        oldest.sort_by_key(|rule| rule.used());
+        let goal = self.limit() / 4 * 3;
+        for some in oldest.chunks(oldest.len().div_ceil(16).max(1)) {
+            if self.bytes.load(Ordering::Relaxed) <= goal {
+                break;
+            }
+            some.iter().for_each(|rule| rule.forget());
+            self.forgotten.fetch_add(some.len() as u64, Ordering::Relaxed);
+            self.sweep(&mut locked(&self.masks));
+        }
+        // The last holder of a rule may have gone meanwhile: what it leaves wants the lock of the masks alone.
+        drop(rules);
+    }
+}
+
+/// What a mask takes that is kept once: itself, what counts its holders, and its place in the table.
+fn shared_bytes(mask: &Legal) -> usize {
+    mask.nbytes() + 2 * size_of::<usize>() + size_of::<Legal>() + 8
+}
