@@ -53,7 +53,6 @@ CODE += [
 ]
 CODE += [f"hosts/typescript/{files}" for files in ("tools/*", "*.js")]
 CODE += [f"hosts/web/{files}" for files in ("src/*.ts", "tests/*.ts", "tools/*", "*.js")]
-CODE += [f"hosts/web/playground/*.{kind}" for kind in ("html", "css", "js")]
 CODE += [f"python/tokentrie/serve/page/**/*.{kind}" for kind in ("html", "css", "js", "svg")]
 CODE += [f"{folder}/**/*.{kind}" for folder in ("python", "tests", "benches", "tools") for kind in ("py", "pyi")]
 

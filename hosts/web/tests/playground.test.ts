@@ -1,4 +1,4 @@
-/** The playground in Chromium, as the folder that a plain server gives out. */
+/** The page of the server without one, in Chromium, as the folder that a plain server gives out. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -25,13 +25,14 @@ describe("the playground", { skip: SKIP }, () => {
     const address = `${found.address}/`;
     browser = await launched(CHROMIUM as string);
     page = await browser.newPage();
+    page.setDefaultTimeout(120_000); // of a machine that does much else
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => faults.push(message.text()));
     page.on("request", (request) => {
       if (!request.url().startsWith(address)) faults.push(request.url());
     });
     await page.goto(address);
-    await page.waitForSelector("#panel-regex .verdict-line");
+    await page.waitForSelector("#panel-rules .verdict-line");
   });
   after(async () => {
     await browser?.close();
@@ -41,112 +42,183 @@ describe("the playground", { skip: SKIP }, () => {
   });
 
   const field = (name: string, label: string) => page.locator(`#panel-${name}`).getByLabel(label, { exact: true });
-  const chips = (name: string) => page.locator(`#panel-${name} .chips .next`).allTextContents();
+  const chips = () => page.locator("#panel-rules .chips .next").allTextContents();
   const open = (tab: string) => page.getByRole("tab", { name: tab, exact: true }).click();
-  /** Waits until what is typed has been read. */
-  const until = (selector: string, text: string) => page.locator(selector, { hasText: text }).first().waitFor();
+  const kind = (name: string, of: string) =>
+    page.locator(`#panel-${name}`).getByRole("radio", { name: of, exact: true }).check();
+  const example = (name: string, of: string) =>
+    page.locator(`#panel-${name}`).getByRole("button", { name: of, exact: true }).click();
+  /** Waits until what is typed has been read, or is answered. */
+  const until = (selector: string, text: string | RegExp) =>
+    page.locator(selector, { hasText: text }).first().waitFor();
+  const problems = (name: string) => page.locator(`#panel-${name} .problem`).count();
 
-  it("a regular expression: typed, pressed, stepped back, refused, faulty", async () => {
-    await field("regex", "Regular expression").fill("(yes|yellow) ?[0-9]!");
-    await field("regex", "Text so far").fill("yes ");
-    await until("#panel-regex .verdict-line b", "10");
-    assert.deepEqual((await chips("regex")).sort(), [..."0123456789"]);
-    await page.locator("#panel-regex .next", { hasText: "7" }).click();
-    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7");
-    await page.locator("#panel-regex .run button").click();
-    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7!");
-    assert.equal(await page.locator("#panel-regex .badge").textContent(), "May end here");
-    await page.locator("#panel-regex button", { hasText: "Step back" }).click();
-    assert.equal(await field("regex", "Text so far").inputValue(), "yes 7");
-    await field("regex", "Text so far").fill("yes x");
-    await until("#panel-regex .problem", "“x” may not come");
-    await field("regex", "Regular expression").fill("[a-");
-    await until("#panel-regex .problem", "$.regex");
+  it("has the views that the module can serve, and no key", async () => {
+    assert.deepEqual(await page.getByRole("tab").allTextContents(), ["Rules", "Write", "Chat", "Template"]);
+    assert.equal(await page.getByRole("button", { name: "Key" }).count(), 0);
+    assert.equal(await page.locator("#links a").count(), 0);
   });
 
-  it("grammars of three kinds", async () => {
-    await open("Grammar");
-    await until("#panel-grammar .verdict-line", "may come");
-    assert.ok((await chips("grammar")).includes(")"));
-    for (const [example, may] of [
-      ["Lists of lists", "]"],
-      ["A query", "␣WHERE"],
+  it("a regular expression: typed, pressed, stepped back, refused, faulty", async () => {
+    await field("rules", "The constraint").fill("(yes|yellow) ?[0-9]!");
+    await field("rules", "Text so far").fill("yes ");
+    await until("#panel-rules .verdict-line b", "10");
+    assert.deepEqual((await chips()).sort(), [..."0123456789"]);
+    await page.locator("#panel-rules .next", { hasText: "7" }).click();
+    assert.equal(await field("rules", "Text so far").inputValue(), "yes 7");
+    await page.locator("#panel-rules .run button").click();
+    assert.equal(await field("rules", "Text so far").inputValue(), "yes 7!");
+    assert.equal(await page.locator("#panel-rules .badge").textContent(), "May end here");
+    await page.locator("#panel-rules button", { hasText: "Step back" }).click();
+    assert.equal(await field("rules", "Text so far").inputValue(), "yes 7");
+    await field("rules", "Text so far").fill("yes x");
+    await until("#panel-rules .problem", "“x” may not come");
+    assert.equal(await field("rules", "Text so far").getAttribute("aria-invalid"), "true");
+    await field("rules", "The constraint").fill("[a-");
+    await until("#panel-rules .problem", "$.regex");
+    assert.equal(await field("rules", "The constraint").getAttribute("aria-invalid"), "true");
+  });
+
+  it("grammars of three kinds, told apart by their text", async () => {
+    for (const [name, spec, may] of [
+      ["Arithmetic", "grammar", ")"],
+      ["Lists of lists", "gbnf", "]"],
+      ["A query", "lark", "␣WHERE"],
     ] as const) {
-      await page.locator("#panel-grammar .chip", { hasText: example }).click();
-      assert.equal(await page.locator("#panel-grammar .problem").count(), 0);
-      const said = [...(await chips("grammar")), ...(await page.locator("#panel-grammar .strip").allTextContents())];
+      await example("rules", name);
+      await until("#panel-rules .copies pre", `"${spec}": `);
+      assert.equal(await problems("rules"), 0);
+      const said = [...(await chips()), ...(await page.locator("#panel-rules .strip").allTextContents())];
       assert.ok(
         said.some((one) => may.startsWith(one) || one.includes(may)),
-        `${example}: ${said.join(" ")}`,
+        `${name}: ${said.join(" ")}`,
       );
     }
   });
 
   it("a schema forces the names of its fields", async () => {
-    await open("JSON Schema");
-    await until("#panel-schema .run", "must come");
-    assert.match((await page.locator("#panel-schema .run code").textContent()) ?? "", /"role":"/);
-    const spec: unknown = JSON.parse((await page.locator("#panel-schema .copies pre").textContent()) ?? "");
-    assert.deepEqual(Object.keys(spec as object), ["json_schema", "whitespace"]);
+    await kind("rules", "JSON Schema");
+    await until("#panel-rules .run", "must come");
+    assert.match((await page.locator("#panel-rules .run code").textContent()) ?? "", /"role":"/);
+    const spec = async () => JSON.parse((await page.locator("#panel-rules .copies pre").textContent()) ?? "") as object;
+    assert.deepEqual(Object.keys(await spec()), ["json_schema", "whitespace"]);
+    await field("rules", "White space may stand between").check();
+    await until("#panel-rules .copies pre", '"whitespace": true');
+    await page.locator("#panel-rules .copies").getByRole("button", { name: "JavaScript" }).click();
+    await until("#panel-rules .copies pre", "Sampler.create(vocab, constraint({");
   });
 
-  it("a set parts where its texts do", async () => {
-    await open("Set");
-    await until("#panel-set .verdict-line", "may come");
-    await field("set", "Texts").fill("open_door\nopen_window\nclose");
-    await field("set", "Text so far").fill("open_");
-    await until("#panel-set .copies pre", '"close"');
-    await until("#panel-set .verdict-line b", "2");
-    assert.deepEqual((await chips("set")).map((one) => one[0]).sort(), ["d", "w"]);
+  it("a set parts where its texts do, a form at its slots", async () => {
+    await kind("rules", "Choices");
+    await page.locator("#panel-rules .copies").getByRole("button", { name: "JSON" }).click();
+    await field("rules", "The constraint").fill("open_door\nopen_window\nclose");
+    await field("rules", "Text so far").fill("open_");
+    await until("#panel-rules .copies pre", '"close"');
+    await until("#panel-rules .verdict-line b", "2");
+    assert.deepEqual((await chips()).map((one) => one[0]).sort(), ["d", "w"]);
+    await kind("rules", "Form");
+    await until("#panel-rules .copies pre", '"slot": "mood"');
+    assert.ok((await chips()).every((one) => ["positive", "negative", "neutral"].some((text) => text.startsWith(one))));
   });
 
   it("chat templates: analysis, prompt, reply", async () => {
-    await open("Chat template");
-    const examples = page.locator("#panel-chat .chip");
+    await open("Template");
+    const examples = page.locator("#panel-template .chip");
     assert.equal(await examples.count(), 3);
     for (let nth = 0; nth < 3; nth++) {
       await examples.nth(nth).click();
-      assert.match((await page.locator("#panel-chat .prompt").textContent()) ?? "", /Is it warm in Oslo\?/);
-      assert.match((await page.locator("#panel-chat .call").textContent()) ?? "", /^weather.*"city": "Oslo"/s);
+      assert.match((await page.locator("#panel-template .prompt").textContent()) ?? "", /Is it warm in Oslo\?/);
+      assert.match((await page.locator("#panel-template .call").textContent()) ?? "", /^weather.*"city": "Oslo"/s);
     }
     await examples.nth(0).click();
-    assert.match((await page.locator("#panel-chat .facts").textContent()) ?? "", /Thinks.*<think>.*<tool_call>/s);
-    assert.equal(await page.locator("#panel-chat .thought").textContent(), "I should look at the weather.");
-    await field("chat", "A reply of the model").fill("It is warm.");
-    await until("#panel-chat .parsed .content", "It is warm.");
-    await field("chat", "Chat template").fill("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}");
-    await until("#panel-chat .prompt", "[user] Is it warm in Oslo?");
-    assert.equal(await page.locator("#panel-chat .problem").count(), 0);
-    await field("chat", "Chat template").fill("{% for m in");
-    await until("#panel-chat .problem", "line 1");
+    assert.match((await page.locator("#panel-template .facts").textContent()) ?? "", /Thinks.*<think>.*<tool_call>/s);
+    assert.equal(await page.locator("#panel-template .thought").textContent(), "I should look at the weather.");
+    await field("template", "A reply of the model").fill("It is warm.");
+    await until("#panel-template .parsed .content", "It is warm.");
+    await field("template", "Chat template").fill("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}");
+    await until("#panel-template .prompt", "[user] Is it warm in Oslo?");
+    assert.equal(await page.locator("#panel-template .problem").count(), 0);
+    await field("template", "Chat template").fill("{% for m in");
+    await until("#panel-template .problem", "line 1");
   });
 
-  it("a model says only what it may", async () => {
-    await open("With a model");
-    const found = page.locator("#panel-ask .found");
-    const answers = async (example: string, selector: string, text: string) => {
-      await page.locator("#panel-ask .chip", { hasText: example }).click();
-      await until(`#panel-ask .found ${selector}`, text);
+  it("a model writes only what it may, beside what it says alone", async () => {
+    await open("Write");
+    const held = page.locator("#panel-write .side.held");
+    const text = async (side: string) =>
+      (await page.locator(`#panel-write .side.${side} .token`).allTextContents()).join("");
+    const written = async (name: string) => {
+      await example("write", name);
+      await until("#panel-write .told", "Written");
+      return text("held");
     };
-    await until("#panel-ask .found .best .name", "positive");
-    await answers("Yes or no", ".best .name", "no");
-    assert.equal(await found.locator(".bars li").count(), 2);
-    await answers("One of five tools", ".best .name", "close_window");
-    await answers("A form", ".meter", "saved");
-    const filled = JSON.parse((await found.locator(".strip").textContent()) ?? "") as { mood: string; stars: number };
-    assert.ok(filled.mood === "negative" && filled.stars >= 1 && filled.stars <= 5, JSON.stringify(filled));
-    await answers("A call", ".strip", "</tool_call>");
-    assert.match((await found.locator(".strip").textContent()) ?? "", /"print_document", "arguments": \{"file": /);
-    await found.locator(".strip .chosen").nth(1).hover();
-    assert.match((await found.locator(".card").textContent()) ?? "", /print.*chosen among \d+/s);
+    await until("#panel-write .told", "Written");
+    assert.equal(await text("held"), '{"name": "order_pizza", "arguments": {"size": "large", "count": 2}}');
+    assert.match(await text("unheld"), /"size": "larger"/);
+    assert.equal(await page.locator("#panel-write .unheld .token:not(.free)").count(), 0);
+    const [passes, saved] = ((await held.locator(".meter b").textContent()) ?? "").match(/\d+/g) ?? [];
+    assert.equal(Number(passes), await held.locator(".token.chosen").count());
+    assert.equal(Number(saved), await held.locator(".token.forced").count());
+    await held.locator(".token.chosen").first().hover();
+    assert.match((await held.locator(".card").textContent()) ?? "", /^lar.*chosen among 3/s);
+    const shares = await held.locator(".card li > span:last-child").allTextContents();
+    assert.ok(Math.abs(shares.reduce((sum, one) => sum + parseFloat(one.replace(/[<>]/, "")), 0) - 100) < 1);
+    assert.match(await written("A date"), /^5 Apr 20\d\d$/);
+    assert.match(await written("A review as JSON"), /^\{"verdict":"(good|bad|mixed)","stars":[1-5]\}$/);
+    assert.match(await written("An answer"), /^(yes|no), the door is (open|closed)\.$/);
+    // Of choices each has its odds, and they are those of a whole text.
+    const chosen = await written("A verdict");
+    assert.deepEqual((await held.locator(".bars .name").allTextContents()).sort(), ["bad", "good", "mixed"]);
+    assert.equal(await held.locator(".bars .best .name").textContent(), chosen);
     // Of several that are pressed before an answer has come, the last one is answered.
-    for (const one of await page.locator("#panel-ask .chip").all()) await one.click();
-    await answers("A review", ".best .name", "positive");
-    assert.equal(await page.locator("#panel-ask .problem").count(), 0);
-    await answers("A form", ".meter", "saved");
-    await field("ask", "It may be").fill("{");
-    await page.locator("#panel-ask button", { hasText: "Ask" }).click();
-    await until("#panel-ask .problem", "JSON");
-    assert.equal(await found.locator(".strip").count(), 0);
+    for (const one of await page.locator("#panel-write .chip").all()) await one.click();
+    await until("#panel-write .held .strip", /^\{"verdict":.*\}$/);
+    await until("#panel-write .told", "Written");
+    assert.equal(await problems("write"), 0);
+    await field("write", "The constraint").fill("{");
+    await page.locator("#panel-write button.go").click();
+    await until("#panel-write .problem", "it is no JSON");
+    await kind("write", "Regex");
+    await field("write", "The constraint").fill("[a-");
+    await page.locator("#panel-write button.go").click();
+    await until("#panel-write .problem", "$.regex");
+    assert.equal(await field("write", "The constraint").getAttribute("aria-invalid"), "true");
+    assert.equal(await held.locator(".token").count(), 0);
+  });
+
+  it("a call that was stopped ends, and another begins", async () => {
+    await kind("write", "Regex");
+    await field("write", "The constraint").fill("[a-z ]{300}");
+    await field("write", "Most tokens").fill("200");
+    await page.locator("#panel-write button.go").click();
+    await page.locator("#panel-write .held .token").nth(3).waitFor();
+    await page.locator("#panel-write button.stop").click();
+    await until("#panel-write .told", "Stopped.");
+    await example("write", "A verdict");
+    await until("#panel-write .told", "Written");
+    assert.equal(await problems("write"), 0);
+  });
+
+  it("a chat calls tools, and takes their results", async () => {
+    await open("Chat");
+    await until("#panel-chat .told", "1 call in");
+    assert.equal(await page.locator("#panel-chat .call header code").textContent(), "order_pizza");
+    assert.deepEqual(await page.locator("#panel-chat .call td:nth-child(2)").allTextContents(), ['"large"', "2"]);
+    assert.notEqual(await page.locator("#panel-chat .turn.assistant .thought").textContent(), "");
+    await field("chat", "Result of order_pizza").fill("two pizzas come");
+    await page.locator("#panel-chat button", { hasText: "Give the result" }).click();
+    await until("#panel-chat .told", "0 calls in");
+    assert.match((await page.locator("#panel-chat .turn.assistant").nth(1).textContent()) ?? "", /two pizzas come/);
+    await example("chat", "No tool fits");
+    await page.locator("#panel-chat button.go").click();
+    await until("#panel-chat .told", "0 calls in");
+    assert.equal(await page.locator("#panel-chat .content").textContent(), "Sorry, no tool can do that.");
+    await field("chat", "Tools").fill(
+      '[{"type": "function", "function": {"name": "a", "parameters": {"type": "no"}}}]',
+    );
+    await field("chat", "Message").fill("hello");
+    await page.locator("#panel-chat button.go").click();
+    await until("#panel-chat .problem", "tools");
+    assert.equal(await field("chat", "Tools").getAttribute("aria-invalid"), "true");
   });
 });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import posixpath
 import re
 from collections.abc import Iterator
 from email.message import Message
@@ -29,15 +30,17 @@ def guarded() -> Iterator[Server]:
 
 
 def names() -> list[str]:
-    """All files of the page, as the index and the modules name them."""
+    """All files of the page, as the index and the modules name them; those beside it are of the playground."""
     found, wanted = set(), ["index.html"]
     while wanted:
-        name = wanted.pop()
-        if name in found:
+        name = posixpath.normpath(wanted.pop())
+        if name in found or name.startswith("../"):
             continue
         found.add(name)
         text = (FILES / name).read_text(encoding="utf-8")
-        wanted += re.findall(r'(?:href|src)="page/([^"]+)"', text) + re.findall(r'from "\./([^"]+)"', text)
+        wanted += re.findall(r'(?:href|src)="page/([^"]+)"', text)
+        imported = re.findall(r'(?:from |import\()"(\.[^"]+)"', text)
+        wanted += [posixpath.join(posixpath.dirname(name), one) for one in imported]
     return sorted(found)
 
 
@@ -45,7 +48,7 @@ def test_the_package_has_every_file_that_the_page_names_and_no_other() -> None:
     folder = Path(str(FILES))
     there = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     assert there == names()
-    assert {"index.html", "main.js", "decide.js", "write.js", "chat.js", "sets.js", "icon.svg"} < set(there)
+    assert {"index.html", "main.js", "views/decide.js", "views/rules.js", "backend/server.js", "icon.svg"} < set(there)
 
 
 def test_the_files_name_no_other_place() -> None:

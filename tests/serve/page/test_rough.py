@@ -176,6 +176,7 @@ def test_a_restart_forgets_sets_and_the_page_sees_it(view: Show) -> None:
         sets.button("Put").click()
         sets.told("version 1.")
         sets.root.locator("form.answer .bars li").first.wait_for()
+        sets.settle()  # of what the chat says by itself
         sets.complaints.clear()
 
 

@@ -44,6 +44,11 @@ export function bars(options, series = [""]) {
   return h("div", {}, list, more);
 }
 
+/** Bars of the answer of a choice. */
+export function oddsOf({ values, index }) {
+  return bars(values.map((one) => ({ label: one.value, shares: [one.probability], isBest: one.index === index })));
+}
+
 /** A figure with its name, and what it means for whoever asks. */
 export function figure(name, value, meaning) {
   return h(

@@ -64,13 +64,13 @@ export function smallModel() {
   );
 }
 
-/** Buttons that fill a view in. */
-export function examples(all, take) {
+/** Buttons that fill a view in, and a note beside them. */
+export function examples(all, take, note) {
   const buttons = Object.entries(all).map(([name, one]) =>
     h("button", { type: "button", class: "chip", onclick: () => take(one) }, name),
   );
   const group = { class: "examples", role: "group", "aria-label": "Examples" };
-  return h("div", { class: "begin" }, h("div", group, h("span", {}, "Examples"), buttons), smallModel());
+  return h("div", { class: "begin" }, h("div", group, h("span", {}, "Examples"), buttons), note);
 }
 
 /** A probability, always in percent: 93.1 %, of what is small the first digit: 0.003 %, of what is tiny the bound. */
@@ -137,4 +137,13 @@ export function size(bytes) {
 /** White space that would not be seen, made visible. */
 export function visible(text) {
   return text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "␣");
+}
+
+/** Waits until typing stops for a moment. */
+export function later(work) {
+  let waiting;
+  return () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(work, 120);
+  };
 }

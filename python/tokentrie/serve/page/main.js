@@ -1,22 +1,58 @@
-/** What the page begins with: its views, the key, the model, and whether the server is there. */
+/** What the page begins with: its back end, the views that this one can serve, the model, and the key. */
 
-import { ask, chosen, key } from "./api.js";
-import { chat } from "./chat.js";
-import { decide } from "./decide.js";
 import { h } from "./dom.js";
-import { at, onTab, select } from "./frame.js";
-import { routes } from "./routes.js";
-import { sets } from "./sets.js";
-import { write } from "./write.js";
+import { chat } from "./views/chat.js";
+import { decide } from "./views/decide.js";
+import { routes } from "./views/routes.js";
+import { rules } from "./views/rules.js";
+import { sets } from "./views/sets.js";
+import { template } from "./views/template.js";
+import { write } from "./views/write.js";
 
-const views = { decide, write, chat, sets, routes };
+const BACKENDS = { server: () => import("./backend/server.js"), module: () => import("./backend/module.js") };
+const VIEWS = {
+  decide: ["Decide", decide],
+  rules: ["Rules", rules],
+  write: ["Write", write],
+  chat: ["Chat", chat],
+  sets: ["Sets", sets],
+  template: ["Template", template],
+  routes: ["API", routes],
+};
+
+const at = (identity) => document.getElementById(identity);
+const { backend } = await BACKENDS[document.documentElement.dataset.backend]();
+const tabs = backend.views.map((name, number) => {
+  const tab = { role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, onclick: () => show(name) };
+  const steps = { ArrowRight: number + 1, ArrowLeft: number - 1, Home: 0, End: -1 };
+  tab.onkeydown = (event) => {
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    show(backend.views.at(steps[event.key] % backend.views.length), true);
+  };
+  return h("button", tab, VIEWS[name][0]);
+});
+// Names of views stand in the address; panels are called otherwise, so that the browser does not jump to them.
+const panels = backend.views.map((name) =>
+  h("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}` }),
+);
+at("tabs").append(...tabs);
+at("main").append(...panels);
+
 const shown = {};
 let isReady = false;
 
-/** Shows a tab; a view is made when it is first shown, and begins when the server is known to answer. */
+/** Shows a tab; a view is made when it is first shown, and begins when the back end is known to answer. */
 function show(name, focus = false) {
-  select(name, focus);
-  shown[name] ??= views[name](at(`panel-${name}`)) ?? {};
+  for (const [number, tab] of tabs.entries()) {
+    const is = backend.views[number] === name;
+    tab.setAttribute("aria-selected", String(is));
+    tab.tabIndex = is ? 0 : -1;
+    panels[number].hidden = !is;
+    if (is && focus) tab.focus();
+  }
+  if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
+  shown[name] ??= VIEWS[name][1](at(`panel-${name}`), backend) ?? {};
   shown[name].refresh?.();
   if (isReady) begun(shown[name]);
   document.title = `tokentrie: ${name}`;
@@ -30,10 +66,9 @@ function begun(view) {
 
 function fromAddress() {
   const name = location.hash.slice(1);
-  if (name in views || name === "") show(name || "decide");
+  if (backend.views.includes(name) || name === "") show(name || backend.views[0]);
 }
 
-onTab(show);
 window.addEventListener("hashchange", fromAddress);
 
 // Ctrl+Enter does what the view's first button does, from any of its fields.
@@ -44,6 +79,13 @@ document.addEventListener("keydown", (event) => {
   scope?.querySelector("button.go:not([hidden])")?.click();
 });
 
+at("theme").addEventListener("click", () => {
+  const root = document.documentElement;
+  const chosen = root.style.colorScheme;
+  const isDark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.style.colorScheme = isDark ? "light" : "dark";
+});
+
 /* ---- the key ---- */
 
 function showKey(isShown) {
@@ -51,75 +93,52 @@ function showKey(isShown) {
   at("show-key").setAttribute("aria-expanded", String(isShown));
 }
 
+at("show-key").hidden = !backend.key;
 at("show-key").addEventListener("click", () => {
   showKey(at("key").hidden);
   if (!at("key").hidden) at("key-field").focus();
 });
 at("key").addEventListener("submit", (event) => {
   event.preventDefault();
-  key.set(at("key-field").value.trim());
+  backend.key.set(at("key-field").value.trim());
   showKey(false);
   say("");
   begin();
 });
-window.addEventListener("server-wants-key", () => {
-  const isOther = key.get() !== "";
-  say(isOther ? "The server does not take this API key." : "This server wants an API key.", "wants");
-  showKey(true);
-});
 
-/* ---- whether the server is there ---- */
-
-let isGone = false;
+/* ---- what the back end tells of itself ---- */
 
 function say(text, kind = "") {
   at("connection").className = `connection ${kind}`;
   at("connection").replaceChildren(text);
 }
 
-window.addEventListener("server-gone", () => {
-  if (isGone) return;
-  isGone = true;
-  say("The server is gone. The page waits for it, and goes on when it is back.", "gone");
-  setTimeout(look, 500);
+window.addEventListener("backend-told", ({ detail: { text, kind } }) => {
+  say(text, kind);
+  if (kind === "wants") showKey(true);
+  if (kind === "back") begin();
 });
-window.addEventListener("server-there", () => {
-  if (!isGone) return;
-  isGone = false;
-  say("The server is back.", "back");
-  setTimeout(() => !isGone && say(""), 5000);
-  begin();
-});
-
-async function look() {
-  if (!isGone) return;
-  try {
-    await ask("GET", "health");
-  } catch {
-    setTimeout(look, 1000);
-  }
-}
 
 /** Which models there are. What a restarted server has lost is asked for again. */
 async function begin() {
   let found;
   try {
-    found = (await ask("GET", "v1/models")).data;
+    found = (await backend.ask("GET", "v1/models")).data;
   } catch {
     return; // said above
   }
   const names = found.map((one) => one.id);
-  if (!names.includes(chosen.model)) chosen.model = names[0];
+  if (!names.includes(backend.model)) backend.model = names[0];
   const select = h(
     "select",
     { "aria-label": "Model", onchange: () => take(select.value) },
     names.map((name) => h("option", { value: name }, name)),
   );
-  select.value = chosen.model;
+  select.value = backend.model;
   // Links carry no key.
-  at("links").hidden = key.get() !== "";
+  at("links").hidden = Boolean(backend.key?.get());
   at("models").replaceChildren(names.length > 1 ? select : h("span", { class: "model" }, names[0]));
-  take(chosen.model);
+  take(backend.model);
   isReady = true;
   for (const view of Object.values(shown)) {
     view.refresh?.();
@@ -128,7 +147,7 @@ async function begin() {
 }
 
 function take(model) {
-  chosen.model = model;
+  backend.model = model;
   document.body.classList.toggle("tiny", model === "tiny");
   window.dispatchEvent(new Event("model-changed"));
 }

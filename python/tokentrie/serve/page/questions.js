@@ -1,7 +1,7 @@
 /** Questions about a state, edited as a form or as JSON. Both say what `POST /v1/decisions` takes. */
 
-import { parsed } from "./api.js";
 import { area, h, labelled, segments } from "./dom.js";
+import { parsed } from "./problems.js";
 
 const KINDS = { predicate: "Yes or no", choice: "One of some", score: "A level" };
 const PARTS = { choice: ["choices", "value", "option"], score: ["levels", "label", "level"] };

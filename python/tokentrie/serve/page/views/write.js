@@ -1,19 +1,13 @@
 /** Write: a prompt, what holds its text, and every token with why it is there. */
 
-import { Problem, Problems, ask, parsed, stream } from "./api.js";
-import { copies, model } from "./copies.js";
-import { area, count, examples, h, labelled, lead, reveal, segments } from "./dom.js";
-import { legend, rivalsOf, strip } from "./tokens.js";
+import { oddsOf } from "../bars.js";
+import { constraintEditor } from "../constraint.js";
+import { copies } from "../copies.js";
+import { area, count, examples, h, labelled, lead, reveal, smallModel } from "../dom.js";
+import { Problems } from "../problems.js";
+import { legend, rivalsOf, strip } from "../tokens.js";
 
 const RIVALS = 6;
-const KINDS = { form: "Form", choices: "Choices", regex: "Regex", grammar: "Grammar", schema: "JSON Schema" };
-const HINTS = {
-  form: "Literals, slots with a constraint of their own, free text: parts of a spec, or any spec.",
-  choices: "One a line.",
-  regex: "Of the whole text.",
-  grammar: "GBNF, as llama.cpp reads it, or Lark.",
-  schema: "The text is JSON that the schema allows, without white space.",
-};
 const VERDICT = {
   type: "object",
   properties: {
@@ -64,53 +58,29 @@ const EXAMPLES = {
 };
 
 /** Makes the view. */
-export function write(root) {
-  let kind = "form";
+export function write(root, backend) {
   let running = null;
   const prompt = area({ rows: "3", class: "code", oninput: changed });
-  const held = area({ rows: "9", class: "code", "aria-label": "The constraint", oninput: changed });
-  const hint = h("p", { class: "hint" });
-  const kinds = segments("Kind of constraint", KINDS, kind, (name) => {
-    kind = name;
-    const known = Object.values(EXAMPLES).find((one) => one.kind === name);
-    held.value = known.held;
-    changed();
-  });
+  const constraint = constraintEditor(EXAMPLES, changed);
   const most = h("input", { type: "number", min: "1", value: "64", oninput: changed });
   const heat = h("input", { type: "number", min: "0", step: "0.1", value: "0", oninput: changed });
   const beside = h("input", { type: "checkbox", checked: true });
   const go = h("button", { type: "submit", class: "go" }, "Write");
   const stop = h("button", { type: "button", class: "stop", hidden: true, onclick: () => running?.abort() }, "Stop");
-  const problems = new Problems({ prompt, max_tokens: most, temperature: heat, constraint: held });
+  const problems = new Problems({ prompt, max_tokens: most, temperature: heat, constraint: constraint.field });
   const told = h("p", { class: "told", role: "status" });
   const sides = {
-    held: side("Held by the constraint", "held"),
-    free: side("The same prompt, not held", "unheld"),
+    held: side(backend, "Held by the constraint", "held"),
+    free: side(backend, "The same prompt, not held", "unheld"),
   };
 
   function changed() {
-    hint.textContent = HINTS[kind];
     code?.update();
-  }
-
-  /** What the text is held to, as a spec. Throws Problem. */
-  function spec() {
-    const text = held.value;
-    if (kind === "choices") {
-      const choices = text.split("\n").filter((line) => line !== "");
-      if (choices.length === 0) throw new Problem("there is no choice: give one a line", { param: "constraint" });
-      return { choice: choices };
-    }
-    if (kind === "regex") return { regex: text };
-    if (kind === "grammar") return text.includes("::=") ? { gbnf: text } : { lark: text };
-    const said = parsed(text, "constraint");
-    if (kind === "schema") return { json_schema: said, whitespace: false };
-    return Array.isArray(said) ? { form: said } : said;
   }
 
   function body() {
     return {
-      model: model(),
+      model: backend.model,
       prompt: prompt.value,
       max_tokens: Number(most.value),
       temperature: Number(heat.value),
@@ -123,9 +93,9 @@ export function write(root) {
     problems.clear();
     told.textContent = "";
     for (const one of Object.values(sides)) one.clear();
-    let constraint;
+    let spec;
     try {
-      constraint = spec();
+      spec = constraint.spec();
     } catch (error) {
       problems.show(error);
       return;
@@ -142,8 +112,13 @@ export function write(root) {
     const accepted = () => {
       if (beside.checked) twin ??= Promise.allSettled([sides.free.write(asked, own.signal)]);
     };
-    const done = await Promise.allSettled([sides.held.write({ ...asked, constraint }, own.signal, accepted)]);
+    const done = await Promise.allSettled([sides.held.write({ ...asked, constraint: spec }, own.signal, accepted)]);
     done.push(...((await twin) ?? []));
+    if (spec.choice && done[0].status === "fulfilled" && !own.signal.aborted) {
+      const choice = { model: backend.model, prompt: asked.prompt, values: spec.choice };
+      const odds = backend.ask("POST", "v1/choose", choice, { signal: own.signal }).then(sides.held.weigh);
+      done.push(...(await Promise.allSettled([odds])));
+    }
     const failed = done.find((one) => one.status === "rejected");
     if (failed) problems.show(failed.reason);
     if (own.signal.aborted) told.textContent = "Stopped.";
@@ -159,7 +134,7 @@ export function write(root) {
     "form",
     { class: "ask panel", onsubmit: run, "data-enter": true },
     labelled("Prompt", prompt, "Read as the model's chat template writes it; plain text goes on as it stands."),
-    h("div", { class: "field" }, h("h2", {}, "What holds the text"), kinds, held, hint),
+    constraint.element,
     h(
       "div",
       { class: "settings" },
@@ -170,14 +145,16 @@ export function write(root) {
     h("div", { class: "line act" }, go, stop, h("kbd", {}, "Ctrl ⏎")),
     problems.element,
   );
-  const code = copies(() => ({ method: "POST", path: "v1/completions", body: { ...body(), constraint: spec() } }));
+  const code = copies(backend.programs, () => ({
+    method: "POST",
+    path: "v1/completions",
+    body: { ...body(), constraint: constraint.spec() },
+  }));
 
   function take(example) {
     running?.abort();
     prompt.value = example.user;
-    kind = example.kind;
-    held.value = example.held;
-    kinds.choose(kind);
+    constraint.set(example);
     problems.clear();
     for (const one of Object.values(sides)) one.clear();
     sides.free.element.hidden = false;
@@ -189,11 +166,11 @@ export function write(root) {
   async function play(example) {
     take(example);
     const messages = ["system", "user"].map((role) => ({ role, content: example[role] }));
-    const asked = { model: model(), messages, chat_template_kwargs: { enable_thinking: false } };
+    const asked = { model: backend.model, messages, chat_template_kwargs: { enable_thinking: false } };
     try {
-      const { prompt: text } = await ask("POST", "apply-template", asked);
+      const { prompt: text } = await backend.ask("POST", "apply-template", asked);
       // Another example, or what was typed meanwhile, stays.
-      if (prompt.value !== example.user || held.value !== example.held) return;
+      if (prompt.value !== example.user || !constraint.isTaken(example)) return;
       prompt.value = text;
       changed();
     } catch (error) {
@@ -210,7 +187,7 @@ export function write(root) {
       "Write only what is allowed.",
       "Where only one token is legal the model is not asked; where there is a choice, you see it.",
     ),
-    examples(EXAMPLES, played),
+    examples(EXAMPLES, played, smallModel()),
     h(
       "div",
       { class: "columns" },
@@ -225,25 +202,33 @@ export function write(root) {
 }
 
 /** One of the two texts, with what it took. */
-function side(title, name) {
+function side({ stream }, title, name) {
   const tokens = strip(title);
   const meter = h("div", { class: "meter" });
+  const odds = h("div", { class: "odds" });
   const element = h(
     "section",
     { class: `side ${name}`, "aria-label": title },
     h("h2", {}, title),
     tokens.element,
     meter,
+    odds,
   );
+
+  /** Shows how likely each of the texts is that may come, as a whole. */
+  function weigh(choice) {
+    odds.replaceChildren(h("p", { class: "hint" }, "Each as a whole, exactly:"), oddsOf(choice));
+  }
 
   function clear() {
     tokens.clear();
+    odds.replaceChildren();
     meter.replaceChildren(h("p", { class: "hint" }, "Tokens come here as they are written."));
   }
 
   /** Streams a completion; its end in words. `accepted` is called when it has begun. Throws Problem. */
   async function write(body, signal, accepted = () => {}) {
-    tokens.clear();
+    clear();
     meter.replaceChildren();
     tokens.wait(true);
     const roles = { chosen: 0, forced: 0, free: 0 };
@@ -293,7 +278,7 @@ function side(title, name) {
   }
 
   clear();
-  return { element, clear, write };
+  return { element, clear, weigh, write };
 }
 
 /** A token of the strip, from what the server tells of it. What only ends the text has none. */

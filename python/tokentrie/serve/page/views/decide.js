@@ -1,10 +1,10 @@
 /** Decide: questions about a state, and the exact probability of every option. */
 
-import { Problems, ask } from "./api.js";
-import { MASS, bars, figure } from "./bars.js";
-import { copies, model } from "./copies.js";
-import { about, area, examples, h, labelled, lead, percent, reveal } from "./dom.js";
-import { questionsEditor } from "./questions.js";
+import { MASS, bars, figure } from "../bars.js";
+import { copies } from "../copies.js";
+import { about, area, examples, h, labelled, lead, percent, reveal, smallModel } from "../dom.js";
+import { Problems } from "../problems.js";
+import { questionsEditor } from "../questions.js";
 
 const SENTIMENT = [{ value: "positive" }, { value: "negative" }, { value: "neutral" }];
 const EXAMPLES = {
@@ -68,7 +68,7 @@ const READOUT =
 const READOUTS = { text: "text", label: "label" };
 
 /** Makes the view. */
-export function decide(root) {
+export function decide(root, backend) {
   let runs = 0;
   const state = area({ rows: "4" });
   const questions = questionsEditor(() => code?.update());
@@ -82,7 +82,7 @@ export function decide(root) {
   state.addEventListener("input", () => code.update());
 
   function request(readout = "text") {
-    const body = { model: model(), input: stateOf(state.value), questions: questions.value() };
+    const body = { model: backend.model, input: stateOf(state.value), questions: questions.value() };
     if (readout !== "text") body.readout = readout;
     if (Number(permute.value) !== 1) body.permute = Number(permute.value);
     return { method: "POST", path: "v1/decisions", body };
@@ -100,7 +100,7 @@ export function decide(root) {
       const began = performance.now();
       // What is drawn is what was asked, whatever is typed meanwhile.
       const asked = structuredClone(questions.value());
-      const answers = await Promise.all(readouts.map((one) => ask("POST", "v1/decisions", request(one).body)));
+      const answers = await Promise.all(readouts.map((one) => backend.ask("POST", "v1/decisions", request(one).body)));
       if (mine !== runs) return;
       const milliseconds = performance.now() - began;
       out.replaceChildren(
@@ -140,7 +140,7 @@ export function decide(root) {
     h("div", { class: "line act" }, go, h("kbd", {}, "Ctrl ⏎")),
     problems.element,
   );
-  const code = copies(request);
+  const code = copies(backend.programs, request);
 
   function take(example) {
     state.value = example.state;
@@ -160,10 +160,14 @@ export function decide(root) {
       "Ask for a decision, get the odds.",
       "Typed questions about anything; no answer outside your options, and every option's exact probability.",
     ),
-    examples(EXAMPLES, (example) => {
-      take(example);
-      return run();
-    }),
+    examples(
+      EXAMPLES,
+      (example) => {
+        take(example);
+        return run();
+      },
+      smallModel(),
+    ),
     h("div", { class: "columns" }, form, h("div", { class: "panel answer" }, out, told)),
     code.element,
   );

@@ -1,32 +1,15 @@
-/** The module, and the vocabulary over which rules are shown. */
+/** A walk through a constraint, token by token. */
 
-import { tokenizerOf } from "./bpe.js";
-import { load, Sampler, vocabFromTokenizerJson } from "./tokentrie/dist/web/src/index.js";
+import { visible } from "../dom.js";
+import { Sampler } from "../../tokentrie/dist/web/src/index.js";
 
-let made;
-
-/** Returns the engine that all views share, loaded once. */
-export function engine() {
-  made ??= begin();
-  return made;
-}
-
-async function begin() {
-  const [json] = await Promise.all([text("model/tiny/tokenizer.json"), load({ schema: true })]);
-  const parsed = JSON.parse(json);
-  const vocab = vocabFromTokenizerJson(json, { tokenize: tokenizerOf(parsed) });
-  const added = new Set(parsed.added_tokens.map((token) => token.id));
+/** A vocabulary, and its tokens by their bytes: those with the ids `added` stand for no text. */
+export function wordsOf(vocab, added) {
   const pieces = Array.from({ length: vocab.size }, (_, id) => latin(vocab.bytes([id])));
   const ids = new Map();
   for (const [id, piece] of pieces.entries()) if (piece !== "" && !added.has(id) && !ids.has(piece)) ids.set(piece, id);
   const longest = Math.max(...[...ids.keys()].map((piece) => piece.length));
   return { vocab, pieces, ids, longest, ends: new Set(vocab.endOfGeneration) };
-}
-
-async function text(address) {
-  const answer = await fetch(new URL(address, import.meta.url));
-  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${answer.statusText}`);
-  return answer.text();
 }
 
 /** Bytes as a text of one character each. */
@@ -52,6 +35,25 @@ export class Walk {
 
   free() {
     this.#sampler.free();
+  }
+
+  /** How many tokens there are. */
+  get size() {
+    return this.#shared.vocab.size;
+  }
+
+  /** Tokens as they are shown: halves of characters and what would not be seen are named by their bytes. */
+  shown(id) {
+    const said = visible(this.#shared.vocab.text([id]));
+    if (!/[\p{Cc}\ufffd]/u.test(said)) return said;
+    return Array.from(this.#shared.pieces[id], (one) => `‹${one.charCodeAt(0).toString(16).padStart(2, "0")}›`).join(
+      "",
+    );
+  }
+
+  /** What tokens say together. */
+  textOf(tokens) {
+    return this.#shared.vocab.text(tokens);
   }
 
   /** Text that has been written, the rest with it. */

@@ -1,15 +1,13 @@
 /** Chat templates: what is found out of one, the prompt that it writes, and a reply that is read as it says. */
 
-import { later } from "./explorer.js";
-import { area, examples, h, labelled, lead, visible } from "./page/dom.js";
-import { QUESTION, REPLY, TEMPLATES, TOOLS } from "./templates.js";
-import { ChatFormat } from "./tokentrie/dist/web/src/index.js";
+import { area, examples, h, labelled, later, lead, visible } from "../dom.js";
+import { QUESTION, REPLY, TEMPLATES, TOOLS } from "../templates.js";
 
 const TOKENS = { bos: "<s>", eos: "</s>" };
 /** A content that no template writes of itself. */
 const PROBE = "quartz sphinx";
 
-export function chat(panel) {
+export function template(root, backend) {
   let format;
   const template = area({ class: "code template", rows: "12", oninput: later(() => remake()) });
   const reply = area({ class: "code", rows: "4", oninput: later(read) });
@@ -27,7 +25,7 @@ export function chat(panel) {
     format = undefined;
     const empty = [facts, prompt, parsed];
     try {
-      format = new ChatFormat(template.value, TOKENS);
+      format = backend.chatFormat(template.value, TOKENS);
       const analysis = format.analysis();
       facts.replaceChildren(...listed(analysis));
       const { text } = format.prompt([QUESTION], options());
@@ -69,7 +67,7 @@ export function chat(panel) {
   ];
   const example = h("div", { class: "panel" }, h("div", { class: "line" }, h("h2", {}, "A prompt"), checks), prompt);
   const answer = h("div", { class: "panel" }, labelled("A reply of the model", reply), parsed);
-  panel.append(
+  root.append(
     lead("A chat template, understood", "Paste one: how its model thinks and calls tools is found out from it alone."),
     examples(TEMPLATES, (one) => {
       template.value = one.template;

@@ -1,9 +1,9 @@
 /** Chat: tools as JSON, calls while they are written, and how sure the model was of names and values of few. */
 
-import { Problems, parsed, stream } from "./api.js";
-import { bar } from "./bars.js";
-import { copies, model } from "./copies.js";
-import { area, count, examples, h, labelled, lead, percent } from "./dom.js";
+import { bar } from "../bars.js";
+import { copies } from "../copies.js";
+import { area, count, examples, h, labelled, lead, percent, smallModel } from "../dom.js";
+import { Problems, parsed } from "../problems.js";
 
 const tool = (name, description, properties, required) => ({
   type: "function",
@@ -32,7 +32,7 @@ const EXAMPLES = {
 };
 
 /** Makes the view. */
-export function chat(root) {
+export function chat(root, backend) {
   let messages = [];
   let running = null;
   const tools = area({ rows: "16", class: "code", oninput: changed });
@@ -56,7 +56,7 @@ export function chat(root) {
   }
 
   function body(added = []) {
-    const asked = { model: model(), messages: [...messages, ...added] };
+    const asked = { model: backend.model, messages: [...messages, ...added] };
     const defined = tools.value.trim() ? parsed(tools.value, "tools") : [];
     if (defined.length !== 0) {
       asked.tools = defined;
@@ -91,7 +91,7 @@ export function chat(root) {
     go.hidden = true;
     stop.hidden = false;
     try {
-      for await (const event of stream("v1/chat/completions", asked, { signal: own.signal }))
+      for await (const event of backend.stream("v1/chat/completions", asked, { signal: own.signal }))
         turn.see(event.choices[0]);
       // What was cut off is shown, and not said again to the model.
       messages = [...asked.messages, turn.message()];
@@ -159,7 +159,7 @@ export function chat(root) {
     problems.element,
     told,
   );
-  const code = copies(() => ({ method: "POST", path: "v1/chat/completions", body: body(typed()) }));
+  const code = copies(backend.programs, () => ({ method: "POST", path: "v1/chat/completions", body: body(typed()) }));
 
   function take(example) {
     tools.value = JSON.stringify(example.tools, null, 2);
@@ -173,7 +173,7 @@ export function chat(root) {
       "Calls that are always valid.",
       "Parser and constraint are one: a call names a tool that exists, with arguments that its schema takes.",
     ),
-    examples(EXAMPLES, take),
+    examples(EXAMPLES, take, smallModel()),
     h("div", { class: "columns talk" }, h("div", { class: "panel answer" }, log, composer), settings),
     code.element,
   );

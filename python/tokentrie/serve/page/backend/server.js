@@ -1,27 +1,37 @@
-/** Asks the server, and says plainly what went wrong. */
+/** The back end of `tokentrie serve`: its routes, by HTTP. */
 
-const KEY = "tokentrie-key";
+import { Problem, tell } from "../problems.js";
+import { address, key } from "./address.js";
+import { programs } from "./programs.js";
 
-export const key = {
-  get: () => sessionStorage.getItem(KEY) ?? "",
-  set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
-};
+/* Whether the server is there: it is looked for until it is back. */
 
-/** The model that answers; the first of the server until another is taken. */
-export const chosen = { model: "tiny" };
+let isGone = false;
 
-/** What went wrong: `status` is 0 where no answer came, `param` the field that it is about. */
-export class Problem extends Error {
-  constructor(message, { status = 0, param = null } = {}) {
-    super(message);
-    this.status = status;
-    this.param = param;
-  }
+function wantsKey() {
+  tell(key.get() ? "The server does not take this API key." : "This server wants an API key.", "wants");
 }
 
-/** An address of this server, wherever it is mounted. */
-export function address(path) {
-  return new URL(path.replace(/^\//, ""), document.baseURI.split("#")[0]).href;
+function gone() {
+  if (isGone) return;
+  isGone = true;
+  tell("The server is gone. The page waits for it, and goes on when it is back.", "gone");
+  setTimeout(look, 500);
+}
+
+function back() {
+  isGone = false;
+  tell("The server is back.", "back");
+  setTimeout(() => !isGone && tell(""), 5000);
+}
+
+async function look() {
+  if (!isGone) return;
+  try {
+    await ask("GET", "health");
+  } catch {
+    setTimeout(look, 1000);
+  }
 }
 
 function headersOf(body, more) {
@@ -43,10 +53,10 @@ async function sent(method, path, body, { signal, headers } = {}) {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    window.dispatchEvent(new Event("server-gone"));
+    gone();
     throw new Problem("The server does not answer. What you typed is still here.");
   }
-  window.dispatchEvent(new Event("server-there"));
+  if (isGone) back();
   return response;
 }
 
@@ -57,9 +67,9 @@ async function answer(method, path, body, options) {
 }
 
 /** What came back as it is, whatever the status: `{status, text}`. Throws Problem where no answer came. */
-export async function exchanged(method, path, body, options) {
+async function exchanged(method, path, body, options) {
   const response = await sent(method, path, body, options);
-  if (response.status === 401) window.dispatchEvent(new Event("server-wants-key"));
+  if (response.status === 401) wantsKey();
   return { status: `${response.status} ${response.statusText}`.trim(), text: await response.text() };
 }
 
@@ -70,19 +80,19 @@ async function refusal(response) {
   } catch {
     // It is no JSON: something between the page and the server answered.
   }
-  if (response.status === 401) window.dispatchEvent(new Event("server-wants-key"));
+  if (response.status === 401) wantsKey();
   const message = told.message ?? `The server answered ${response.status} ${response.statusText}.`;
   return new Problem(message, { status: response.status, param: told.param ?? null });
 }
 
 /** The answer to a request, as JSON; null where it has no body. Throws Problem. */
-export async function ask(method, path, body, options) {
+async function ask(method, path, body, options) {
   const response = await answer(method, path, body, options);
   return response.status === 204 ? null : await response.json();
 }
 
 /** The events of a stream, one by one. Throws Problem: also where the stream ends before the server said so. */
-export async function* stream(path, body, options) {
+async function* stream(path, body, options) {
   const response = await answer("POST", path, body, options);
   try {
     for await (const data of events(response.body)) {
@@ -96,7 +106,7 @@ export async function* stream(path, body, options) {
     // What came is still shown: only the rest is missing.
   }
   if (options?.signal?.aborted) return;
-  window.dispatchEvent(new Event("server-gone"));
+  gone();
   throw new Problem("The stream broke off: the server or the way to it is gone. What came is kept above.");
 }
 
@@ -117,48 +127,17 @@ async function* events(body) {
   }
 }
 
-/** Where a view says what went wrong, with marks on the fields that it is about. */
-export class Problems {
-  /** `fields` are the elements of what a server may name in `param`, by the beginning of that. */
-  constructor(fields = {}) {
-    this.fields = fields;
-    this.element = document.createElement("div");
-    this.element.setAttribute("role", "alert");
-  }
-
-  clear() {
-    this.element.replaceChildren();
-    for (const field of Object.values(this.fields)) field.removeAttribute("aria-invalid");
-  }
-
-  /** Shows a Problem; a call that was stopped is none. */
-  show(error) {
-    if (error.name === "AbortError") return;
-    if (!(error instanceof Problem)) console.error(error);
-    const box = document.createElement("p");
-    box.className = "problem";
-    // Messages mostly begin with the field, or with a place in it.
-    const named = /^([\w.[\]]+): ([^]*)$/.exec(error.message);
-    const isNamed = error.param && named?.[1].startsWith(error.param);
-    if (error.param) {
-      const place = document.createElement("code");
-      place.textContent = isNamed ? named[1] : error.param;
-      box.append(place, " ");
-    }
-    box.append(isNamed ? named[2] : error.message);
-    this.element.replaceChildren(box);
-    const [field] = Object.entries(this.fields)
-      .filter(([name]) => (error.param ?? "").startsWith(name))
-      .map(([, element]) => element);
-    field?.setAttribute("aria-invalid", "true");
-  }
-}
-
-/** JSON that a user typed. Throws Problem with the place. */
-export function parsed(text, param) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Problem(`${param}: it is no JSON: ${error.message}`, { status: 400, param });
-  }
-}
+/**
+ * What answers the views. `ask` and `stream` take the requests of the server's routes, `programs` write one down to be
+ * taken along; what else a back end has is for the views that it names.
+ */
+export const backend = {
+  views: ["decide", "write", "chat", "sets", "routes"],
+  model: "tiny",
+  key,
+  address,
+  ask,
+  stream,
+  exchanged,
+  programs,
+};

@@ -1,8 +1,7 @@
 /** The routes of this server and the fields of their requests, from its own `openapi.json`. */
 
-import { Problem, Problems, ask, exchanged, parsed } from "./api.js";
-import { model } from "./copies.js";
-import { area, h, labelled, lead } from "./dom.js";
+import { area, h, labelled, lead } from "../dom.js";
+import { Problem, Problems, parsed } from "../problems.js";
 
 const MOST_SHOWN = 20_000;
 const USER = [{ role: "user", content: "The service is so great." }];
@@ -93,17 +92,17 @@ function blank(schema) {
 }
 
 /** A form that sends a request of this route and shows what comes back, as it is. */
-function trial(path, method, said, all) {
+function trial(backend, path, method, said, all) {
   const body = said.requestBody?.content?.["application/json"]?.schema;
   const name = body?.$ref?.split("/").pop();
   const takes = said.requestBody !== undefined || path in BODIES ? method !== "get" && method !== "delete" : false;
   const known = method === "patch" ? PATCH : (BODIES[path] ?? blank(all[name]));
   const names = all[name]?.properties ?? {};
-  const first = "model" in names ? { model: model(), ...known } : known;
+  const first = "model" in names ? { model: backend.model, ...known } : known;
   const text = area({ class: "code", rows: "6", value: JSON.stringify(first, null, 2) });
   const parameters = (said.parameters ?? [])
     .filter((one) => one.in === "path" || one.in === "query")
-    .map((one) => ({ ...one, field: h("input", { spellcheck: "false", value: valueOf(one, path) }) }));
+    .map((one) => ({ ...one, field: h("input", { spellcheck: "false", value: valueOf(one, path, backend.model) }) }));
   const go = h("button", { type: "submit", class: "go" }, "Try it");
   const problems = new Problems({ body: text });
   const status = h("p", { class: "told", role: "status" });
@@ -133,7 +132,11 @@ function trial(path, method, said, all) {
       }
       const address = query.length ? `${filled}?${query.join("&")}` : filled;
       const began = performance.now();
-      const found = await exchanged(method.toUpperCase(), address, takes ? parsed(text.value, "body") : undefined);
+      const found = await backend.exchanged(
+        method.toUpperCase(),
+        address,
+        takes ? parsed(text.value, "body") : undefined,
+      );
       status.textContent = `${found.status}, in ${(performance.now() - began).toFixed(0)} ms`;
       out.textContent = readable(found.text);
       out.hidden = found.text === "";
@@ -155,8 +158,8 @@ function trial(path, method, said, all) {
   );
 }
 
-function valueOf({ name, in: place, required }, path) {
-  if (path.startsWith("/v1/models/")) return model();
+function valueOf({ name, in: place, required }, path, model) {
+  if (path.startsWith("/v1/models/")) return model;
   if (place === "query" && !required && name !== "action") return "";
   return PARAMETERS[name] ?? "";
 }
@@ -173,7 +176,7 @@ function readable(text) {
   return rest > 0 ? `${shown.slice(0, MOST_SHOWN)}\n… and ${rest.toLocaleString("en")} characters more` : shown;
 }
 
-function route(path, method, said, all) {
+function route(backend, path, method, said, all) {
   const body = said.requestBody?.content;
   const schemas = [...named(body, all)].map(([name, schema]) => fields(name, schema));
   const trying = h("div", {});
@@ -187,18 +190,18 @@ function route(path, method, said, all) {
   );
   // Made when it is looked at, so that it names the model that is chosen then.
   details.addEventListener("toggle", () => {
-    if (details.open && !trying.firstChild) trying.append(trial(path, method, said, all));
+    if (details.open && !trying.firstChild) trying.append(trial(backend, path, method, said, all));
   });
   return details;
 }
 
 /** Makes the view. */
-export function routes(root) {
+export function routes(root, backend) {
   const problems = new Problems();
   const list = h("div", { class: "routes" });
   root.append(
     lead("API", "Every route of this server. Clients of OpenAI's API need its address and nothing else."),
-    h("p", {}, "The address: ", h("code", {}, new URL("v1", document.baseURI.split("#")[0]).href)),
+    h("p", {}, "The address: ", h("code", {}, backend.address("v1"))),
     problems.element,
     list,
   );
@@ -206,9 +209,9 @@ export function routes(root) {
   async function refresh() {
     problems.clear();
     try {
-      const { paths, components } = await ask("GET", "openapi.json");
+      const { paths, components } = await backend.ask("GET", "openapi.json");
       const made = Object.entries(paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, said]) => route(path, method, said, components.schemas)),
+        Object.entries(methods).map(([method, said]) => route(backend, path, method, said, components.schemas)),
       );
       // What is open stays open where the server comes back.
       if (list.childElementCount !== made.length) list.replaceChildren(...made);

@@ -1,9 +1,9 @@
 /** Sets: constraints that are kept under a name, and the likeliest of their values after a prompt. */
 
-import { Problem, Problems, ask, parsed } from "./api.js";
-import { MASS, bars, figure } from "./bars.js";
-import { copies, model } from "./copies.js";
-import { about, area, count, h, labelled, lead, percent, segments, size, smallModel } from "./dom.js";
+import { MASS, figure, oddsOf } from "../bars.js";
+import { copies } from "../copies.js";
+import { about, area, count, h, labelled, lead, percent, segments, size, smallModel } from "../dom.js";
+import { Problem, Problems, parsed } from "../problems.js";
 
 const PATH = "v1/constraints";
 const FORMS = {
@@ -20,7 +20,8 @@ const MESSAGES = [
 ];
 
 /** Makes the view. */
-export function sets(root) {
+export function sets(root, backend) {
+  const { ask } = backend;
   let form = "lines";
   let known = [];
   let shown = null;
@@ -194,7 +195,7 @@ export function sets(root) {
     return {
       method: "POST",
       path: "v1/choose",
-      body: { model: model(), ...after, set: shown, top: Number(top.value) },
+      body: { model: backend.model, ...after, set: shown, top: Number(top.value) },
     };
   }
 
@@ -257,7 +258,7 @@ export function sets(root) {
   async function begin() {
     const values = text.value.split("\n");
     try {
-      const done = await ask("POST", "v1/choose", { model: model(), messages: MESSAGES, values, top: 5 });
+      const done = await ask("POST", "v1/choose", { model: backend.model, messages: MESSAGES, values, top: 5 });
       nothing.prepend(h("h2", { class: "before" }, "After “play some music”, the likeliest of these"), oddsOf(done));
     } catch (error) {
       problems.list.show(error);
@@ -290,7 +291,7 @@ export function sets(root) {
     problems.put.element,
     told,
   );
-  const code = copies(() => (shown ? choosing() : putting()));
+  const code = copies(backend.programs, () => (shown ? choosing() : putting()));
   const kept = h(
     "section",
     { class: "panel kept", "aria-label": "What is kept" },
@@ -310,11 +311,6 @@ export function sets(root) {
   );
   changed();
   return { refresh, begin };
-}
-
-/** Bars of what was chosen from. */
-function oddsOf({ values, index }) {
-  return bars(values.map((one) => ({ label: one.value, shares: [one.probability], isBest: one.index === index })));
 }
 
 function inWords(one) {
