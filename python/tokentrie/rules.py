@@ -187,9 +187,9 @@ class Rule(Constraint, Generic[ValueT]):
 
     Regex, Grammar and the others are rules. Write one of your own by extending this class: `start`, `step` and
     `is_end` say what is legal, and everything that takes a constraint takes it. States are what you like: equal ones
-    must answer alike, and they must be hashable, because each is asked only once. `step` says None exactly where no
-    text begins so. What they raise ends the call that asked, with that exception. A method `allowed_bytes(state)`, if
-    there is one, gives the only bytes (ints) for which `step` need be asked.
+    must answer alike, and they must be hashable, because each is asked only once. `step` returns None if no legal
+    text begins with the bytes so far, and only then. An exception in them ends the call that asked.
+    A method `allowed_bytes(state)`, if there is one, gives the only bytes (ints) for which `step` need be asked.
 
     A rule is bound to no vocabulary. What it works out for one it keeps, and shares between all who use it there.
 
