@@ -320,3 +320,39 @@ fn many_alternatives_that_clauses_tell_apart_are_no_product() {
     let rule = JsonSchema::of(json!({"oneOf": branches}), dense()).unwrap();
     assert!(legal(&rule, r#"{"kind":7,"v":8}"#) && !legal(&rule, r#"{"kind":7,"v":6}"#));
 }
+
+#[test]
+fn meta_schemas_are_known() {
+    let rule = |schema: Value| {
+        let mut options = dense();
+        options.order = Order::Any;
+        JsonSchema::of(schema.clone(), options).unwrap_or_else(|error| panic!("{schema}: {error}"))
+    };
+    for uri in [
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ] {
+        let whole = rule(json!({"$ref": uri}));
+        assert!(legal(&whole, r#"{"minLength":1,"properties":{"a":{"type":"string"}}}"#), "{uri}");
+        for invalid in [r#"{"minLength":-1}"#, r#"{"properties":{"a":{"type":"text"}}}"#, "[]", r#"{"maxItems":"3"}"#] {
+            assert!(!legal(&whole, invalid), "{uri}: {invalid}");
+        }
+        let listed = rule(json!({"$schema": uri, "type": "array", "items": {"$ref": uri}}));
+        assert!(legal(&listed, r#"[{"title":"a"},{"enum":[1]}]"#) && !legal(&listed, r#"[{"title":1}]"#), "{uri}");
+    }
+    // A schema that every schema inside it must be, too.
+    let newest = "https://json-schema.org/draft/2020-12/schema";
+    let strict = rule(json!({"$schema": newest, "$id": "https://example.com/strict", "$dynamicAnchor": "meta",
+        "$ref": newest, "required": ["type"]}));
+    assert!(legal(&strict, r#"{"type":"array","items":{"type":"null"}}"#));
+    assert!(!legal(&strict, r#"{"type":"array","items":{}}"#));
+    // A document that has its identifier is that one.
+    let own = json!({"$defs": {"own": {"$id": "http://json-schema.org/draft-07/schema", "type": "null"}},
+        "$ref": "http://json-schema.org/draft-07/schema#"});
+    assert!(legal(&rule(own.clone()), "null") && !legal(&rule(own), "{}"));
+    let unknown = JsonSchema::of(json!({"$ref": "https://json-schema.org/draft/2030-01/schema"}), dense());
+    assert!(unknown.unwrap_err().to_string().contains("refers to another document"));
+}
