@@ -60,6 +60,7 @@ pub use texts::{TextsError, texts};
 pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use tokens::lazy_walk::LazyWalk;
 pub use tokens::masks::{Legal, MaskLimits, MaskStats};
+pub use tokens::order::{TokenTree, TreeNode};
 #[cfg(not(target_family = "wasm"))]
 pub use tokens::prepare::{PrepareLimits, Prepared};
 pub use tokens::spelling::{Spelling, Tokenize};

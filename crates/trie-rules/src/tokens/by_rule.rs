@@ -215,15 +215,15 @@ impl<R: Rule> ByRule<R> {
             memory.words.clear();
             memory.words.resize(self.tokens().n_vocab().div_ceil(32), 0);
             let words = &mut memory.words;
-            if let Some(walker) = &walked.walker {
-                walker.tokens(state, words);
+            let legal = if let Some(walker) = &walked.walker {
+                walker.legal(state, words)
             } else {
                 let step = |state: &R::State, byte| walked.rule.step(state, byte);
                 tokens_from(step, self.tokens().all(), state, &mut memory.path, |token, _| {
                     set(words, token);
                 });
-            }
-            let legal = Legal::of(words);
+                Legal::of(words)
+            };
             kept(&walked.spare).push(memory);
             let taken = walked.walker.as_ref().map_or(0, |walker| walker.nbytes());
             walked.rule.failure().map_or(Ok((legal, taken)), Err)

@@ -1,6 +1,6 @@
 //! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
 
-use crate::tokens::order::{LONGEST, Order, common};
+use crate::tokens::order::{LONGEST, TokenTree, common};
 use crate::tokens::slices::Slices;
 use crate::tokens::walk::{Path, tokens_from};
 use std::mem::size_of;
@@ -12,7 +12,7 @@ use trie_core::TokenId;
 #[derive(Debug, Clone)]
 pub struct TokenBytes {
     n_vocab: usize,
-    order: Order,
+    order: TokenTree,
     slices: Slices,
     /// Bytes of each token by its id, for single steps.
     spelled: Spelled,
@@ -54,7 +54,7 @@ trie_core::error_kind!(TokenBytesError, Vocabulary);
 impl Default for TokenBytes {
     /// Without tokens.
     fn default() -> Self {
-        let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
+        let (order, slices) = (TokenTree::of_rows(std::iter::empty()), Slices::new(std::iter::empty()));
         Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
     }
 }
@@ -92,7 +92,7 @@ impl TokenBytes {
         rows.sort_unstable();
         let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
         let mut before: &[u8] = &[];
-        let order = Order::new(rows.iter().map(|&(bytes, token)| {
+        let order = TokenTree::of_rows(rows.iter().map(|&(bytes, token)| {
             let common = common(bytes, std::mem::replace(&mut before, bytes));
             (bytes, common, token)
         }));
@@ -157,13 +157,13 @@ impl TokenBytes {
     }
 
     /// All tokens, for a walk.
-    pub(crate) fn all(&self) -> (&Order, Range<usize>) {
+    pub(crate) fn all(&self) -> (&TokenTree, Range<usize>) {
         (&self.order, 0..self.order.nodes().len())
     }
 
-    /// All tokens.
+    /// All tokens that are text, as a tree of their bytes.
     #[inline]
-    pub(crate) fn order(&self) -> &Order {
+    pub fn tree(&self) -> &TokenTree {
         &self.order
     }
 
