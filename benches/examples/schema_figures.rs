@@ -66,6 +66,92 @@ fn median(mut times: Vec<Duration>) -> (Duration, Duration, Duration) {
     (times[times.len() / 2], mean, times[times.len() - 1])
 }
 
+/// Times from short to long.
+fn sorted(times: &[(f64, String)], name: &str) {
+    let mut times: Vec<&(f64, String)> = times.iter().collect();
+    times.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let at = |share: f64| times.get(((times.len() - 1) as f64 * share) as usize).map_or(0.0, |time| time.0);
+    let mean = times.iter().map(|time| time.0).sum::<f64>() / times.len().max(1) as f64;
+    println!(
+        "{name} (µs, {} times): mean {mean:.3}, p50 {:.3}, p99 {:.2}, p99.9 {:.1}, most {:.0}",
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+    for (time, of) in times.iter().rev().take(5) {
+        println!("    {time:.0} {of}");
+    }
+}
+
+/// Every nth schema of a folder of MaskBench with its valid documents: how long it takes to compile, to find masks for
+/// the first time and again, and to accept tokens.
+fn real(tokens: &Arc<TokenBytes>, folder: &std::path::Path, nth: usize) {
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let (mut compiled, mut first, mut new, mut known, mut taken, mut again) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut refused, mut wrong) = (0, 0);
+    let mut scratch = Scratch::default();
+    let micros = |begin: Instant| begin.elapsed().as_secs_f64() * 1e6;
+    for path in paths.iter().step_by(nth) {
+        let whole: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let schema = whole["schema"].to_string();
+        let mut options = SchemaOptions::default();
+        options.order = trie_schema::Order::Any;
+        let begin = Instant::now();
+        let made = JsonSchema::new(&schema, options);
+        compiled.push((micros(begin), name.clone()));
+        let Ok(made) = made else {
+            refused += 1;
+            continue;
+        };
+        let begin = Instant::now();
+        let constraint = made.over(tokens).unwrap();
+        first.push((micros(begin), name.clone()));
+        for test in whole["tests"].as_array().unwrap() {
+            if test["valid"] != Value::Bool(true) {
+                continue;
+            }
+            let text = test["data"].to_string();
+            let path = longest(tokens, &text);
+            for is_again in [false, true] {
+                let mut at = constraint.start();
+                for (place, &token) in path.iter().enumerate() {
+                    let named = || format!("{name} token {place} {:?}", String::from_utf8_lossy(tokens.bytes(token)));
+                    let begin = Instant::now();
+                    let next = constraint.next(&at, &mut scratch);
+                    let time = micros(begin);
+                    let is_legal = next.tokens.contains(token);
+                    if is_again { &mut known } else { &mut new }.push((time, named()));
+                    let begin = Instant::now();
+                    let role = constraint.advance(&mut at, token);
+                    let time = micros(begin);
+                    if is_again { &mut again } else { &mut taken }.push((time, named()));
+                    assert_eq!(is_legal, role.is_some(), "{name}: {text}");
+                    if !is_legal {
+                        wrong += 1;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    println!("{} schemas, {refused} refused, {wrong} valid documents not taken", compiled.len());
+    for (name, times) in [
+        ("compile", &compiled),
+        ("over a vocabulary, with the first mask", &first),
+        ("mask, first walk", &new),
+        ("mask, second walk", &known),
+        ("accept, first walk", &taken),
+        ("accept, second walk", &again),
+    ] {
+        sorted(times, name);
+    }
+}
+
 fn main() {
     let Some(path) = vocab::files().into_iter().find(|path| path.ends_with("ggml-vocab-qwen2.gguf")) else {
         println!("without a vocabulary there is nothing to measure");
@@ -82,6 +168,10 @@ fn main() {
     let slices = SlicedBiasComputer::general_slices();
     let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &slices).unwrap();
     factory.quiet();
+    if let Some(folder) = std::env::args().nth(1) {
+        let nth = std::env::args().nth(2).and_then(|nth| nth.parse().ok()).unwrap_or(1);
+        return real(&tokens, folder.as_ref(), nth);
+    }
     for (name, schema, document) in schemas() {
         let (schema_text, text) = (schema.to_string(), document.to_string());
         let compile = |_| {

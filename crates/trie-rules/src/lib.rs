@@ -61,6 +61,7 @@ pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use tokens::lazy_walk::LazyWalk;
 pub use tokens::masks::{Legal, MaskLimits, MaskStats};
 pub use tokens::memory::{KeptStats, MaskMemory};
+pub use tokens::order::{TokenTree, TreeNode};
 #[cfg(not(target_family = "wasm"))]
 pub use tokens::prepare::{Preparation, PrepareLimits};
 pub use tokens::spelling::{Spelling, Tokenize};

@@ -1,5 +1,6 @@
 //! Rules over bytes: the one trait that regular expressions, grammars and rules of users implement.
 
+use crate::tokens::masks::Legal;
 use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
@@ -56,6 +57,12 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     /// After one byte more; `None` if no legal text begins so.
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State>;
 
+    /// Returns the state after some bytes; `None` if no legal text begins so. Rules that cache steps take them at once.
+    fn steps(&self, state: &Self::State, bytes: &[u8]) -> Option<Self::State> {
+        let Some((first, rest)) = bytes.split_first() else { return Some(state.clone()) };
+        rest.iter().try_fold(self.step(state, *first)?, |state, &byte| self.step(&state, byte))
+    }
+
     /// Returns whether a legal text ends here. Longer ones may go on.
     fn is_end(&self, state: &Self::State) -> bool;
 
@@ -88,6 +95,12 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 pub trait Walker<S>: fmt::Debug + Send + Sync {
     /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
+
+    /// Returns the same tokens in whichever form is smaller. `words` are all 0, and scratch memory.
+    fn legal(&self, state: &S, words: &mut [u32]) -> Legal {
+        self.tokens(state, words);
+        Legal::of(words)
+    }
 
     /// Returns whether it leaves out a token all of whose bytes are allowed: then the token is not accepted either.
     fn leaves_out(&self, state: &S, token: TokenId) -> bool {

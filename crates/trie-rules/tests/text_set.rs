@@ -289,6 +289,7 @@ fn patterns_that_are_none_say_where_and_why() {
         ("{1}", 0, "invalid quantifier"),
         ("a\\", 1, "a \\ at the end"),
         (r"(a)\1", 3, "a back reference is not supported"),
+        (r"(?<n>a)\k<m>", 7, "a back reference to a group that is not there"),
         (r"(?<n>a)\k<n>", 7, "a back reference is not supported"),
         (r"^a\Z", 2, "unknown escape \\Z"),
         (r"\A", 0, "unknown escape \\A"),
@@ -303,7 +304,12 @@ fn patterns_that_are_none_say_where_and_why() {
         ("(?<1>a)", 0, "invalid name of a group"),
     ] {
         match TextSet::pattern(pattern) {
-            Err(RegexError::Syntax { position: at, problem, .. }) => {
+            Err(
+                RegexError::Syntax { position: at, problem, .. }
+                | RegexError::Unsupported { position: at, problem, .. },
+            ) => {
+                let is_unsupported = matches!(TextSet::pattern(pattern), Err(RegexError::Unsupported { .. }));
+                assert_eq!(is_unsupported, part.ends_with("is not supported"), "{pattern}");
                 assert_eq!(at, position, "{pattern}: {problem}");
                 assert!(problem.contains(part), "{pattern}: {problem}");
             }

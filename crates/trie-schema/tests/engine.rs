@@ -334,3 +334,76 @@ fn many_alternatives_that_clauses_tell_apart_are_no_product() {
     let rule = JsonSchema::of(json!({"oneOf": branches}), dense()).unwrap();
     assert!(legal(&rule, r#"{"kind":7,"v":8}"#) && !legal(&rule, r#"{"kind":7,"v":6}"#));
 }
+
+#[test]
+fn meta_schemas_are_known() {
+    let rule = |schema: Value| {
+        let mut options = dense();
+        options.order = Order::Any;
+        JsonSchema::of(schema.clone(), options).unwrap_or_else(|error| panic!("{schema}: {error}"))
+    };
+    for uri in [
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ] {
+        let whole = rule(json!({"$ref": uri}));
+        assert!(legal(&whole, r#"{"minLength":1,"properties":{"a":{"type":"string"}}}"#), "{uri}");
+        for invalid in [r#"{"minLength":-1}"#, r#"{"properties":{"a":{"type":"text"}}}"#, "[]", r#"{"maxItems":"3"}"#] {
+            assert!(!legal(&whole, invalid), "{uri}: {invalid}");
+        }
+        let listed = rule(json!({"$schema": uri, "type": "array", "items": {"$ref": uri}}));
+        assert!(legal(&listed, r#"[{"title":"a"},{"enum":[1]}]"#) && !legal(&listed, r#"[{"title":1}]"#), "{uri}");
+    }
+    // A schema that every schema inside it must be, too.
+    let newest = "https://json-schema.org/draft/2020-12/schema";
+    let strict = rule(json!({"$schema": newest, "$id": "https://example.com/strict", "$dynamicAnchor": "meta",
+        "$ref": newest, "required": ["type"]}));
+    assert!(legal(&strict, r#"{"type":"array","items":{"type":"null"}}"#));
+    assert!(!legal(&strict, r#"{"type":"array","items":{}}"#));
+    // A document that has its identifier is that one.
+    let own = json!({"$defs": {"own": {"$id": "http://json-schema.org/draft-07/schema", "type": "null"}},
+        "$ref": "http://json-schema.org/draft-07/schema#"});
+    assert!(legal(&rule(own.clone()), "null") && !legal(&rule(own), "{}"));
+    let unknown = JsonSchema::of(json!({"$ref": "https://json-schema.org/draft/2030-01/schema"}), dense());
+    assert!(unknown.unwrap_err().to_string().contains("refers to another document"));
+}
+
+#[test]
+fn few_values_are_counted_however_long_they_are() {
+    let of = |least: usize, items: Value| {
+        JsonSchema::of(json!({"type": "array", "uniqueItems": true, "minItems": least, "items": items}), dense())
+    };
+    let number = |last: u8| format!("1{}{last}", "0".repeat(40));
+    let long = |least: usize| {
+        let items = format!(r#"{{"type":"integer","minimum":{},"maximum":{}}}"#, number(3), number(5));
+        let all = format!(r#"{{"type":"array","uniqueItems":true,"minItems":{least},"items":{items}}}"#);
+        JsonSchema::new(&all, dense())
+    };
+    assert!(matches!(long(4), Err(SchemaError::Nothing { .. })), "{:?}", long(4));
+    assert!(legal(&long(3).unwrap(), &format!("[{},{},{}]", number(4), number(3), number(5))));
+    let words = json!({"type": "string", "pattern": "^(a{900}|b{900})$"});
+    assert!(matches!(of(3, words.clone()), Err(SchemaError::Nothing { .. })));
+    assert!(of(2, words).is_ok());
+    let trees = json!({"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": {"type": "null"}},
+        "required": ["b"], "additionalProperties": false});
+    assert!(matches!(of(4, trees.clone()), Err(SchemaError::Nothing { .. })) && of(3, trees).is_ok());
+}
+
+#[test]
+fn what_items_must_differ_from_is_made_out_once() {
+    let (took, ()) = test_budget::computed(|| {
+        let schema = json!({"type": "array", "items": [{"type": "null"}], "contains": {"type": "string"},
+            "uniqueItems": true, "$schema": "http://json-schema.org/draft-06/schema#"});
+        let rule = JsonSchema::of(schema, dense()).unwrap();
+        let mut at = rule.start();
+        for byte in br#"[null,"a","b",true,{"a":"a"},[1,"c"],"cdefgh",12]"# {
+            assert!((0..=255).any(|byte| rule.step(&at, byte).is_some()));
+            at = rule.step(&at, *byte).unwrap();
+        }
+        assert!(rule.is_end(&at));
+    });
+    assert!(took.as_secs_f64() < 4.0, "{took:?}");
+}

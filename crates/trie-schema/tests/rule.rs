@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
-use trie_rules::{AnyRule, Broken, ByRule, ByRuleError, MaskLimits, Read, Regex, Spelling, TextsError, TokenBytes};
+use trie_rules::{AnyRule, ByRule, ByRuleError, MaskLimits, Read, Spelling, TextsError, TokenBytes};
 use trie_schema::{JsonSchema, SchemaOptions};
 
 fn rule(schema: &str) -> JsonSchema {

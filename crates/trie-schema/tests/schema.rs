@@ -155,6 +155,13 @@ fn what_is_left_out_is_said() {
     assert_eq!(schema.unheld(), [Unheld { at: String::new(), keyword: "pattern".to_owned() }]);
     let schema = schema.over(&vocab()).unwrap();
     assert!(allows(&schema, "\"ab\"") && !allows(&schema, "\"abcd\""));
+    // No pattern at all is no pattern that is not supported.
+    for invalid in [r"(a", r"(a)\\2", r"\\k<x>", r"[", r"a\\1)", r"(a)\\1["] {
+        let mut options = SchemaOptions::default();
+        options.lenient = true;
+        let made = JsonSchema::new(&format!(r#"{{"pattern":"{invalid}"}}"#), options);
+        assert!(matches!(made, Err(SchemaError::Invalid { .. })), "{invalid}: {made:?}");
+    }
     assert!(JsonSchema::new("true", SchemaOptions::default()).unwrap().warnings().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! Tables of finite automata as walks read them, and whether all texts of some kinds of characters go on.
 
 use crate::automaton::table::DEAD;
-use crate::tokens::order::Order;
+use crate::tokens::order::TokenTree;
 use crate::tokens::slices::{ALL, ASCII, LETTER, MOST_CHARS, OTHER, kind_of, letters, set};
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use std::ops::Range;
@@ -220,7 +220,13 @@ impl Dense<'_> {
 
     /// Sets the bit of every token of some nodes that goes on from a state. `path` is memory: as long as the longest
     /// token, and one more.
-    pub(crate) fn scan(&self, (order, range): (&Order, Range<usize>), from: u32, path: &mut [u32], words: &mut [u32]) {
+    pub(crate) fn scan(
+        &self,
+        (order, range): (&TokenTree, Range<usize>),
+        from: u32,
+        path: &mut [u32],
+        words: &mut [u32],
+    ) {
         // `path[n]` is the state after n bytes.
         path[0] = from;
         let nodes = &order.nodes()[..range.end];

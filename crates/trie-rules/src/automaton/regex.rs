@@ -40,6 +40,16 @@ pub enum RegexError {
         /// Description of the error.
         problem: String,
     },
+    /// It is one, with something that no automaton can do.
+    #[error("{}, position {position}: {problem}\n{}", shorten_pattern(pattern), pointed_at(pattern, *position))]
+    Unsupported {
+        /// The pattern.
+        pattern: String,
+        /// Where, in characters from 0.
+        position: usize,
+        /// What that is.
+        problem: String,
+    },
     /// It makes no automaton.
     #[error("{}: {problem}", shorten_pattern(pattern))]
     Automaton {

@@ -6,7 +6,7 @@ use crate::rule::{Rule, Walker};
 use crate::samples::shortest_end;
 use crate::tokens::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::tokens::masks::MaskLimits;
-use crate::tokens::order::{Order, common};
+use crate::tokens::order::{TokenTree, common};
 use crate::tokens::spelling::Spelling;
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
@@ -277,13 +277,13 @@ pub(crate) struct BetweenWalk<R: Rule> {
     inside: Arc<dyn Walker<R::State>>,
     tokens: Arc<TokenBytes>,
     /// The tokens with the first byte of a text that stands behind: no other can cross the end of the rule's text.
-    crossing: Order,
+    crossing: TokenTree,
 }
 
 impl<R: Rule> BetweenWalk<R> {
     pub(crate) fn new(between: PlacedBytes<R>, inside: Arc<dyn Walker<R::State>>, tokens: Arc<TokenBytes>) -> Self {
         let mut before: &[u8] = &[];
-        let crossing = Order::new(tokens.order().tokens().iter().filter_map(|&token| {
+        let crossing = TokenTree::of_rows(tokens.tree().tokens().iter().filter_map(|&token| {
             let bytes = tokens.bytes(token);
             let shared = common(bytes, before);
             between.may_cross(bytes).then_some(())?;
@@ -293,7 +293,7 @@ impl<R: Rule> BetweenWalk<R> {
         Self { between, inside, tokens, crossing }
     }
 
-    fn scan(&self, tokens: (&Order, Range<usize>), state: &Position<R::State>, words: &mut [u32]) {
+    fn scan(&self, tokens: (&TokenTree, Range<usize>), state: &Position<R::State>, words: &mut [u32]) {
         let step = |state: &Position<R::State>, byte| self.between.step(state, byte);
         tokens_from(step, tokens, state, &mut Path::default(), |token, _| set(words, token));
     }

@@ -149,6 +149,27 @@ impl TextMachine {
         }
     }
 
+    /// How many characters must and may still come, from between two, where nothing but their number counts any more;
+    /// `None` for the most where any number may.
+    pub fn open_chars(&self, state: TextState) -> Option<(u32, Option<u32>)> {
+        let TextTables { characters, min, max, .. } = &*self.0;
+        let raw = &characters.raw;
+        let is_open = state.place == 0
+            && raw.ends[state.state as usize]
+            && raw.row(state.state).iter().all(|&to| to == state.state);
+        is_open.then(|| (min.saturating_sub(state.chars), max.map(|max| max - state.chars)))
+    }
+
+    /// Whether texts without end go on from wherever one is.
+    pub fn is_endless(&self) -> bool {
+        self.0.max.is_none() && self.0.most.iter().all(|&most| most == u32::MAX)
+    }
+
+    /// The class of an ASCII character: nothing tells those of one class apart.
+    pub fn class(&self, byte: u8) -> u32 {
+        self.0.characters.alphabet.class(u32::from(byte & 0x7f))
+    }
+
     /// The bounds of the number of characters.
     pub fn chars(&self) -> (u32, Option<u32>) {
         (self.0.min, self.0.max)

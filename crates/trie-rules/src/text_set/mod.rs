@@ -116,10 +116,14 @@ impl TextSet {
             return Err(automaton(AutomatonError::TooLarge { limit: limits.bytes }));
         }
         Work::bounded(Limits::default(), || {
-            let node = syntax::parse(pattern).map_err(|problem| RegexError::Syntax {
-                pattern: pattern.to_owned(),
-                position: problem.position,
-                problem: problem.problem,
+            let node = syntax::parse(pattern).map_err(|problem| {
+                let syntax::Problem { position, problem, is_unsupported } = problem;
+                let pattern = pattern.to_owned();
+                if is_unsupported {
+                    RegexError::Unsupported { pattern, position, problem }
+                } else {
+                    RegexError::Syntax { pattern, position, problem }
+                }
             })?;
             Self::of(&node, limits).map_err(automaton)
         })

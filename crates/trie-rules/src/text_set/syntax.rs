@@ -35,6 +35,8 @@ pub(super) enum Node {
 pub(super) struct Problem {
     pub(super) position: usize,
     pub(super) problem: String,
+    /// Whether ECMA-262 has it all the same.
+    pub(super) is_unsupported: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -49,6 +51,10 @@ struct Parser {
     at: usize,
     flags: Flags,
     depth: usize,
+    /// Groups that a back reference may name, each with its name, if it has one.
+    groups: Vec<Option<String>>,
+    /// Back references, each with its place: by number, or by name.
+    back: Vec<(usize, Result<usize, String>)>,
 }
 
 /// Groups in each other.
@@ -77,11 +83,24 @@ enum Member {
 }
 
 pub(super) fn parse(pattern: &str) -> Result<Node, Problem> {
-    let mut parser = Parser { chars: pattern.chars().collect(), at: 0, flags: Flags::default(), depth: 0 };
+    let (groups, back) = (Vec::new(), Vec::new());
+    let mut parser =
+        Parser { chars: pattern.chars().collect(), at: 0, flags: Flags::default(), depth: 0, groups, back };
     parser.flags_in_front();
     let node = parser.alternation()?;
     if parser.at < parser.chars.len() {
         return Err(problem_at(parser.at, "a ) that closes nothing: write \\) for the character"));
+    }
+    let is_there = |to: &Result<usize, String>| match to {
+        Ok(number) => (1..=parser.groups.len()).contains(number),
+        Err(name) => parser.groups.iter().flatten().any(|own| own == name),
+    };
+    if let Some((position, _)) = parser.back.iter().find(|(_, to)| !is_there(to)) {
+        return Err(problem_at(*position, "a back reference to a group that is not there"));
+    }
+    if let Some(&(position, _)) = parser.back.first() {
+        let problem = "a back reference is not supported: what it repeats cannot be counted by an automaton".to_owned();
+        return Err(Problem { position, problem, is_unsupported: true });
     }
     Ok(node)
 }
@@ -93,7 +112,7 @@ impl Node {
 }
 
 fn problem_at(position: usize, problem: impl Into<String>) -> Problem {
-    Problem { position, problem: problem.into() }
+    Problem { position, problem: problem.into(), is_unsupported: false }
 }
 
 impl Parser {
@@ -218,9 +237,12 @@ impl Parser {
                     return Err(problem_at(begin, "invalid name of a group: expected (?<name>…)"));
                 }
                 self.at += name.chars().count() + 1;
+                self.groups.push(Some(name));
             } else if !self.takes(":") {
                 self.group_flags(begin)?;
             }
+        } else {
+            self.groups.push(None);
         }
         let node = self.alternation()?;
         self.flags = flags;
@@ -325,10 +347,23 @@ impl Parser {
                 let is_edge = next == 'b';
                 Ok(Node::Either(vec![pair(true, !is_edge), pair(false, is_edge)]))
             }
-            '1'..='9' | 'k' => Err(problem_at(
-                begin,
-                "a back reference is not supported: what it repeats cannot be counted by an automaton",
-            )),
+            '1'..='9' => {
+                let digits: String = self.chars[self.at..].iter().take_while(|char| char.is_ascii_digit()).collect();
+                self.at += digits.len();
+                self.back.push((begin, Ok(digits.parse().unwrap_or(usize::MAX))));
+                Ok(Node::Empty)
+            }
+            'k' => {
+                self.at += 1;
+                let name: String = self.chars[self.at..].iter().take_while(|char| **char != '>').collect();
+                let end = self.at + name.chars().count();
+                let Some(name) = name.strip_prefix('<').filter(|_| end < self.chars.len()) else {
+                    return Err(problem_at(begin, "invalid back reference: expected \\k<name>"));
+                };
+                self.at = end + 1;
+                self.back.push((begin, Err(name.to_owned())));
+                Ok(Node::Empty)
+            }
             _ => match self.member_escape(begin)? {
                 Member::Char(char) => Ok(Node::Set(self.apply_case(CharSet::one(char)))),
                 Member::Set(set) => Ok(Node::Set(set)),

@@ -261,15 +261,16 @@ impl<R: Rule> RuleWalk<R> {
     fn walk(&self, state: &R::State) -> Result<(Legal, usize), Problem> {
         let tokens = self.spelling.tokens();
         let mut words = tokens.memory().words(tokens.n_vocab().div_ceil(32));
-        if let Some(walker) = &self.walker {
-            walker.tokens(state, &mut words);
+        let legal = if let Some(walker) = &self.walker {
+            walker.legal(state, &mut words)
         } else {
             let mut path = lock(&self.spare).pop().unwrap_or_default();
             let step = |state: &R::State, byte| self.rule.step(state, byte);
             tokens_from(step, tokens.all(), state, &mut path, |token, _| set(&mut words, token));
             lock(&self.spare).push(path);
-        }
-        let legal = tokens.memory().share(Legal::of(&words));
+            Legal::of(&words)
+        };
+        let legal = tokens.memory().share(legal);
         tokens.memory().give_back(words);
         self.rule.failure().map_or(Ok((legal, self.walker_bytes())), Err)
     }

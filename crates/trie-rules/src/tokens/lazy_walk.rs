@@ -1,7 +1,7 @@
 //! A walk that learns the rule as an automaton while it goes: each state and byte is asked once.
 
 use crate::rule::{Rule, Walker};
-use crate::tokens::order::Order;
+use crate::tokens::order::TokenTree;
 use crate::tokens::slices::{ALL, MOST_CHARS, add, set};
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
@@ -110,7 +110,7 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
         &mut self,
         rule: &impl Rule<State = S>,
         (state, from): (&S, u32),
-        (order, nodes): (&Order, Range<usize>),
+        (order, nodes): (&TokenTree, Range<usize>),
         words: &mut [u32],
     ) {
         let mut path = std::mem::take(&mut self.path);
@@ -173,7 +173,7 @@ impl<R: Rule> LazyWalk<R> {
     pub(crate) fn walk_some<'o>(
         &self,
         state: &R::State,
-        some: impl IntoIterator<Item = (&'o Order, Range<usize>)>,
+        some: impl IntoIterator<Item = (&'o TokenTree, Range<usize>)>,
         words: &mut [u32],
     ) {
         quiet(|| {

@@ -2,8 +2,8 @@
 
 use crate::tokens::memory::KeptMemory;
 use crate::tokens::slices::{add, set};
-use lru::LruCache;
-use std::hash::{BuildHasher, Hash, RandomState};
+use lru::{DefaultHasher, LruCache};
+use std::hash::{BuildHasher, Hash};
 use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -128,9 +128,10 @@ impl Legal {
     }
 
     /// Builds the set from ids in any order, for a vocabulary of this size.
-    pub(crate) fn of_ids(mut ids: Vec<TokenId>, n_vocab: usize) -> Self {
+    pub fn of_ids(mut ids: Vec<TokenId>, n_vocab: usize) -> Self {
         if ids.len() <= n_vocab.div_ceil(32) {
             ids.sort_unstable();
+            ids.dedup();
             return Self::Ids(ids.into());
         }
         let mut words = vec![0; n_vocab.div_ceil(32)];
@@ -141,7 +142,7 @@ impl Legal {
     }
 
     /// Sets the bits of its tokens.
-    pub(crate) fn add_to(&self, words: &mut [u32]) {
+    pub fn add_to(&self, words: &mut [u32]) {
         match self {
             Self::Ids(ids) => ids.iter().for_each(|&id| set(words, id)),
             Self::Words(own) => add(words, own),
@@ -155,7 +156,7 @@ const PARTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Masks<S: Eq + Hash> {
     parts: Vec<Mutex<Part<S>>>,
-    hasher: RandomState,
+    hasher: DefaultHasher,
     limits: MaskLimits,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -177,7 +178,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         let part = || Mutex::new(Part { kept: LruCache::unbounded(), bytes: 0, own: 0 });
         Self {
             parts: (0..PARTS).map(|_| part()).collect(),
-            hasher: RandomState::new(),
+            hasher: DefaultHasher::default(),
             limits,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),

@@ -5,11 +5,23 @@ use std::mem::size_of;
 use std::ops::Range;
 use trie_core::TokenId;
 
-/// Some tokens of a vocabulary as a tree of their bytes, depth first. Tokens with the same beginning share the nodes
-/// of it. None is empty.
+/// Some tokens of a vocabulary as a tree of their bytes, or of some last bytes of each, depth first. Tokens with the
+/// same beginning share the nodes of it. No text is empty.
+///
+/// ```
+/// use trie_core::TokenId;
+/// use trie_rules::TokenTree;
+///
+/// let id = |n| TokenId::new(n).unwrap();
+/// let tree = TokenTree::new(vec![(&b"b"[..], id(0)), (b"ab", id(1)), (b"a", id(2))]);
+/// // The nodes: a, ab, b.
+/// let bytes: Vec<u8> = tree.nodes().iter().map(|node| node.byte()).collect();
+/// assert_eq!((bytes.as_slice(), tree.nodes()[1].depth(), tree.nodes()[0].behind()), (&b"abb"[..], 1, 2));
+/// assert_eq!(tree.ending(0..2), [id(2), id(1)]);
+/// ```
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
-    nodes: Vec<Node>,
+pub struct TokenTree {
+    nodes: Vec<TreeNode>,
     /// Number of tokens that end before each node; one more than nodes.
     places: Vec<u32>,
     /// Tokens in the order of their bytes.
@@ -20,7 +32,7 @@ pub(crate) struct Order {
 
 /// A byte of some tokens, after those of the nodes above it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
+pub struct TreeNode {
     /// The next node that is not below this one.
     behind: u32,
     /// Depth in 24 bits, and the byte in 8.
@@ -30,27 +42,30 @@ pub(crate) struct Node {
 /// Bytes that a token may have.
 pub(crate) const LONGEST: usize = (1 << 24) - 1;
 
-impl Node {
+impl TreeNode {
+    /// The byte.
     #[inline]
-    pub(crate) fn byte(self) -> u8 {
+    pub fn byte(self) -> u8 {
         self.packed as u8
     }
 
+    /// How many bytes come before it.
     #[inline]
-    pub(crate) fn depth(self) -> usize {
+    pub fn depth(self) -> usize {
         (self.packed >> 8) as usize
     }
 
+    /// The next node that is not below this one.
     #[inline]
-    pub(crate) fn behind(self) -> usize {
+    pub fn behind(self) -> usize {
         self.behind as usize
     }
 }
 
-impl Order {
-    /// Builds the order from sorted tokens, each with the length of the prefix that it shares with its predecessor.
+impl TokenTree {
+    /// Builds the tree from sorted tokens, each with the length of the prefix that it shares with its predecessor.
     /// None is longer than [`LONGEST`], and all together have less than 4 GiB.
-    pub(crate) fn new<'b>(rows: impl Iterator<Item = (&'b [u8], usize, TokenId)>) -> Self {
+    pub(crate) fn of_rows<'b>(rows: impl Iterator<Item = (&'b [u8], usize, TokenId)>) -> Self {
         let mut order = Self { places: vec![0], ..Self::default() };
         // Nodes above the next one.
         let mut open: Vec<usize> = Vec::new();
@@ -59,7 +74,7 @@ impl Order {
             open.drain(common.min(open.len())..).for_each(|node| order.nodes[node].behind = end);
             for (depth, &byte) in bytes.iter().enumerate().skip(common) {
                 open.push(order.nodes.len());
-                order.nodes.push(Node { behind: 0, packed: (depth as u32) << 8 | u32::from(byte) });
+                order.nodes.push(TreeNode { behind: 0, packed: (depth as u32) << 8 | u32::from(byte) });
                 order.places.push(order.tokens.len() as u32);
             }
             order.tokens.push(token);
@@ -83,28 +98,47 @@ impl Order {
         if with_blank { [self.blank.clone(), 0..0] } else { [0..self.blank.start, self.blank.end..self.nodes.len()] }
     }
 
+    /// Builds the tree from tokens, each with its text or the end of it, in any order. A token may come several times.
+    pub fn new(mut rows: Vec<(&[u8], TokenId)>) -> Self {
+        rows.retain(|(text, _)| !text.is_empty());
+        rows.sort_unstable();
+        rows.dedup();
+        let mut before: &[u8] = &[];
+        Self::of_rows(rows.into_iter().map(|(text, token)| {
+            let common = common(text, std::mem::replace(&mut before, text));
+            (text, common, token)
+        }))
+    }
+
     /// Returns the number of tokens.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    pub(crate) fn nbytes(&self) -> usize {
+    /// Whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Bytes held.
+    pub fn nbytes(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.places) + size_of::<TokenId>() * self.tokens.len()
     }
 
+    /// The nodes, each before those below it.
     #[inline]
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[TreeNode] {
         &self.nodes
     }
 
     /// Tokens in the order of their bytes.
-    pub(crate) fn tokens(&self) -> &[TokenId] {
+    pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
 
     /// The tokens that end at some nodes that follow each other.
     #[inline]
-    pub(crate) fn ending(&self, nodes: Range<usize>) -> &[TokenId] {
+    pub fn ending(&self, nodes: Range<usize>) -> &[TokenId] {
         &self.tokens[self.places[nodes.start] as usize..self.places[nodes.end] as usize]
     }
 }
@@ -126,7 +160,7 @@ mod tests {
             let common = common(text.as_bytes(), std::mem::replace(&mut before, text).as_bytes());
             (text.as_bytes(), common, TokenId::new(at as u32).unwrap())
         });
-        let order = Order::new(rows);
+        let order = TokenTree::of_rows(rows);
         let (mut text, mut found) = (Vec::new(), Vec::new());
         for (at, node) in order.nodes().iter().enumerate() {
             text.truncate(node.depth());
@@ -142,9 +176,10 @@ mod tests {
         assert_eq!(order.ending(0..order.nodes().len()), order.tokens());
         assert!(order.beginning(true).into_iter().flatten().next().is_none());
         assert!(order.beginning(false).into_iter().flatten().eq(0..order.nodes().len()));
-        assert!(Order::new(std::iter::empty()).nodes().is_empty());
-        let order =
-            Order::new([(&b" a"[..], 0, TokenId::new(0).unwrap()), (b"b", 0, TokenId::new(0).unwrap())].into_iter());
+        assert!(TokenTree::of_rows(std::iter::empty()).nodes().is_empty());
+        let order = TokenTree::of_rows(
+            [(&b" a"[..], 0, TokenId::new(0).unwrap()), (b"b", 0, TokenId::new(0).unwrap())].into_iter(),
+        );
         assert_eq!((order.beginning(true), order.beginning(false)), ([0..2, 0..0], [0..0, 2..3]));
     }
 }

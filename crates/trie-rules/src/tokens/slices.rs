@@ -1,7 +1,7 @@
 //! Tokens by the kinds of characters that they are made of: where all texts of some kinds are legal, so are their
 //! tokens, without a look at each.
 
-use crate::tokens::order::{Order, common};
+use crate::tokens::order::{TokenTree, common};
 use crate::tokens::token_bytes::TokenBytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -121,7 +121,7 @@ pub(crate) struct Slices {
 #[derive(Debug, Clone)]
 struct Slice {
     /// Tokens outside the slice, which must be walked.
-    others: Order,
+    others: TokenTree,
     /// Tokens in the slice, as bits, of at most so many characters.
     masks: [OnceLock<Box<[u32]>>; MOST_CHARS + 1],
 }
@@ -177,21 +177,21 @@ impl Slice {
 impl TokenBytes {
     /// The tokens with or without a blank in front that are not in a slice, as nodes of orders. Without kinds, that is
     /// all of them.
-    pub(crate) fn others(&self, blank: bool, kinds: u8) -> [(&Order, Range<usize>); 2] {
-        let order = if kinds == 0 { self.order() } else { &self.slice(blank, kinds).others };
+    pub(crate) fn others(&self, blank: bool, kinds: u8) -> [(&TokenTree, Range<usize>); 2] {
+        let order = if kinds == 0 { self.tree() } else { &self.slice(blank, kinds).others };
         order.beginning(blank).map(|nodes| (order, nodes))
     }
 
     fn slice(&self, blank: bool, kinds: u8) -> &Slice {
         self.slices().by_kinds[usize::from(blank)][usize::from(kinds)].get_or_init(|| {
             let mut before: &[u8] = &[];
-            let rows = self.order().tokens().iter().zip(&self.slices().signs);
+            let rows = self.tree().tokens().iter().zip(&self.slices().signs);
             let rows = rows.filter(|(_, sign)| sign.blank == blank && !sign.within(kinds)).map(|(&token, _)| {
                 let bytes = self.bytes(token);
                 let common = common(bytes, std::mem::replace(&mut before, bytes));
                 (bytes, common, token)
             });
-            let others = Order::new(rows);
+            let others = TokenTree::of_rows(rows);
             Box::new(Slice { others, masks: std::array::from_fn(|_| OnceLock::new()) })
         })
     }
@@ -201,7 +201,7 @@ impl TokenBytes {
         let chars = chars.min(MOST_CHARS);
         self.slice(blank, kinds).masks[chars].get_or_init(|| {
             let mut words = vec![0; self.n_vocab().div_ceil(32)];
-            let signs = self.order().tokens().iter().zip(&self.slices().signs);
+            let signs = self.tree().tokens().iter().zip(&self.slices().signs);
             let here = |sign: &Sign| sign.blank == blank && sign.within(kinds) && usize::from(sign.chars) <= chars;
             signs.filter(|(_, sign)| here(sign)).for_each(|(&token, _)| set(&mut words, token));
             words.into()

@@ -1,7 +1,7 @@
 //! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
 
 use crate::tokens::memory::{KeptMemory, MaskMemory};
-use crate::tokens::order::{LONGEST, Order, common};
+use crate::tokens::order::{LONGEST, TokenTree, common};
 use crate::tokens::slices::Slices;
 use crate::tokens::walk::{Path, tokens_from};
 use std::mem::size_of;
@@ -13,7 +13,7 @@ use trie_core::TokenId;
 #[derive(Debug, Clone)]
 pub struct TokenBytes {
     n_vocab: usize,
-    order: Order,
+    order: TokenTree,
     slices: Slices,
     /// Bytes of each token by its id, for single steps.
     spelled: TokenTexts,
@@ -57,7 +57,7 @@ trie_core::error_kind!(TokenBytesError, Vocabulary);
 impl Default for TokenBytes {
     /// Returns a vocabulary without tokens.
     fn default() -> Self {
-        let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
+        let (order, slices) = (TokenTree::of_rows(std::iter::empty()), Slices::new(std::iter::empty()));
         let (spelled, single, kept) = (TokenTexts::default(), [false; 256], MaskMemory::default());
         Self { n_vocab: 0, order, slices, spelled, single, longest: 0, kept }
     }
@@ -96,7 +96,7 @@ impl TokenBytes {
         rows.sort_unstable();
         let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
         let mut before: &[u8] = &[];
-        let order = Order::new(rows.iter().map(|&(bytes, token)| {
+        let order = TokenTree::of_rows(rows.iter().map(|&(bytes, token)| {
             let common = common(bytes, std::mem::replace(&mut before, bytes));
             (bytes, common, token)
         }));
@@ -177,13 +177,13 @@ impl TokenBytes {
     }
 
     /// All tokens, for a walk.
-    pub(crate) fn all(&self) -> (&Order, Range<usize>) {
+    pub(crate) fn all(&self) -> (&TokenTree, Range<usize>) {
         (&self.order, 0..self.order.nodes().len())
     }
 
-    /// Returns all tokens in byte order.
+    /// Returns all tokens that are text, as a tree of their bytes.
     #[inline]
-    pub(crate) fn order(&self) -> &Order {
+    pub fn tree(&self) -> &TokenTree {
         &self.order
     }
 

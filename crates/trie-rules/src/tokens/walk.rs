@@ -1,7 +1,7 @@
 //! Tokens that continue from a state: one scan over the tokens in the order of their bytes.
 
 use crate::rule::Rule;
-use crate::tokens::order::Order;
+use crate::tokens::order::TokenTree;
 use crate::tokens::token_bytes::TokenBytes;
 use std::ops::Range;
 use trie_core::TokenId;
@@ -21,7 +21,7 @@ impl<S> Default for Path<S> {
 /// bytes. `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is jumped over.
 pub(crate) fn tokens_from<S>(
     mut step: impl FnMut(&S, u8) -> Option<S>,
-    (order, nodes): (&Order, Range<usize>),
+    (order, nodes): (&TokenTree, Range<usize>),
     from: &S,
     path: &mut Path<S>,
     mut each: impl FnMut(TokenId, &S),
@@ -49,6 +49,6 @@ pub(crate) fn tokens_from<S>(
 
 /// The state after all bytes of a token.
 pub(crate) fn step_token<R: Rule>(rule: &R, tokens: &TokenBytes, from: &R::State, token: TokenId) -> Option<R::State> {
-    let (first, rest) = tokens.bytes(token).split_first()?;
-    rest.iter().try_fold(rule.step(from, *first)?, |state, &byte| rule.step(&state, byte))
+    let bytes = tokens.bytes(token);
+    if bytes.is_empty() { None } else { rule.steps(from, bytes) }
 }

@@ -1,6 +1,6 @@
 //! The resources and anchors of a document.
 
-use super::{Draft, Source, uri};
+use super::{Draft, Source, meta, uri};
 use crate::json::Json;
 use crate::schema::SchemaError;
 use std::cell::RefCell;
@@ -98,7 +98,20 @@ impl<'a> Index<'a> {
         index.resources.insert(none.clone(), Arc::clone(&whole));
         index.resources.insert(Arc::clone(&base), whole);
         let mut left = vec![(root, none, base, draft)];
-        while let Some((json, at, mut base, mut draft)) = left.pop() {
+        // Meta-schemas are read where something refers to them.
+        let mut referred: Vec<&'static Json> = Vec::new();
+        loop {
+            let Some((json, at, mut base, mut draft)) = left.pop() else {
+                let Some(json) = referred.pop() else { break };
+                let Some((base, draft)) = identified(json, &Arc::from(""), draft) else { continue };
+                if !index.resources.contains_key(&base) {
+                    let at: Arc<str> = format!("{base}#").into();
+                    let made = Resource { json, base: Arc::clone(&base), at: Arc::clone(&at), draft };
+                    index.resources.insert(Arc::clone(&base), Arc::new(made));
+                    left.push((json, at, base, draft));
+                }
+                continue;
+            };
             spend(1).map_err(super::too_much)?;
             let Some(members) = json.as_object() else { continue };
             if let Some((own, own_draft)) = identified(json, &base, draft) {
@@ -126,7 +139,11 @@ impl<'a> Index<'a> {
                         let (key, anchor) = anchor(uri::split(id).1, false);
                         index.anchors.entry(key).or_insert(anchor);
                     }
-                    ("$dynamicRef" | "$recursiveRef", _) => index.is_dynamic = true,
+                    ("$ref" | "$dynamicRef" | "$recursiveRef", value) => {
+                        index.is_dynamic |= &**keyword != "$ref";
+                        let to = value.as_str().map(|to| uri::resolved(&base, to));
+                        referred.extend(to.and_then(|to| meta::named(uri::split(&to).0)));
+                    }
                     (name, Json::Array(all)) if LISTED.contains(&name) => {
                         let each = all.iter().enumerate();
                         left.extend(

@@ -10,7 +10,7 @@ use crate::schema::{SchemaError, shown};
 use std::sync::Arc;
 use trie_core::work::{look, spend};
 use trie_rules::schema::Unheld;
-use trie_rules::{Decimal, TextFormat, TextSet};
+use trie_rules::{Decimal, RegexError, TextFormat, TextSet};
 
 /// Alternatives of one `unevaluatedProperties` or `unevaluatedItems` at most.
 type Result<T> = std::result::Result<T, SchemaError>;
@@ -356,8 +356,8 @@ impl<'a> Compiler<'a> {
         look(0, 0).map_err(super::too_much)?;
         let held = match made {
             Ok(set) => Some(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),
-            Err(error) if self.options.lenient => {
-                self.leave_out(source, keyword, &error.to_string());
+            Err(error) if self.options.lenient && !matches!(error, RegexError::Syntax { .. }) => {
+                self.leave_out(source, keyword);
                 None
             }
             Err(error) => {
@@ -394,7 +394,7 @@ impl<'a> Compiler<'a> {
         Ok(Some(all_of([Formula::Text(TextSaid::In(known))].into_iter().chain(most).collect())))
     }
 
-    pub(super) fn leave_out(&mut self, source: &Source<'_>, keyword: &str, _why: &str) {
+    pub(super) fn leave_out(&mut self, source: &Source<'_>, keyword: &str) {
         self.unheld.insert(Unheld { at: source.at.to_string(), keyword: keyword.to_owned() });
     }
 }

@@ -3,6 +3,7 @@
 mod annotate;
 mod index;
 mod keywords;
+mod meta;
 mod uri;
 
 use crate::formula::{ANY, Formula, NONE, Node, NodeId, Texts};

@@ -49,6 +49,32 @@ fn paired(high: u16, low: u32) -> u32 {
     FIRST_PAIR + ((u32::from(high) - 0xD800) << 10) + (low - 0xDC00)
 }
 
+/// The text that bytes end with a quote, from between two characters on, with the quote behind it; `None` where they
+/// end none.
+pub(super) fn meant(machine: &TextMachine, bytes: &[u8]) -> Option<Box<[u8]>> {
+    let (mut at, mut text) = (TextAt::start(machine), Vec::new());
+    for &byte in bytes {
+        if byte == b'"' && at.is_between() {
+            text.push(byte);
+            return Some(text.into());
+        }
+        let (next, meant) = at.step(machine, true, byte)?;
+        meant.add_to(&mut text);
+        at = next;
+    }
+    None
+}
+
+impl Meant {
+    pub(crate) fn add_to(self, text: &mut Vec<u8>) {
+        match self {
+            Self::Nothing => {}
+            Self::Byte(byte) => text.push(byte),
+            Self::Char(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
 impl TextAt {
     pub(crate) fn start(machine: &TextMachine) -> Self {
         Self { state: machine.start(), escape: Escape::No }
@@ -57,15 +83,6 @@ impl TextAt {
     /// Whether a character begins here.
     pub(crate) fn is_between(self) -> bool {
         self.escape == Escape::No
-    }
-
-    /// Where a string is that goes on alike for tokens of so many bytes, however long it is. `None` near its bounds,
-    /// and where its length says nothing.
-    pub(crate) fn far_from_bounds(self, machine: &TextMachine, bytes: u32) -> Option<Self> {
-        let is_counted = machine.chars().0 == 0 && machine.chars().1.is_some();
-        let start = Self::start(machine);
-        let is_far = |at: Self| machine.free_chars(at.state) > bytes;
-        (is_counted && self.is_between() && self != start && is_far(self) && is_far(start)).then_some(start)
     }
 
     /// Whether the string may end here.

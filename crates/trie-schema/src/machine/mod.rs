@@ -1,23 +1,31 @@
 //! Documents byte by byte: where one is in a document, and what may come there.
 
 mod escape;
+mod free;
 mod place;
+mod steps;
+#[cfg(test)]
+mod twin;
 mod walk;
 
 pub use place::Place;
+pub(crate) use steps::Steps;
 pub(crate) use walk::DocumentWalk;
 
 use crate::formula::Values;
 use crate::json::Json;
 use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Member, Members, ObjectShape};
-use crate::shape::{Engine, Goal, Listed, MARK, Refused, Search};
-use escape::{Meant, TextAt};
-use place::{Frame, Level, Stack};
+use crate::shape::{Engine, Goal, Listed, MARK, Refused, Search, TextShape};
+use escape::TextAt;
+use place::{Frame, Had, Level, Record, Stack};
 use std::cell::RefCell;
 use std::sync::Arc;
 use trie_core::work::spend;
 use trie_rules::{TextMachine, TextSet};
+
+/// A name that is not kept.
+const UNKEPT: &str = "\u{10ffff}";
 
 /// Words of JSON.
 const WORDS: [&[u8]; 3] = [b"null", b"true", b"false"];
@@ -68,7 +76,7 @@ pub(crate) struct Known {
 #[derive(Debug, Clone)]
 pub(crate) struct Other {
     pub(crate) class: u32,
-    machine: TextMachine,
+    shape: Arc<TextShape>,
     pub(crate) at: TextAt,
     /// What it means so far; `None` where that is not kept.
     pub(crate) text: Option<Arc<[u8]>>,
@@ -79,26 +87,14 @@ thread_local! {
     static FAILED: RefCell<Option<(usize, Refused)>> = const { RefCell::new(None) };
 }
 
-/// What is recorded of an item that others must differ from.
-type Record = Option<Arc<Vec<u8>>>;
-
-fn recorded(record: &Record, byte: u8) -> Record {
-    record.as_ref().map(|record| {
-        let mut longer = Vec::with_capacity(record.len() + 1);
-        longer.extend_from_slice(record);
-        longer.push(byte);
-        Arc::new(longer)
-    })
-}
-
 impl Engine {
-    /// After one byte more; `None` if no document goes on so.
+    /// After one byte more, made out anew; `None` if no document goes on so.
     pub(crate) fn step(&self, place: &Place, byte: u8) -> Option<Place> {
         if spend(1).is_err() {
             return None;
         }
         let blanks = &self.written.blanks;
-        if place.blank == 0 || blanks.is_end(place.blank) {
+        if place.blank() == 0 || blanks.is_end(place.blank()) {
             let mut found = Vec::new();
             for stack in place.stacks() {
                 self.go(stack, byte, &mut found);
@@ -110,7 +106,7 @@ impl Engine {
         if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
             return None;
         }
-        let blank = blanks.step(place.blank, byte)?;
+        let blank = blanks.step(place.blank(), byte)?;
         let mut found = Vec::new();
         for stack in place.stacks() {
             self.rest(stack, &mut found);
@@ -142,7 +138,7 @@ impl Engine {
     /// Whether a document may end here.
     #[allow(clippy::unused_self, reason = "beside `step`")]
     pub(crate) fn may_end(&self, place: &Place) -> bool {
-        place.blank == 0
+        place.blank() == 0
             && place.stacks().any(|stack| match &stack.top {
                 None => true,
                 Some(level) => level.below.is_none() && Self::may_be_over(&level.frame),
@@ -158,6 +154,42 @@ impl Engine {
         }
     }
 
+    /// Gives `each` the bytes that may come, and maybe others.
+    pub(crate) fn bytes_from(&self, place: &Place, each: &mut impl FnMut(u8)) {
+        const BLANKS: &[u8] = b" \t\r\n";
+        const VALUES: &[u8] = b"\"[{-0123456789ntf";
+        let mut some = |bytes: &[u8]| bytes.iter().for_each(|&byte| each(byte));
+        if !matches!(self.written.blanks, crate::shape::Blanks::None) {
+            some(BLANKS);
+        }
+        for stack in place.stacks() {
+            let Some(level) = &stack.top else { continue };
+            match &level.frame {
+                Frame::Floor => {}
+                Frame::Value(_) => some(VALUES),
+                Frame::Word { word, at } => some(&WORDS[usize::from(*word)][usize::from(*at)..][..1]),
+                Frame::Number { .. } => some(b"0123456789.eE+-,]}"),
+                Frame::Text { .. } | Frame::Listed { .. } | Frame::Object { at: ObjectAt::Other(_), .. } => {
+                    (b' '..=0xff).for_each(|byte| some(&[byte]));
+                }
+                Frame::Array { at, .. } => {
+                    some(if matches!(at, ArrayAt::After) { b",]" } else { b"]" });
+                    if matches!(at, ArrayAt::Open | ArrayAt::Next) {
+                        some(VALUES);
+                    }
+                }
+                Frame::Object { shape, at, .. } => match at {
+                    ObjectAt::Known(known) => {
+                        let own = |&name: &u32| shape.names[name as usize].text[known.depth as usize];
+                        known.names[known.from as usize..known.to as usize].iter().for_each(|name| some(&[own(name)]));
+                    }
+                    ObjectAt::Named(_) => some(b":"),
+                    _ => some(b"\"},"),
+                },
+            }
+        }
+    }
+
     /// The stacks between two parts of a document, where blanks may stand.
     fn rest(&self, stack: &Stack, found: &mut Vec<Stack>) {
         let Some(level) = &stack.top else { return };
@@ -168,7 +200,8 @@ impl Engine {
                 found.push(stack.clone());
             }
             frame @ (Frame::Number { .. } | Frame::Listed { .. }) => {
-                if Self::may_be_over(frame) && level.below.is_some() {
+                let is_within = |below: &Arc<Level>| !matches!(below.frame, Frame::Floor);
+                if Self::may_be_over(frame) && level.below.as_ref().is_some_and(is_within) {
                     self.behind(level.below.as_ref(), stack.record.clone(), found);
                 }
                 if let Frame::Listed { listed, from, depth, .. } = frame
@@ -198,11 +231,12 @@ impl Engine {
         let (below, record) = (level.below.as_ref(), &stack.record);
         let on = |frame: Frame, record: Record| Stack { top: Some(Level::new(frame, below.cloned())), record };
         match &level.frame {
+            Frame::Floor => {}
             Frame::Value(goal) => self.begin(goal, below, record, byte, found),
             Frame::Word { word, at } => {
                 let text = WORDS[usize::from(*word)];
                 if text[usize::from(*at)] == byte {
-                    let record = recorded(record, byte);
+                    let record = record.with(byte);
                     if usize::from(*at) + 1 == text.len() {
                         self.behind(below, record, found);
                     } else {
@@ -213,16 +247,16 @@ impl Engine {
             Frame::Number { machine, state } => {
                 if let Some(state) = machine.step(state, byte) {
                     let frame = Frame::Number { machine: Arc::clone(machine), state };
-                    found.push(on(frame, recorded(record, byte)));
+                    found.push(on(frame, record.with(byte)));
                 } else if machine.is_end(state) && below.is_some() {
                     self.over(below, record, byte, found);
                 }
             }
             Frame::Text { shape, at } => {
                 if byte == b'"' && at.is_end(&shape.machine) {
-                    self.behind(below, recorded(record, byte), found);
+                    self.behind(below, record.with(byte), found);
                 } else if let Some((at, _)) = at.step(&shape.machine, shape.escapes, byte) {
-                    found.push(on(Frame::Text { shape: Arc::clone(shape), at }, recorded(record, byte)));
+                    found.push(on(Frame::Text { shape: Arc::clone(shape), at }, record.with(byte)));
                 }
             }
             Frame::Listed { listed, from, to, depth } => {
@@ -265,7 +299,7 @@ impl Engine {
             Some((narrowed(listed, range, depth + 1, byte)?, depth + 2))
         };
         let Some(((from, to), depth)) = direct.or_else(behind) else { return };
-        let record = recorded(record, byte);
+        let record = record.with(byte);
         if to - from == 1 && listed.texts[from as usize].len() == depth as usize {
             return self.behind(below, record, found);
         }
@@ -280,7 +314,7 @@ impl Engine {
             Err(refused) => return self.fail(refused),
         };
         let mut push = |frame: Frame| {
-            found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
+            found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: record.with(byte) });
         };
         match byte {
             b'n' if shapes.null => push(Frame::Word { word: 0, at: 1 }),
@@ -304,7 +338,7 @@ impl Engine {
                 let mut search = Search::new();
                 for shape in &shapes.objects {
                     if self.object_begins(shape, &mut search) {
-                        let members = Members::default();
+                        let members = Had::new(Members::default());
                         push(Frame::Object { shape: Arc::clone(shape), members, at: ObjectAt::Open });
                     }
                 }
@@ -328,15 +362,15 @@ impl Engine {
     #[allow(clippy::unused_self, reason = "beside the others")]
     fn behind(&self, below: Option<&Arc<Level>>, mut record: Record, found: &mut Vec<Stack>) {
         let Some(level) = below else {
-            found.push(Stack { top: None, record: None });
+            found.push(Stack { top: None, record: Record::default() });
             return;
         };
         let frame = match &level.frame {
+            Frame::Floor => return found.push(Stack { top: Some(Arc::clone(level)), record }),
             Frame::Array { shape, items, at: ArrayAt::Item(start) } => {
                 let mut items = items.clone();
                 if shape.keeps(&items) {
-                    let text = record.as_ref().and_then(|record| record.get(*start as usize..));
-                    let value = text.and_then(|text| std::str::from_utf8(text).ok()).and_then(Json::read);
+                    let value = std::str::from_utf8(&record.since(*start)).ok().and_then(Json::read);
                     let mut seen = items.seen.as_ref().map_or_else(Vec::new, |seen| seen.all.clone());
                     if let Some(value) = value {
                         match seen.binary_search(&value) {
@@ -347,13 +381,13 @@ impl Engine {
                     }
                     items.seen = Some(Arc::new(Values::new(seen)));
                     if *start == 0 {
-                        record = None;
+                        record = Record::default();
                     }
                 }
                 Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::After }
             }
             Frame::Object { shape, members, at: ObjectAt::Value } => {
-                Frame::Object { shape: Arc::clone(shape), members: members.clone(), at: ObjectAt::After }
+                Frame::Object { shape: Arc::clone(shape), members: Arc::clone(members), at: ObjectAt::After }
             }
             _ => return,
         };
@@ -372,19 +406,17 @@ impl Engine {
         let mut search = Search::new();
         match (at, byte) {
             (ArrayAt::Open | ArrayAt::After, b']') if shape.may_end(items) => {
-                self.behind(below, recorded(record, byte), found);
+                self.behind(below, record.with(byte), found);
             }
             (ArrayAt::After, b',') if !self.item_cells(shape, items, &mut search).is_empty() => {
                 let frame = Frame::Array { shape: Arc::clone(shape), items: items.clone(), at: ArrayAt::Next };
-                found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: recorded(record, byte) });
+                found.push(Stack { top: Some(Level::new(frame, below.cloned())), record: record.with(byte) });
             }
             (ArrayAt::Open | ArrayAt::Next, b'"' | b'[' | b'{' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f') => {
                 for (goal, items) in self.item_cells(shape, items, &mut search).iter() {
-                    let record = match record {
-                        None if shape.keeps(items) => Some(Arc::default()),
-                        other => other.clone(),
-                    };
-                    let start = record.as_ref().map_or(0, |record| record.len() as u32);
+                    let is_first = !record.is_on() && shape.keeps(items);
+                    let record = if is_first { Record::begun() } else { record.clone() };
+                    let start = record.len();
                     let items = items.clone();
                     let frame = Frame::Array { shape: Arc::clone(shape), items, at: ArrayAt::Item(start) };
                     let level = Level::new(frame, below.cloned());
@@ -399,16 +431,17 @@ impl Engine {
     fn in_object(
         &self,
         shape: &Arc<ObjectShape>,
-        members: &Members,
+        had: &Arc<Had>,
         at: &ObjectAt,
         (below, record): (Option<&Arc<Level>>, &Record),
         byte: u8,
         found: &mut Vec<Stack>,
     ) {
         let mut search = Search::new();
-        let record_on = recorded(record, byte);
-        let on = |members: &Members, at: ObjectAt| {
-            let frame = Frame::Object { shape: Arc::clone(shape), members: members.clone(), at };
+        let members = &had.members;
+        let record_on = record.with(byte);
+        let on = |members: &Arc<Had>, at: ObjectAt| {
+            let frame = Frame::Object { shape: Arc::clone(shape), members: Arc::clone(members), at };
             Stack { top: Some(Level::new(frame, below.cloned())), record: record_on.clone() }
         };
         match (at, byte) {
@@ -416,11 +449,11 @@ impl Engine {
                 self.behind(below, record_on, found);
             }
             (ObjectAt::After, b',') if self.goes_on(shape, members, &mut search) => {
-                found.push(on(members, ObjectAt::Next));
+                found.push(on(had, ObjectAt::Next));
             }
             (ObjectAt::Open | ObjectAt::Next, b'"') => {
                 for at in self.names(shape, members, &mut search) {
-                    found.push(on(members, at));
+                    found.push(on(had, at));
                 }
             }
             (ObjectAt::Known(known), _) => {
@@ -435,42 +468,38 @@ impl Engine {
                 }
                 if text(from).len() == depth + 1 {
                     let member = Member::Named(known.names[from as usize]);
-                    found.push(on(members, ObjectAt::Named(member)));
+                    found.push(on(had, ObjectAt::Named(member)));
                 } else {
                     let names = Arc::clone(&known.names);
-                    found.push(on(members, ObjectAt::Known(Known { names, from, to, depth: known.depth + 1 })));
+                    found.push(on(had, ObjectAt::Known(Known { names, from, to, depth: known.depth + 1 })));
                 }
             }
-            (ObjectAt::Other(other), b'"') if other.at.is_end(&other.machine) => {
+            (ObjectAt::Other(other), b'"') if other.at.is_end(&other.shape.machine) => {
                 // A name that is not kept is like one that nobody says.
-                let name = other.text.as_ref().map_or(Ok("\u{10ffff}"), |text| std::str::from_utf8(text));
+                let name = other.text.as_ref().map_or(Ok(UNKEPT), |text| std::str::from_utf8(text));
                 let Ok(name) = name else { return };
                 if other.text.is_some() && shape.is_taken(members, name) {
                     return;
                 }
                 let member = Member::Other(other.class, name.into());
                 if self.may_come(shape, members, &member, &mut search) {
-                    found.push(on(members, ObjectAt::Named(member)));
+                    found.push(on(had, ObjectAt::Named(member)));
                 }
             }
             (ObjectAt::Other(other), _) => {
-                if let Some((at, meant)) = other.at.step(&other.machine, self.written.escapes, byte) {
+                if let Some((at, meant)) = other.at.step(&other.shape.machine, other.shape.escapes, byte) {
                     let text = other.text.as_ref().map(|text| {
                         let mut text = text.to_vec();
-                        match meant {
-                            Meant::Nothing => {}
-                            Meant::Byte(byte) => text.push(byte),
-                            Meant::Char(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-                        }
+                        meant.add_to(&mut text);
                         text.into()
                     });
-                    let other = Other { at, text, machine: other.machine.clone(), ..*other };
-                    found.push(on(members, ObjectAt::Other(other)));
+                    let other = Other { at, text, shape: Arc::clone(&other.shape), ..*other };
+                    found.push(on(had, ObjectAt::Other(other)));
                 }
             }
             (ObjectAt::Named(member), b':') => {
                 for (goal, members) in self.member_cells(shape, members, member, &mut search) {
-                    let level = on(&members, ObjectAt::Value);
+                    let level = on(&Had::new(members), ObjectAt::Value);
                     let value = Level::new(Frame::Value(goal), level.top);
                     found.push(Stack { top: Some(value), record: level.record });
                 }
@@ -509,14 +538,20 @@ impl Engine {
             if !self.may_open(shape, members, number, search) {
                 continue;
             }
-            let written = members.others().iter().filter(|name| !class.is_all && class.set.is_match(name));
+            // Where names without end go on from everywhere, those that were written need not be left out from their
+            // first character on.
+            let is_endless = class.text.machine.is_endless();
+            let written = members.others().iter().filter(|name| !is_endless && class.set.is_match(name));
             let written: Vec<&str> = written.map(|name| &**name).collect();
-            let machine = if written.is_empty() {
-                Some(class.machine.clone())
+            let text = if written.is_empty() {
+                Some(Arc::clone(&class.text))
             } else {
+                let escapes = class.text.escapes;
                 let left = TextSet::one_of(written).and_then(|written| class.set.and(&written.complement()));
                 match left {
-                    Ok(left) => TextMachine::new(&left, 0, None),
+                    Ok(left) => {
+                        TextMachine::new(&left, 0, None).map(|machine| Arc::new(TextShape { machine, escapes }))
+                    }
                     Err(error) => {
                         let why = error.to_string();
                         search.refuse(Refused::TooLarge { at: "".into(), keyword: "patternProperties", why });
@@ -524,9 +559,9 @@ impl Engine {
                     }
                 }
             };
-            if let Some(machine) = machine {
-                let at = TextAt::start(&machine);
-                let other = Other { class: number as u32, at, machine, text: Some(Arc::default()) };
+            if let Some(shape) = text {
+                let at = TextAt::start(&shape.machine);
+                let other = Other { class: number as u32, at, shape, text: Some(Arc::default()) };
                 found.push(ObjectAt::Other(other));
             }
         }

@@ -1,24 +1,45 @@
 //! Where one is in a document: values that are begun, one inside the other, in all ways in which they may go on.
 
 use super::escape::TextAt;
-use super::{ArrayAt, ObjectAt, Other};
+use super::{ArrayAt, ObjectAt};
 use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Members, ObjectShape};
 use crate::shape::{Goal, Listed, TextShape};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use trie_rules::{NumberMachine, NumberState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use trie_rules::{NumberMachine, NumberState, TextMachine};
 
-/// Where one is in a document. Equal where the same may come from there on.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Place {
+/// Where one is in a document. Equal where the same may come from there on. A clone is one reference count.
+#[derive(Clone)]
+pub struct Place(Arc<Ways>);
+
+/// The ways in which what was written may go on.
+struct Ways {
     hash: u64,
     /// Where in blanks: 0 for outside.
-    pub(super) blank: u32,
+    blank: u32,
     first: Stack,
     /// Other ways in which what was written may be meant, in order.
     more: Vec<Stack>,
+    number: Numbered,
+}
+
+/// The number of a thing in the table that was asked for it last, and which table that was.
+#[derive(Default)]
+pub(super) struct Numbered(AtomicU64);
+
+impl Numbered {
+    /// The number in a table, if that one was asked last.
+    pub(super) fn of(&self, table: u32) -> Option<u32> {
+        let known = self.0.load(Ordering::Relaxed);
+        (known >> 32 == u64::from(table)).then_some(known as u32)
+    }
+
+    pub(super) fn set(&self, table: u32, number: u32) {
+        self.0.store(u64::from(table) << 32 | u64::from(number), Ordering::Relaxed);
+    }
 }
 
 /// One way: the innermost value that is begun, or none behind the whole document.
@@ -26,7 +47,7 @@ pub struct Place {
 pub(super) struct Stack {
     pub(super) top: Option<Arc<Level>>,
     /// What was written of an item that others must differ from.
-    pub(super) record: Option<Arc<Vec<u8>>>,
+    pub(super) record: Record,
 }
 
 /// A value that is begun, in another one.
@@ -34,9 +55,111 @@ pub(super) struct Level {
     hash: u64,
     pub(super) frame: Frame,
     pub(super) below: Option<Arc<Self>>,
+    /// Of its frame alone.
+    pub(super) number: Numbered,
 }
 
+/// Bytes that were written, the last first: one more costs the same however many there are.
+#[derive(Clone, Default)]
+pub(super) struct Record(Option<Arc<Recorded>>);
+
+struct Recorded {
+    before: Record,
+    byte: u8,
+    length: u32,
+    hash: u64,
+}
+
+impl Record {
+    /// Of nothing that was written yet.
+    pub(super) fn begun() -> Self {
+        Self(Some(Arc::new(Recorded { before: Self(None), byte: 0, length: 0, hash: 1 })))
+    }
+
+    /// Whether anything is recorded.
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(super) fn with(&self, byte: u8) -> Self {
+        Self(self.0.as_ref().map(|last| {
+            let hash = (last.hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            Arc::new(Recorded { before: self.clone(), byte, length: last.length + 1, hash })
+        }))
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.0.as_ref().map_or(0, |last| last.length)
+    }
+
+    /// What was written from a place on.
+    pub(super) fn since(&self, start: u32) -> Vec<u8> {
+        let before = std::iter::successors(self.0.as_ref(), |last| last.before.0.as_ref());
+        let mut text: Vec<u8> = before.take_while(|last| last.length > start).map(|last| last.byte).collect();
+        text.reverse();
+        text
+    }
+
+    fn hash(&self) -> u64 {
+        self.0.as_ref().map_or(0, |last| last.hash)
+    }
+}
+
+impl PartialEq for Record {
+    fn eq(&self, other: &Self) -> bool {
+        let (mut one, mut other) = (&self.0, &other.0);
+        loop {
+            match (one, other) {
+                (None, None) => return true,
+                (Some(last), Some(own)) => {
+                    if Arc::ptr_eq(last, own) {
+                        return true;
+                    }
+                    if (last.hash, last.length, last.byte) != (own.hash, own.length, own.byte) {
+                        return false;
+                    }
+                    (one, other) = (&last.before.0, &own.before.0);
+                }
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl Drop for Recorded {
+    /// One after the other: there may be more of them than a stack holds.
+    fn drop(&mut self) {
+        let mut before = self.before.0.take();
+        while let Some(mut last) = before.and_then(Arc::into_inner) {
+            before = last.before.0.take();
+        }
+    }
+}
+
+/// Members with their hash: an object has the same ones for many bytes.
+pub(super) struct Had {
+    hash: u64,
+    pub(super) members: Members,
+}
+
+impl Had {
+    pub(super) fn new(members: Members) -> Arc<Self> {
+        let mut hash = Quick::default();
+        members.hash(&mut hash);
+        Arc::new(Self { hash: hash.finish(), members })
+    }
+}
+
+impl PartialEq for Had {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.hash == other.hash && self.members == other.members
+    }
+}
+
+#[derive(Clone)]
 pub(super) enum Frame {
+    /// Below a value that is looked at alone.
+    Floor,
     /// Before a value.
     Value(Arc<Goal>),
     Word {
@@ -65,14 +188,14 @@ pub(super) enum Frame {
     },
     Object {
         shape: Arc<ObjectShape>,
-        members: Members,
+        members: Arc<Had>,
         at: ObjectAt,
     },
 }
 
 /// A hash that costs little: states are hashed with every byte.
 #[derive(Default)]
-struct Quick(u64);
+pub(super) struct Quick(u64);
 
 impl Hasher for Quick {
     fn finish(&self) -> u64 {
@@ -112,6 +235,7 @@ impl Hash for Frame {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
+            Self::Floor => {}
             Self::Value(goal) => goal.hash(state),
             Self::Word { word, at } => (*word, *at).hash(state),
             Self::Number { machine, state: at } => (address(machine), at).hash(state),
@@ -119,7 +243,7 @@ impl Hash for Frame {
             Self::Listed { listed, from, to, depth } => (address(listed), from, to, depth).hash(state),
             Self::Array { shape, items, at } => (address(shape), items, at).hash(state),
             Self::Object { shape, members, at } => {
-                (address(shape), members).hash(state);
+                (address(shape), members.hash).hash(state);
                 at.hash(state);
             }
         }
@@ -157,6 +281,7 @@ impl PartialEq for ObjectAt {
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            (Self::Floor, Self::Floor) => true,
             (Self::Value(one), Self::Value(other)) => one == other,
             (Self::Word { word, at }, Self::Word { word: other, at: place }) => (word, at) == (other, place),
             (Self::Number { machine, state }, Self::Number { machine: other, state: at }) => {
@@ -185,7 +310,7 @@ impl Level {
         let mut hash = Quick::default();
         frame.hash(&mut hash);
         hash.write_u64(below.as_ref().map_or(0, |below| below.hash));
-        Arc::new(Self { hash: hash.finish(), frame, below })
+        Arc::new(Self { hash: hash.finish(), frame, below, number: Numbered::default() })
     }
 }
 
@@ -228,37 +353,58 @@ impl Eq for Stack {}
 impl Stack {
     fn hash(&self) -> u64 {
         let mut hash = Quick(self.top.as_ref().map_or(1, |level| level.hash));
-        self.record.hash(&mut hash);
+        hash.write_u64(self.record.hash());
         hash.finish()
     }
 }
 
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, other) = (&*self.0, &*other.0);
+        std::ptr::eq(one, other)
+            || (one.hash, one.blank) == (other.hash, other.blank) && one.first == other.first && one.more == other.more
+    }
+}
+
+impl Eq for Place {}
+
 impl Hash for Place {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.0.hash);
     }
 }
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("ways", &(1 + self.more.len())).finish_non_exhaustive()
+        f.debug_struct("Place").field("ways", &(1 + self.0.more.len())).finish_non_exhaustive()
     }
 }
 
 impl Place {
     /// Before a value.
     pub(crate) fn of_value(goal: &Arc<Goal>) -> Self {
-        let top = Some(Level::new(Frame::Value(Arc::clone(goal)), None));
-        let first = Stack { top, record: None };
-        Self { hash: first.hash(), blank: 0, first, more: Vec::new() }
+        Self::alone(Frame::Value(Arc::clone(goal)), None, 0)
+    }
+
+    /// In one value.
+    pub(super) fn alone(frame: Frame, below: Option<Arc<Level>>, blank: u32) -> Self {
+        Self::of_one(Stack { top: Some(Level::new(frame, below)), record: Record::default() }, blank)
+    }
+
+    /// Of one way.
+    pub(super) fn of_one(first: Stack, blank: u32) -> Self {
+        let mut hash = Quick(first.hash());
+        hash.write_u32(blank);
+        Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: Numbered::default() }))
     }
 
     /// Of some ways, each once; `None` without any.
     pub(super) fn of(mut all: Vec<Stack>, blank: u32) -> Option<Self> {
-        if all.len() > 1 {
-            all.sort_by_key(Stack::hash);
-            all.dedup();
+        if all.len() == 1 {
+            return Some(Self::of_one(all.pop()?, blank));
         }
+        all.sort_by_key(Stack::hash);
+        all.dedup();
         let mut all = all.into_iter();
         let first = all.next()?;
         let more: Vec<Stack> = all.collect();
@@ -267,76 +413,44 @@ impl Place {
             hash.write_u64(stack.hash());
         }
         hash.write_u32(blank);
-        Some(Self { hash: hash.finish(), blank, first, more })
+        Some(Self(Arc::new(Ways { hash: hash.finish(), blank, first, more, number: Numbered::default() })))
     }
 
     pub(super) fn stacks(&self) -> impl Iterator<Item = &Stack> {
-        std::iter::once(&self.first).chain(&self.more)
+        std::iter::once(&self.0.first).chain(&self.0.more)
     }
 
-    /// Whether any characters may come for so long, but for controls, quotes and backslashes.
-    pub(super) fn is_free(&self, chars: u32) -> bool {
-        let is_free = |stack: &Stack| match stack.top.as_ref().map(|level| &level.frame) {
-            Some(Frame::Text { shape, at }) => at.is_between() && shape.machine.free_chars(at.state) >= chars,
-            Some(Frame::Object { at: ObjectAt::Other(other), .. }) => {
-                other.at.is_between() && other.machine.free_chars(other.at.state) >= chars
-            }
-            _ => false,
-        };
-        self.blank == 0 && self.stacks().any(is_free)
+    /// Where in blanks: 0 for outside.
+    pub(super) fn blank(&self) -> u32 {
+        self.0.blank
     }
 
-    /// The same without what tells nothing for tokens of so many bytes: the beginning of a name, how long a string is.
-    /// `None` where there is no such thing.
-    pub(super) fn forgetting(&self, longest: u32) -> Option<Self> {
-        if self.blank != 0 {
-            return None;
-        }
-        let mut is_other = false;
-        let stacks = self.stacks().map(|stack| {
-            let level = stack.top.as_ref();
-            let frame = level.and_then(|level| match &level.frame {
-                Frame::Text { shape, at } => {
-                    let at = at.far_from_bounds(&shape.machine, longest)?;
-                    Some(Frame::Text { shape: Arc::clone(shape), at })
-                }
-                Frame::Object { shape, members, at: ObjectAt::Other(other) } if shape.is_whole(other.class) => {
-                    let other = Other { text: None, ..other.clone() };
-                    let at = ObjectAt::Other(other);
-                    Some(Frame::Object { shape: Arc::clone(shape), members: members.clone(), at })
-                }
-                _ => None,
-            });
-            let Some(frame) = frame else { return stack.clone() };
-            is_other = true;
-            let below = level.and_then(|level| level.below.clone());
-            Stack { top: Some(Level::new(frame, below)), record: stack.record.clone() }
-        });
-        let stacks: Vec<Stack> = stacks.collect();
-        if is_other { Self::of(stacks, 0) } else { None }
-    }
-
-    /// The rests of names that must not come, where one is begun that the schema does not say; with the quote behind.
-    pub(super) fn rests_of_names(&self) -> Vec<Vec<u8>> {
-        let mut rests = Vec::new();
-        for stack in self.stacks() {
-            let Some(Frame::Object { shape, members, at: ObjectAt::Other(other) }) =
-                stack.top.as_ref().map(|level| &level.frame)
-            else {
-                continue;
-            };
-            let (true, Some(text)) = (shape.is_whole(other.class), &other.text) else { continue };
-            let names = shape.by_name.keys().chain(members.others());
-            let rest = names.filter_map(|name| name.as_bytes().strip_prefix(&**text));
-            rests.extend(rest.map(|rest| [rest, b"\""].concat()));
-        }
-        rests.sort_unstable();
-        rests.dedup();
-        rests
+    pub(super) fn number(&self) -> &Numbered {
+        &self.0.number
     }
 
     /// Whether it is in blanks.
     pub(crate) fn is_blank(&self) -> bool {
-        self.blank != 0
+        self.0.blank != 0
+    }
+
+    /// Bytes held that no other place holds, about.
+    pub(super) fn nbytes(&self) -> usize {
+        let own = |stack: &Stack| match stack.top.as_ref().map(|level| &level.frame) {
+            Some(Frame::Object { members, .. }) => size_of::<Level>() + 8 * members.members.others().len(),
+            _ => size_of::<Level>(),
+        };
+        size_of::<Ways>() + self.stacks().map(own).sum::<usize>()
+    }
+
+    /// The machine of the text that is written, in which all that counts is the class of each character.
+    pub(super) fn text(&self) -> Option<&TextMachine> {
+        let Ways { blank: 0, first: Stack { top: Some(level), record: Record(None) }, more, .. } = &*self.0 else {
+            return None;
+        };
+        match &level.frame {
+            Frame::Text { shape, at } if more.is_empty() && at.is_between() => Some(&shape.machine),
+            _ => None,
+        }
     }
 }

@@ -1,80 +1,194 @@
-//! Documents over the tokens of a vocabulary: text in strings is not walked, and names are not kept while it is.
+//! Documents over the tokens of a vocabulary.
+//!
+//! A token goes on in the innermost value, or ends it and goes on in the one around it. The first is found for the
+//! innermost value alone, whatever stands around it, and kept; so is what of each token is left where the value ends,
+//! which is then looked at in the value around it, in the same way. Free text is the same under all schemas.
 
-use super::Place;
+use super::escape::TextAt;
+use super::free::{FreeText, may_follow};
+use super::place::{Frame, Had, Level, Quick, Record, Stack};
+use super::steps::new_table;
+use super::{ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
-use crate::shape::lock;
+use crate::shape::object::{Member, ObjectShape};
+use crate::shape::{Engine, Search, TextShape, lock};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::hash::BuildHasherDefault;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use trie_core::TokenId;
-use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
+use trie_core::work::{quiet, spend};
+use trie_rules::{Legal, Rule, TextMachine, TextSet, TokenBytes, TokenTree, Walker};
 
-/// The schema as walks ask it. Their places have no names that the schema does not say, lest each beginning of one is a
-/// state of its own, and a length that is far from its bounds is one like all others.
-#[derive(Debug)]
-struct Forgetful(JsonSchema);
+/// No way on, and a way that was not asked yet. Numbers of places are less.
+const DEAD: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX - 1;
+/// Places that are met in one walk at most; then it goes on without their ways.
+const MOST_IN_A_WALK: usize = 16_384;
+/// Bytes that ways and findings take before all are forgotten, where no limit is set.
+const MOST_BYTES: usize = 32 << 20;
+/// Bytes that a place takes, beside what it shares with others.
+const PLACE: usize = size_of::<[u32; 256]>() + 256;
 
-impl Rule for Forgetful {
-    type State = Place;
+/// What of tokens is left where a value ends.
+pub(super) struct Rests {
+    /// No two have the same.
+    number: u64,
+    /// `None` for all of all tokens.
+    tree: Option<TokenTree>,
+    /// The same tokens with all of their bytes.
+    whole: OnceLock<TokenTree>,
+    /// What is left of those below a node of the tree.
+    below: Mutex<HashMap<usize, Option<Arc<Rests>>>>,
+    /// Those that end a text from between two characters on: what it means, with the quote behind it, in order.
+    ending: OnceLock<Vec<(Box<[u8]>, TokenId)>>,
+}
 
-    fn start(&self) -> Place {
-        self.0.start()
+impl Rests {
+    fn numbered(tree: Option<TokenTree>) -> Arc<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { number, tree, whole: OnceLock::new(), below: Mutex::default(), ending: OnceLock::new() })
     }
 
-    fn step(&self, state: &Place, byte: u8) -> Option<Place> {
-        self.0.step(state, byte)
+    /// Of tokens with what is left of them; `None` without any.
+    pub(super) fn of(rows: Vec<(&[u8], TokenId)>) -> Option<Arc<Self>> {
+        let tree = TokenTree::new(rows);
+        (!tree.is_empty()).then(|| Self::numbered(Some(tree)))
     }
 
-    fn is_end(&self, state: &Place) -> bool {
-        self.0.is_end(state)
+    fn tree<'t>(&'t self, tokens: &'t TokenBytes) -> &'t TokenTree {
+        self.tree.as_ref().unwrap_or_else(|| tokens.tree())
     }
 
-    fn failing(&self) -> bool {
-        self.0.failing()
+    fn whole<'t>(&'t self, tokens: &'t TokenBytes) -> &'t TokenTree {
+        let Some(tree) = &self.tree else { return tokens.tree() };
+        self.whole.get_or_init(|| TokenTree::new(tree.tokens().iter().map(|&one| (tokens.bytes(one), one)).collect()))
+    }
+
+    /// What is left below a node.
+    fn below(&self, tokens: &TokenBytes, at: usize) -> Option<Arc<Self>> {
+        if let Some(known) = lock(&self.below).get(&at) {
+            return known.clone();
+        }
+        let made = Self::of(rows(self.tree(tokens), at + 1, tokens));
+        lock(&self.below).insert(at, made.clone());
+        made
+    }
+
+    fn ending(&self, tokens: &TokenBytes) -> &[(Box<[u8]>, TokenId)] {
+        self.ending.get_or_init(|| {
+            let Some(machine) = TextMachine::new(&TextSet::all(), 0, None) else { return Vec::new() };
+            let rows = rows(self.tree(tokens), 0, tokens).into_iter();
+            let meant = |(rest, token)| Some((super::escape::meant(&machine, rest)?, token));
+            let mut ending: Vec<(Box<[u8]>, TokenId)> = rows.filter_map(meant).collect();
+            ending.sort_unstable();
+            ending
+        })
+    }
+
+    fn nbytes(&self) -> usize {
+        self.tree.as_ref().map_or(0, TokenTree::nbytes)
     }
 }
 
-pub(crate) struct DocumentWalk {
-    schema: JsonSchema,
-    tokens: Arc<TokenBytes>,
-    lazy: LazyWalk<Forgetful>,
-    quotes: Arc<Quotes>,
+/// What was found of a value alone.
+pub(super) struct Found {
+    /// Tokens that go on in it, or end just where it does.
+    pub(super) legal: Legal,
+    /// What is left of tokens behind it.
+    pub(super) rests: Vec<Arc<Rests>>,
+    /// What is left of tokens where names begin that the schema does not say.
+    pub(super) names: Vec<(Stack, Arc<Rests>)>,
 }
 
-/// What of a vocabulary may end a name.
-struct Quotes {
-    /// Tokens with a quote, by their bytes.
-    all: Vec<TokenId>,
-    /// Of them those with a backslash before it.
-    escaped: Vec<TokenId>,
-    /// Bytes of the longest token.
-    longest: u32,
+impl Found {
+    pub(super) fn new(legal: Legal, rests: Vec<Arc<Rests>>) -> Self {
+        Self { legal, rests, names: Vec::new() }
+    }
 }
 
-/// Those of vocabularies that were asked for last.
-static KNOWN: Mutex<Vec<(Weak<TokenBytes>, Arc<Quotes>)>> = Mutex::new(Vec::new());
+/// What documents of all schemas share in a vocabulary.
+struct Vocabulary {
+    all: Arc<Rests>,
+    /// Where few characters may be escapes, and where all may.
+    free: [OnceLock<Option<FreeText>>; 2],
+    /// Tokens with a quote.
+    quoted: OnceLock<TokenTree>,
+}
 
-impl Quotes {
+/// Those that were asked for last.
+static KNOWN: Mutex<Vec<(Weak<TokenBytes>, Arc<Vocabulary>)>> = Mutex::new(Vec::new());
+
+impl Vocabulary {
     fn of(tokens: &Arc<TokenBytes>) -> Arc<Self> {
+        let mut known = lock(&KNOWN);
         let is_own = |of: &Weak<TokenBytes>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(tokens));
-        if let Some((_, known)) = lock(&KNOWN).iter().find(|(of, _)| is_own(of)) {
+        if let Some((_, known)) = known.iter().find(|(of, _)| is_own(of)) {
             return Arc::clone(known);
         }
-        let quote = |bytes: &[u8]| bytes.iter().position(|&byte| byte == b'"');
-        let has_quote = |token: &TokenId| quote(tokens.bytes(*token)).is_some();
-        let mut all: Vec<TokenId> = TokenId::all(tokens.n_vocab()).filter(has_quote).collect();
-        all.sort_unstable_by(|&one, &other| tokens.bytes(one).cmp(tokens.bytes(other)));
-        let is_escaped = |token: &TokenId| {
-            let bytes = tokens.bytes(*token);
-            bytes[..quote(bytes).unwrap_or(0)].contains(&b'\\')
-        };
-        let escaped = all.iter().copied().filter(is_escaped).collect();
-        let longest = TokenId::all(tokens.n_vocab()).map(|token| tokens.bytes(token).len()).max().unwrap_or(0) as u32;
-        let made = Arc::new(Self { all, escaped, longest });
-        let mut known = lock(&KNOWN);
+        let made = Arc::new(Self {
+            all: Rests::numbered(None),
+            free: [OnceLock::new(), OnceLock::new()],
+            quoted: OnceLock::new(),
+        });
         known.retain(|(of, _)| of.strong_count() > 0);
         known.push((Arc::downgrade(tokens), Arc::clone(&made)));
         made
     }
+
+    fn free(&self, tokens: &TokenBytes, escapes: bool, chars: (u32, Option<u32>)) -> Option<Arc<Found>> {
+        let free = self.free[usize::from(escapes)].get_or_init(|| FreeText::new(tokens, escapes));
+        free.as_ref().map(|free| free.found(tokens, chars))
+    }
+
+    fn quoted(&self, tokens: &TokenBytes) -> &TokenTree {
+        self.quoted.get_or_init(|| {
+            let all = tokens.tree().tokens().iter().map(|&token| (tokens.bytes(token), token));
+            TokenTree::new(all.filter(|(bytes, _)| bytes.contains(&b'"')).collect())
+        })
+    }
+}
+
+type Quickly = BuildHasherDefault<Quick>;
+
+/// Values alone that were met, and what was found of them.
+struct Alone {
+    table: u32,
+    numbers: HashMap<Place, u32, Quickly>,
+    states: Vec<State>,
+    /// By the numbers of what is left of tokens and of a place.
+    found: HashMap<(u64, u32), Arc<Found>, Quickly>,
+    nbytes: usize,
+    path: Vec<u32>,
+}
+
+struct State {
+    /// Without the ways that begin a name; `None` without others.
+    place: Option<Place>,
+    row: Box<[u32; 256]>,
+    /// Whether the value may end here.
+    is_end: bool,
+    /// Ways that begin a name that the schema does not say.
+    names: Box<[Stack]>,
+}
+
+impl Default for Alone {
+    fn default() -> Self {
+        let (numbers, states, found, path) = (HashMap::default(), Vec::new(), HashMap::default(), Vec::new());
+        Self { table: new_table(), numbers, states, found, nbytes: 0, path }
+    }
+}
+
+/// The walk of a schema over a vocabulary.
+pub(crate) struct DocumentWalk {
+    schema: JsonSchema,
+    tokens: Arc<TokenBytes>,
+    vocabulary: Arc<Vocabulary>,
+    floor: Arc<Level>,
+    alone: Mutex<Alone>,
+    most_bytes: AtomicU64,
 }
 
 impl fmt::Debug for DocumentWalk {
@@ -83,55 +197,466 @@ impl fmt::Debug for DocumentWalk {
     }
 }
 
+/// There was no room for another place.
+struct Full;
+
 impl DocumentWalk {
     pub(crate) fn new(schema: &JsonSchema, tokens: &Arc<TokenBytes>) -> Self {
-        let lazy = LazyWalk::new(Arc::new(Forgetful(schema.clone())), Arc::clone(tokens));
-        Self { schema: schema.clone(), tokens: Arc::clone(tokens), lazy, quotes: Quotes::of(tokens) }
+        Self {
+            schema: schema.clone(),
+            tokens: Arc::clone(tokens),
+            vocabulary: Vocabulary::of(tokens),
+            floor: Level::new(Frame::Floor, None),
+            alone: Mutex::default(),
+            most_bytes: AtomicU64::new(MOST_BYTES as u64),
+        }
     }
 
-    /// Asks the schema itself for a token.
-    fn ask(&self, place: &Place, token: TokenId, words: &mut [u32]) {
-        let mut bytes = self.tokens.bytes(token).iter();
-        let first = bytes.next().and_then(|&byte| self.schema.step(place, byte));
-        let is_legal = first.and_then(|first| bytes.try_fold(first, |at, &byte| self.schema.step(&at, byte))).is_some();
-        let (word, bit) = (&mut words[token.index() / 32], 1 << (token.index() % 32));
-        *word = if is_legal { *word | bit } else { *word & !bit };
+    /// What is found of the innermost value of a way, with what stands behind it.
+    fn top(&self, alone: &mut Alone, stack: &Stack, blank: u32, rests: &Arc<Rests>) -> (Arc<Found>, Vec<Stack>) {
+        let engine = self.schema.engine();
+        let Some(level) = &stack.top else {
+            return (Arc::new(Found::new(Legal::of(&[]), Vec::new())), Vec::new());
+        };
+        let mut behind = Vec::new();
+        if let Some((shape, members, other)) = name_of(level) {
+            if !other.at.is_between() {
+                return (self.in_character(alone, stack, other), behind);
+            }
+            let found = self.text(alone, level, (&other.shape, other.at), rests);
+            let member = Member::Other(other.class, UNKEPT.into());
+            let mut search = Search::new();
+            let may_come = engine.may_come(shape, &members.members, &member, &mut search);
+            search.refused().unwrap_or_else(|refused| engine.fail(refused));
+            if may_come {
+                let (shape, members) = (Arc::clone(shape), Arc::clone(members));
+                let frame = Frame::Object { shape, members, at: ObjectAt::Named(member) };
+                let top = Some(Level::new(frame, level.below.clone()));
+                behind.push(Stack { top, record: stack.record.clone() });
+            }
+            return (self.but_taken(&found, rests, level, may_come), behind);
+        }
+        let found = match &level.frame {
+            Frame::Text { shape, at } => self.text(alone, level, (shape, *at), rests),
+            frame => {
+                // Outside of all values there is nothing behind one.
+                let below = level.below.as_ref().map(|_| &self.floor);
+                let number =
+                    self.number_alone(alone, level, blank, || Place::alone(frame.clone(), below.cloned(), blank));
+                self.found(alone, rests, number)
+            }
+        };
+        if !found.rests.is_empty() && !stack.record.is_on() {
+            engine.behind(level.below.as_ref(), stack.record.clone(), &mut behind);
+        }
+        (found, behind)
+    }
+
+    /// What is found of a text alone, which is all of a level.
+    fn text(
+        &self,
+        alone: &mut Alone,
+        level: &Level,
+        (shape, at): (&Arc<TextShape>, TextAt),
+        rests: &Arc<Rests>,
+    ) -> Arc<Found> {
+        if rests.tree.is_none() && at.is_between() {
+            let free = shape.machine.open_chars(at.state);
+            if let Some(free) = free.and_then(|free| self.vocabulary.free(&self.tokens, shape.escapes, free)) {
+                return free;
+            }
+        }
+        let number = self.number_alone(alone, level, 0, || self.text_alone(shape, at));
+        self.found(alone, rests, number)
+    }
+
+    fn text_alone(&self, shape: &Arc<TextShape>, at: TextAt) -> Place {
+        Place::alone(Frame::Text { shape: Arc::clone(shape), at }, Some(Arc::clone(&self.floor)), 0)
+    }
+
+    /// What is found of a name that the schema does not say, without the tokens that end it as one that must not come;
+    /// or without all that end it.
+    fn but_taken(&self, found: &Arc<Found>, rests: &Rests, level: &Level, may_end: bool) -> Arc<Found> {
+        let Some((shape, members, other)) = name_of(level) else { return Arc::clone(found) };
+        let begun = other.text.as_deref().unwrap_or(&[]);
+        let ending = rests.ending(&self.tokens);
+        let mut denied: Vec<TokenId> = Vec::new();
+        if !may_end {
+            denied.extend(ending.iter().map(|&(_, one)| one));
+        }
+        for name in shape.names_from(begun).chain(members.members.names_from(begun)) {
+            let rest = [&name.as_bytes()[begun.len()..], b"\""].concat();
+            let from = ending.partition_point(|(text, _)| **text < *rest);
+            denied.extend(ending[from..].iter().take_while(|(text, _)| **text == *rest).map(|&(_, one)| one));
+        }
+        if denied.is_empty() {
+            return Arc::clone(found);
+        }
+        denied.sort_unstable();
+        let is_denied = |one: &TokenId| denied.binary_search(one).is_ok();
+        let legal = match &found.legal {
+            Legal::Ids(ids) => Legal::Ids(ids.iter().copied().filter(|one| !is_denied(one)).collect()),
+            Legal::Words(words) => {
+                let mut words = words.to_vec();
+                denied.iter().for_each(|one| words[one.index() / 32] &= !(1 << (one.index() % 32)));
+                Legal::Words(words.into())
+            }
+        };
+        let left = found.rests.iter().filter_map(|rests| {
+            let tree = rests.tree(&self.tokens);
+            if !tree.tokens().iter().any(is_denied) {
+                return Some(Arc::clone(rests));
+            }
+            let mut left = rows(tree, 0, &self.tokens);
+            left.retain(|(_, one)| !is_denied(one));
+            Rests::of(left)
+        });
+        Arc::new(Found::new(legal, left.collect()))
+    }
+
+    /// What is found inside a character of a name that the schema does not say. The beginning of the name counts only
+    /// for tokens that end it.
+    fn in_character(&self, alone: &mut Alone, stack: &Stack, other: &Other) -> Arc<Found> {
+        let number = alone.number(self, self.text_alone(&other.shape, other.at));
+        let found = self.found(alone, &self.vocabulary.all, number);
+        let mut words = vec![0; self.tokens.n_vocab().div_ceil(32)];
+        found.legal.add_to(&mut words);
+        let quoted = self.vocabulary.quoted(&self.tokens);
+        quoted.tokens().iter().for_each(|one| words[one.index() / 32] &= !(1 << (one.index() % 32)));
+        for one in self.walked(stack, 0, quoted) {
+            words[one.index() / 32] |= 1 << (one.index() % 32);
+        }
+        Arc::new(Found::new(Legal::of(&words), Vec::new()))
+    }
+
+    /// The number of what a level is alone.
+    fn number_alone(&self, alone: &mut Alone, level: &Level, blank: u32, place: impl FnOnce() -> Place) -> u32 {
+        if blank != 0 {
+            return alone.number(self, place());
+        }
+        level.number.of(alone.table).unwrap_or_else(|| {
+            let number = alone.number(self, place());
+            level.number.set(alone.table, number);
+            number
+        })
+    }
+
+    fn found(&self, alone: &mut Alone, rests: &Arc<Rests>, from: u32) -> Arc<Found> {
+        if let Some(known) = alone.found.get(&(rests.number, from)) {
+            return Arc::clone(known);
+        }
+        let found = match self.scan(alone, rests, from) {
+            Ok(found) => found,
+            Err(Full) => {
+                let place = alone.states[from as usize].place.clone();
+                return Arc::new(
+                    place.map_or_else(|| Found::new(Legal::of(&[]), Vec::new()), |place| self.scan_once(rests, place)),
+                );
+            }
+        };
+        let found = Arc::new(found);
+        if !self.schema.failing() {
+            alone.nbytes += found.legal.nbytes() + found.rests.iter().map(|rests| rests.nbytes()).sum::<usize>() + 64;
+            alone.found.insert((rests.number, from), Arc::clone(&found));
+        }
+        found
+    }
+
+    /// Looks at what is left of tokens in a value.
+    fn scan(&self, alone: &mut Alone, rests: &Arc<Rests>, from: u32) -> Result<Found, Full> {
+        let tree = rests.tree(&self.tokens);
+        let mut path = std::mem::take(&mut alone.path);
+        path.clear();
+        let mut found = Finding::new(rests, &self.tokens, alone.states[from as usize].is_end);
+        let nodes = tree.nodes();
+        let mut at = 0;
+        while let Some(&node) = nodes.get(at) {
+            if spend(1).is_err() {
+                break;
+            }
+            path.truncate(node.depth());
+            let state = path.last().copied().unwrap_or(from);
+            let next = match alone.states[state as usize].row[usize::from(node.byte())] {
+                UNKNOWN => alone.step(self, state, node.byte())?,
+                known => known,
+            };
+            if next == DEAD {
+                at = node.behind();
+                continue;
+            }
+            let State { is_end, names, .. } = &alone.states[next as usize];
+            found.node(at, *is_end, names);
+            path.push(next);
+            at += 1;
+        }
+        alone.path = path;
+        Ok(found.done())
+    }
+
+    /// The same without remembering ways.
+    fn scan_once(&self, rests: &Arc<Rests>, from: Place) -> Found {
+        let tree = rests.tree(&self.tokens);
+        let mut found = Finding::new(rests, &self.tokens, is_end(&from));
+        let mut path = vec![from];
+        let mut at = 0;
+        while let Some(&node) = tree.nodes().get(at) {
+            path.truncate(node.depth() + 1);
+            let next = path.last().and_then(|place| self.schema.engine().step(place, node.byte()));
+            let Some(next) = next.filter(|_| spend(1).is_ok()) else {
+                at = node.behind();
+                continue;
+            };
+            found.node(at, is_end(&next), &[]);
+            path.push(next);
+            at += 1;
+        }
+        found.done()
+    }
+
+    /// The tokens of a tree that go on in a way, whatever stands around it.
+    fn walked(&self, stack: &Stack, blank: u32, tree: &TokenTree) -> Vec<TokenId> {
+        let mut path = vec![Place::of_one(stack.clone(), blank)];
+        let (mut ids, mut at) = (Vec::new(), 0);
+        while let Some(&node) = tree.nodes().get(at) {
+            path.truncate(node.depth() + 1);
+            let next = path.last().and_then(|place| self.schema.engine().step(place, node.byte()));
+            let Some(next) = next.filter(|_| spend(1).is_ok()) else {
+                at = node.behind();
+                continue;
+            };
+            ids.extend_from_slice(tree.ending(at..at + 1));
+            path.push(next);
+            at += 1;
+        }
+        ids
+    }
+
+    fn room(&self) -> std::sync::MutexGuard<'_, Alone> {
+        let mut alone = lock(&self.alone);
+        let most = self.most_bytes.load(Ordering::Relaxed) as usize;
+        if alone.nbytes + alone.states.len() * PLACE > most || alone.states.len() > MOST_IN_A_WALK / 2 {
+            *alone = Alone::default();
+        }
+        alone
+    }
+
+    fn parts(&self, place: &Place) -> Vec<Legal> {
+        let alone = &mut *self.room();
+        let mut parts: Vec<Legal> = Vec::new();
+        for whole in place.stacks() {
+            let mut open = vec![(whole.clone(), place.blank(), Arc::clone(&self.vocabulary.all))];
+            while let Some((stack, blank, rests)) = open.pop() {
+                let (found, behind) = self.top(alone, &stack, blank, &rests);
+                if !found.legal.is_empty() {
+                    parts.push(found.legal.clone());
+                }
+                let mut walk = |rests: &Rests| {
+                    let ids = self.walked(whole, place.blank(), rests.whole(&self.tokens));
+                    parts.push(Legal::of_ids(ids, self.tokens.n_vocab()));
+                };
+                // What comes behind a value that is compared with others depends on all of its text.
+                let is_compared = stack.record.is_on();
+                for rests in &found.rests {
+                    if is_compared {
+                        walk(rests);
+                    } else {
+                        open.extend(behind.iter().map(|stack| (stack.clone(), 0, Arc::clone(rests))));
+                    }
+                }
+                let below = stack.top.as_ref().and_then(|level| level.below.as_ref());
+                for (name, rests) in &found.names {
+                    // And so does a name behind one that was not kept.
+                    let is_second = name.top.as_ref().is_some_and(|level| {
+                        name_of(level).is_some_and(|(_, members, _)| {
+                            members.members.names_from(UNKEPT.as_bytes()).next().is_some()
+                        })
+                    });
+                    if is_compared || is_second {
+                        walk(rests);
+                        continue;
+                    }
+                    let top = name.top.as_ref().and_then(|level| grafted(level, below));
+                    open.push((Stack { top, record: Record::default() }, 0, Arc::clone(rests)));
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// A name that the schema does not say, if a level is in one of more than anybody counts.
+fn name_of(level: &Level) -> Option<(&Arc<ObjectShape>, &Arc<Had>, &Other)> {
+    match &level.frame {
+        Frame::Object { shape, members, at: ObjectAt::Other(other) } if shape.is_wide(other.class) => {
+            Some((shape, members, other))
+        }
+        _ => None,
+    }
+}
+
+/// A level with what stands around it instead of the floor.
+fn grafted(level: &Level, below: Option<&Arc<Level>>) -> Option<Arc<Level>> {
+    match &level.frame {
+        Frame::Floor => below.cloned(),
+        frame => Some(Level::new(frame.clone(), level.below.as_ref().and_then(|own| grafted(own, below)))),
+    }
+}
+
+/// What of each token a tree has from a node on, as far as it is below the one before it.
+fn rows<'t>(tree: &TokenTree, from: usize, tokens: &'t TokenBytes) -> Vec<(&'t [u8], TokenId)> {
+    let nodes = tree.nodes();
+    let (end, depth) = match from.checked_sub(1) {
+        Some(above) => (nodes[above].behind(), nodes[above].depth() + 1),
+        None => (nodes.len(), 0),
+    };
+    let mut rows = Vec::new();
+    for at in from..end {
+        let length = nodes[at].depth() + 1 - depth;
+        rows.extend(tree.ending(at..at + 1).iter().map(|&token| (last(tokens, token, length), token)));
+    }
+    rows
+}
+
+/// So many last bytes of a token.
+fn last(tokens: &TokenBytes, token: TokenId, length: usize) -> &[u8] {
+    let bytes = tokens.bytes(token);
+    &bytes[bytes.len() - length..]
+}
+
+/// Whether the value that is looked at alone may end.
+fn is_end(place: &Place) -> bool {
+    place.stacks().filter_map(|stack| stack.top.as_ref()).any(|level| {
+        let is_last = level.below.as_ref().is_some_and(|below| matches!(below.frame, Frame::Floor));
+        matches!(level.frame, Frame::Floor) || is_last && Engine::may_be_over(&level.frame)
+    })
+}
+
+/// What is found in a scan.
+struct Finding<'t> {
+    tokens: &'t TokenBytes,
+    tree: &'t TokenTree,
+    words: Option<Vec<u32>>,
+    ids: Vec<TokenId>,
+    rows: Vec<(&'t [u8], TokenId)>,
+    of: &'t Rests,
+    rests: Vec<Arc<Rests>>,
+    names: Vec<(Stack, Arc<Rests>)>,
+}
+
+impl<'t> Finding<'t> {
+    fn new(rests: &'t Arc<Rests>, tokens: &'t TokenBytes, is_end: bool) -> Self {
+        // Where it may end before the first byte, all is left.
+        let all = if is_end { vec![Arc::clone(rests)] } else { Vec::new() };
+        let words = rests.tree.is_none().then(|| vec![0; tokens.n_vocab().div_ceil(32)]);
+        let (tree, ids, rows, names) = (rests.tree(tokens), Vec::new(), Vec::new(), Vec::new());
+        Self { tokens, tree, words, ids, rows, of: rests, rests: all, names }
+    }
+
+    /// A node that goes on.
+    fn node(&mut self, at: usize, is_end: bool, names: &[Stack]) {
+        let ending = self.tree.ending(at..at + 1);
+        match &mut self.words {
+            Some(words) => ending.iter().for_each(|one| words[one.index() / 32] |= 1 << (one.index() % 32)),
+            None => self.ids.extend_from_slice(ending),
+        }
+        if is_end {
+            self.rows.extend(rows(self.tree, at + 1, self.tokens).into_iter().filter(|(rest, _)| may_follow(rest)));
+        }
+        if let (false, Some(rests)) = (names.is_empty(), self.of.below(self.tokens, at)) {
+            self.names.extend(names.iter().map(|name| (name.clone(), Arc::clone(&rests))));
+        }
+    }
+
+    fn done(mut self) -> Found {
+        self.rests.extend(Rests::of(self.rows));
+        let legal = match self.words {
+            Some(words) => Legal::of(&words),
+            None => Legal::of_ids(self.ids, self.tokens.n_vocab()),
+        };
+        Found { legal, rests: self.rests, names: self.names }
+    }
+}
+
+impl Alone {
+    fn number(&mut self, walk: &DocumentWalk, place: Place) -> u32 {
+        if let Some(&number) = self.numbers.get(&place) {
+            return number;
+        }
+        let number = self.states.len() as u32;
+        self.numbers.insert(place.clone(), number);
+        let is_name = |stack: &&Stack| stack.top.as_ref().is_some_and(|level| name_of(level).is_some());
+        let names: Box<[Stack]> = place.stacks().filter(is_name).cloned().collect();
+        let (is_end, place) = if names.is_empty() {
+            (is_end(&place), Some(place))
+        } else {
+            let others = place.stacks().filter(|stack| !is_name(stack)).cloned().collect();
+            (is_end(&place), Place::of(others, place.blank()))
+        };
+        let mut row = Box::new([DEAD; 256]);
+        if let Some(place) = &place {
+            walk.schema.engine().bytes_from(place, &mut |byte| row[usize::from(byte)] = UNKNOWN);
+        }
+        self.states.push(State { place, row, is_end, names });
+        number
+    }
+
+    fn step(&mut self, walk: &DocumentWalk, from: u32, byte: u8) -> Result<u32, Full> {
+        let Some(place) = &self.states[from as usize].place else { return Ok(DEAD) };
+        let next = walk.schema.engine().step(place, byte);
+        // What failed is asked again.
+        if next.is_none() && walk.schema.failing() {
+            return Ok(DEAD);
+        }
+        let is_new = next.as_ref().is_some_and(|next| !self.numbers.contains_key(next));
+        if is_new && self.states.len() >= MOST_IN_A_WALK {
+            return Err(Full);
+        }
+        let next = next.map_or(DEAD, |next| self.number(walk, next));
+        let State { place, row, .. } = &mut self.states[from as usize];
+        row[usize::from(byte)] = next;
+        // Characters that nothing tells apart lead to the same.
+        let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
+        if let Some(text) = place.as_ref().and_then(Place::text).filter(|_| is_plain(byte)) {
+            let class = text.class(byte);
+            (b' '..0x7f).filter(|&other| is_plain(other) && text.class(other) == class).for_each(|other| {
+                row[usize::from(other)] = next;
+            });
+        }
+        Ok(next)
     }
 }
 
 impl Walker<Place> for DocumentWalk {
     fn tokens(&self, place: &Place, words: &mut [u32]) {
-        let forgotten = place.forgetting(self.quotes.longest);
-        let state = forgotten.as_ref().unwrap_or(place);
-        if state.is_free(LazyWalk::<Forgetful>::FREE_CHARS) {
-            self.lazy.tokens_in_text(state, words);
-        } else {
-            self.lazy.tokens(state, words);
+        quiet(|| self.parts(place)).iter().for_each(|part| part.add_to(words));
+    }
+
+    fn legal(&self, place: &Place, words: &mut [u32]) -> Legal {
+        let mut parts = quiet(|| self.parts(place));
+        if parts.len() == 1 {
+            return parts.remove(0);
         }
-        // A name that must not come is whole where a quote ends it.
-        let rests = place.rests_of_names();
-        for rest in &rests {
-            let begins = |token: &TokenId| self.tokens.bytes(*token) < &rest[..];
-            let from = self.quotes.all.partition_point(begins);
-            let with = |token: &&TokenId| self.tokens.bytes(**token).starts_with(rest);
-            for &token in self.quotes.all[from..].iter().take_while(with) {
-                self.ask(place, token, words);
-            }
+        if parts.iter().all(|part| matches!(part, Legal::Ids(_))) {
+            let ids = parts.iter().filter_map(|part| if let Legal::Ids(ids) = part { Some(&**ids) } else { None });
+            return Legal::of_ids(ids.flatten().copied().collect(), self.tokens.n_vocab());
         }
-        if !rests.is_empty() {
-            self.quotes.escaped.iter().for_each(|&token| self.ask(place, token, words));
-        }
+        parts.iter().for_each(|part| part.add_to(words));
+        Legal::Words((&*words).into())
     }
 
     fn nbytes(&self) -> usize {
-        self.lazy.nbytes()
+        let alone = lock(&self.alone);
+        alone.nbytes + alone.states.len() * PLACE
     }
 
     fn limit(&self, bytes: usize) {
-        self.lazy.limit(bytes);
+        self.most_bytes.store(bytes.max(64 * PLACE) as u64, Ordering::Relaxed);
     }
 
     fn forget(&self) {
-        self.lazy.forget();
+        // One that is just walking keeps what it has.
+        if let Ok(mut alone) = self.alone.try_lock() {
+            *alone = Alone::default();
+        }
     }
 }

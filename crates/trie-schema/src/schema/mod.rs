@@ -16,14 +16,15 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::Problem;
-use trie_core::work::{Limits, Work, over};
+use trie_core::work::{Limits, Work, over, spend};
 use trie_rules::schema::{Unheld, contradictions};
 use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
-/// Goals that are made out before a document is begun, so that what cannot be is refused then.
-const FIRST_GOALS: usize = 2000;
+/// Goals that are made out before a document is begun, so that what cannot be is refused then: all of nearly every
+/// schema, and never so many that compiling one takes long.
+const FIRST_GOALS: usize = 20_000;
 
 /// Which blanks may stand between the parts of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -217,6 +218,10 @@ impl JsonSchema {
         &self.warnings
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// The schema over these tokens: a constraint.
     ///
     /// # Errors
@@ -230,6 +235,7 @@ impl JsonSchema {
 fn look_ahead(engine: &Engine, root: &Arc<Goal>) -> Result<(), SchemaError> {
     let (mut open, mut seen) = (VecDeque::from([Arc::clone(root)]), HashSet::from([Arc::clone(root)]));
     while let Some(goal) = open.pop_front() {
+        spend(8).map_err(too_much)?;
         engine.shapes(&goal)?;
         for part in engine.parts(&goal) {
             if seen.len() >= FIRST_GOALS {
@@ -266,7 +272,11 @@ impl Rule for JsonSchema {
     }
 
     fn step(&self, state: &Place, byte: u8) -> Option<Place> {
-        self.engine.step(state, byte)
+        self.engine.steps(state, &[byte])
+    }
+
+    fn steps(&self, state: &Place, bytes: &[u8]) -> Option<Place> {
+        self.engine.steps(state, bytes)
     }
 
     fn is_end(&self, state: &Place) -> bool {

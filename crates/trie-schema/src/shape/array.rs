@@ -190,7 +190,11 @@ impl Engine {
         }
         let found: Arc<[(Arc<Goal>, Items)]> = self.found_cells(shape, items, search).into();
         if search.is_sure() {
-            super::lock(&self.cells).put(key, (Arc::clone(shape), Arc::clone(&found)));
+            let mut cells = super::lock(&self.cells);
+            cells.put(key, (Arc::clone(shape), Arc::clone(&found)));
+            if cells.len() > super::MOST_PASSING {
+                cells.pop_lru();
+            }
         }
         found
     }

@@ -10,6 +10,7 @@ mod values;
 
 use crate::formula::{Formula, Kind, Literal, NONE, Node};
 use crate::json::Json;
+use crate::machine::Steps;
 use array::{ArrayShape, Items};
 use lru::LruCache;
 use normal::Said;
@@ -19,7 +20,6 @@ pub(crate) use scalar::TextShape;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use trie_core::work::Over;
@@ -28,7 +28,7 @@ use trie_rules::{Automaton, NumberMachine, Rule};
 /// Goals that are shared at most; later ones are made anew.
 const MOST_GOALS: usize = 200_000;
 /// The same of goals that leave out what was written.
-const MOST_PASSING: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+const MOST_PASSING: usize = 1024;
 
 /// Why what is asked of a value could not be made out.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,6 +171,8 @@ pub(crate) struct Engine {
     passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
     /// Ways in which items go on that are told apart by what was written, of the last places that were asked about.
     cells: Mutex<LruCache<(usize, Items), Known>>,
+    /// Steps that were made.
+    pub(crate) steps: Steps,
     common: Common,
 }
 
@@ -210,9 +212,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     pub(crate) fn new(nodes: Vec<Node>, written: Written) -> Self {
-        let passing = Mutex::new(LruCache::new(MOST_PASSING));
-        let cells = Mutex::new(LruCache::new(MOST_PASSING));
-        Self { nodes, written, goals: Mutex::default(), passing, cells, common: Common::default() }
+        // With a bound of their own they would hold all of their memory from the beginning.
+        let passing = Mutex::new(LruCache::unbounded());
+        let cells = Mutex::new(LruCache::unbounded());
+        let (goals, common) = (Mutex::default(), Common::default());
+        Self { nodes, written, goals, passing, cells, steps: Steps::default(), common }
     }
 
     /// The goal of some literals.
@@ -267,7 +271,12 @@ impl Engine {
         // Values that were written are others in each document.
         if literals.iter().any(|literal| matches!(literal, Literal::NotIn(_) | Literal::In(_))) {
             let made = || Arc::new(Goal::of(literals.clone()));
-            return Arc::clone(lock(&self.passing).get_or_insert(literals.clone().into(), made));
+            let mut passing = lock(&self.passing);
+            let goal = Arc::clone(passing.get_or_insert(literals.clone().into(), made));
+            if passing.len() > MOST_PASSING {
+                passing.pop_lru();
+            }
+            return goal;
         }
         let mut goals = lock(&self.goals);
         if let Some(goal) = goals.get(&*literals) {

@@ -2,13 +2,14 @@
 
 use super::normal::{Said, Way};
 use super::possible::{Search, TEXTS};
-use super::scalar::{both, outside};
+use super::scalar::{TextShape, both, outside};
 use super::{Engine, Goal, Refused};
 use crate::formula::{ANY, Literal, NONE, Names, Texts};
 use crate::json::quoted;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::ops::Bound;
 use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, OnceLock};
 use trie_core::work::spend;
 use trie_rules::{TextMachine, TextSet};
 
@@ -61,7 +62,9 @@ pub(crate) struct Named {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) set: TextSet,
-    pub(crate) machine: TextMachine,
+    pub(crate) text: Arc<TextShape>,
+    /// Whether it has more names than anybody counts.
+    is_wide: OnceLock<bool>,
     /// Whether it has all names, but for those that the schema says.
     pub(crate) is_all: bool,
     pub(crate) goal: Arc<Goal>,
@@ -77,7 +80,7 @@ pub(crate) struct ObjectShape {
     /// Places of those that must come.
     required: Vec<usize>,
     /// By their names.
-    pub(crate) by_name: HashMap<Arc<str>, usize>,
+    pub(crate) by_name: BTreeMap<Arc<str>, usize>,
     pub(crate) classes: Vec<Class>,
     clauses: Vec<Clause>,
     least: usize,
@@ -111,6 +114,13 @@ pub(crate) struct Members {
 impl Members {
     pub(crate) fn others(&self) -> &[Arc<str>] {
         self.others.as_deref().unwrap_or(&[])
+    }
+
+    /// Other names that were written and begin with some bytes.
+    pub(crate) fn names_from<'s>(&'s self, begun: &'s [u8]) -> impl Iterator<Item = &'s str> {
+        let all = self.others();
+        let from = all.partition_point(|name| name.as_bytes() < begun);
+        all[from..].iter().map(|name| &**name).take_while(move |name| name.as_bytes().starts_with(begun))
     }
 }
 
@@ -268,7 +278,7 @@ impl Engine {
         let mut order: Vec<usize> = (0..building.names.len()).collect();
         order.sort_by_key(|&at| (any_order || !building.names[at].1, at));
         let mut names: Vec<Named> = Vec::with_capacity(order.len());
-        let mut by_name = HashMap::new();
+        let mut by_name = BTreeMap::new();
         for at in order {
             let (name, declares) = building.names[at].clone();
             spend(1 + eachs.len())?;
@@ -371,8 +381,15 @@ impl Engine {
             } else {
                 both(&set, &outside(names.iter().map(|named| &*named.name))?)?
             };
-            let Some(machine) = TextMachine::new(&set, 0, None) else { continue };
-            classes.push((Class { set, machine, is_all, goal, ways: Vec::new() }, kinds));
+            let text = if set.is_all() {
+                self.text(&[])?
+            } else {
+                let escapes = self.written.escapes;
+                TextMachine::new(&set, 0, None).map(|machine| Arc::new(TextShape { machine, escapes }))
+            };
+            let Some(text) = text else { continue };
+            let (is_wide, ways) = (OnceLock::new(), Vec::new());
+            classes.push((Class { set, text, is_wide, is_all, goal, ways }, kinds));
         }
         Ok(classes)
     }
@@ -574,7 +591,7 @@ impl Engine {
         }
         let written = members.others().iter().filter(|name| class.set.is_match(name)).count();
         let enough = most.saturating_add(written);
-        super::values::count_texts(&class.machine, enough.min(TEXTS)).saturating_sub(written)
+        super::values::count_texts(&class.text.machine, enough.min(TEXTS)).saturating_sub(written)
     }
 
     /// Whether a name of a class may begin.
@@ -809,9 +826,19 @@ impl ObjectShape {
             })
     }
 
-    /// Whether a class has all names that the schema does not say.
-    pub(crate) fn is_whole(&self, class: u32) -> bool {
-        self.classes[class as usize].is_all
+    /// Whether a class has more names than anybody counts, so that one that was written leaves enough of them.
+    pub(crate) fn is_wide(&self, class: u32) -> bool {
+        let Class { text, is_wide, .. } = &self.classes[class as usize];
+        let count = || super::values::count_texts(&text.machine, TEXTS);
+        *is_wide.get_or_init(|| text.machine.is_endless() || count() >= TEXTS)
+    }
+
+    /// Names that the schema says and that begin with some bytes.
+    pub(crate) fn names_from<'s>(&'s self, begun: &'s [u8]) -> impl Iterator<Item = &'s str> {
+        let from = std::str::from_utf8(begun).unwrap_or_default();
+        let bounds = (Bound::Included(from), Bound::Unbounded);
+        let all = self.by_name.range::<str, _>(bounds).map(|(name, _)| &**name);
+        all.take_while(move |name| name.as_bytes().starts_with(begun))
     }
 
     /// The next name with a place that must come.
