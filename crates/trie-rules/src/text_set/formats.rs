@@ -186,7 +186,7 @@ fn build(name: &str) -> Result<Format, AutomatonError> {
 fn whole_matches(pattern: &str) -> Result<TextSet, AutomatonError> {
     match super::syntax::parse(&format!("^(?:{pattern})$")) {
         Ok(node) => TextSet::of(&node, AutomatonLimits::default()),
-        Err(problem) => Err(AutomatonError::Unsupported { what: problem.problem }),
+        Err(problem) => Err(AutomatonError::Unsupported { what: problem.text }),
     }
 }
 

@@ -117,7 +117,7 @@ impl TextSet {
         }
         Work::bounded(Limits::default(), || {
             let node = syntax::parse(pattern).map_err(|problem| {
-                let syntax::Problem { position, problem, is_unsupported } = problem;
+                let syntax::Problem { position, text: problem, is_unsupported } = problem;
                 let pattern = pattern.to_owned();
                 if is_unsupported {
                     RegexError::Unsupported { pattern, position, problem }

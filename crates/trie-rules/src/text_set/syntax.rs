@@ -34,8 +34,8 @@ pub(super) enum Node {
 /// Syntax error of a pattern: its position, in characters, and its description.
 pub(super) struct Problem {
     pub(super) position: usize,
-    pub(super) problem: String,
-    /// Whether ECMA-262 has it all the same.
+    pub(super) text: String,
+    /// True if ECMA-262 has it all the same.
     pub(super) is_unsupported: bool,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn parse(pattern: &str) -> Result<Node, Problem> {
     }
     if let Some(&(position, _)) = parser.back.first() {
         let problem = "a back reference is not supported: what it repeats cannot be counted by an automaton".to_owned();
-        return Err(Problem { position, problem, is_unsupported: true });
+        return Err(Problem { position, text: problem, is_unsupported: true });
     }
     Ok(node)
 }
@@ -111,8 +111,8 @@ impl Node {
     }
 }
 
-fn problem_at(position: usize, problem: impl Into<String>) -> Problem {
-    Problem { position, problem: problem.into(), is_unsupported: false }
+fn problem_at(position: usize, text: impl Into<String>) -> Problem {
+    Problem { position, text: text.into(), is_unsupported: false }
 }
 
 impl Parser {

@@ -172,11 +172,10 @@ impl<R: Rule> ByRule<R> {
         let (masks, spare) = (Masks::new(limits), Mutex::default());
         let (used, counted) = (AtomicU64::new(0), AtomicUsize::new(0));
         let made_of = walker.as_ref().map_or(0, |walker| walker.nbytes());
-        let walked =
-            Arc::new(RuleWalk { rule, walker, made_of, spelling, masks, forced, failed, spare, used, counted });
-        let kept: Weak<RuleWalk<R>> = Arc::downgrade(&walked);
-        walked.spelling.tokens().memory().enter(kept);
-        let made = Self(walked);
+        let inner = RuleWalk { rule, walker, made_of, spelling, masks, forced, failed, spare, used, counted };
+        let made = Self(Arc::new(inner));
+        let kept: Weak<RuleWalk<R>> = Arc::downgrade(&made.0);
+        made.tokens().memory().enter(kept);
         match made.legal(&start) {
             Err(problem) => Err(ByRuleError::Failed(problem)),
             Ok(legal) if legal.is_empty() => Err(ByRuleError::Unspellable { bytes }),

@@ -40,6 +40,7 @@ const COPIED: usize = 8;
 struct LazyStates<S> {
     /// By their numbers.
     states: IndexSet<S>,
+    #[allow(clippy::vec_box, reason = "a row is 512 bytes: a vector of them would be copied while it grows")]
     next: Vec<Box<[u16; 256]>>,
     most: usize,
     /// True if a step led to a state beyond the limit.

@@ -294,7 +294,9 @@ impl KeptMemory {
             if self.bytes.load(Ordering::Relaxed) <= goal {
                 break;
             }
-            some.iter().for_each(|rule| rule.forget());
+            for rule in some {
+                rule.forget();
+            }
             self.forgotten.fetch_add(some.len() as u64, Ordering::Relaxed);
             self.sweep(&mut locked(&self.masks));
         }
