@@ -26,27 +26,48 @@
 #![forbid(unsafe_code)]
 
 mod compile;
+#[cfg(feature = "lark")]
 mod compiled;
+#[cfg(feature = "lark")]
 mod error;
+mod event;
 mod formula;
+#[cfg(feature = "lark")]
 mod guard;
+#[cfg(feature = "lark")]
 mod guided;
 mod json;
+#[cfg(feature = "lark")]
 mod known;
+#[cfg(feature = "lark")]
 mod lark;
 mod machine;
+#[cfg(feature = "lark")]
 mod path;
+#[cfg(feature = "lark")]
 mod pool;
+#[cfg(feature = "lark")]
 mod reader;
+#[cfg(feature = "lark")]
 mod rule;
 mod schema;
 mod shape;
+mod values;
+#[cfg(feature = "lark")]
 mod vocab;
+mod writable;
 
+#[cfg(feature = "lark")]
 pub use error::GuidedError;
+pub use event::{Event, MOST_LEVELS, Rest};
+pub use formula::Types;
+#[cfg(feature = "lark")]
 pub use guided::{Guided, GuidedLimits, GuidedState};
+#[cfg(feature = "lark")]
 pub use lark::{Lark, LarkError};
 pub use machine::Place;
+#[cfg(feature = "lark")]
 pub use rule::GuidedRule;
-pub use schema::{Formats, JsonSchema, Order, SchemaError, SchemaOptions, Whitespace};
-pub use trie_rules::schema::Unheld;
+pub use schema::{Closing, Formats, JsonSchema, Order, SchemaError, SchemaOptions, SchemaWarning, Whitespace};
+pub use values::{MemberNames, ValueId, ValueState, Values};
+pub use writable::Writable;

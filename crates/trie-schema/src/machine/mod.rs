@@ -2,6 +2,8 @@
 
 mod escape;
 mod place;
+mod room;
+mod told;
 mod walk;
 
 pub use place::Place;
@@ -62,6 +64,13 @@ pub(crate) struct Known {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) depth: u32,
+}
+
+impl Known {
+    /// Those whose texts begin as what was written does.
+    fn range(&self) -> &[u32] {
+        &self.names[self.from as usize..self.to as usize]
+    }
 }
 
 /// In a name that the schema does not say.
@@ -126,6 +135,11 @@ impl Engine {
 
     pub(crate) fn is_failing(&self) -> bool {
         FAILED.with_borrow(|failed| failed.as_ref().is_some_and(|(whose, _)| *whose == self.address()))
+    }
+
+    /// Whether a step of this thread could not be made out, whose ever it was.
+    pub(crate) fn is_any_failing() -> bool {
+        FAILED.with_borrow(Option::is_some)
     }
 
     fn address(&self) -> usize {

@@ -270,6 +270,21 @@ impl Place {
         Some(Self { hash: hash.finish(), blank, first, more })
     }
 
+    /// The innermost value, where there is one way alone and nothing is recorded.
+    pub(super) fn only(&self) -> Option<&Arc<Level>> {
+        let is_plain = self.more.is_empty() && self.first.record.is_none() && self.blank == 0;
+        self.first.top.as_ref().filter(|_| is_plain)
+    }
+
+    /// Of one way, in which nothing is recorded.
+    pub(super) fn of_level(level: Arc<Level>) -> Self {
+        let first = Stack { top: Some(level), record: None };
+        // As `of` has it.
+        let mut hash = Quick(first.hash());
+        hash.write_u32(0);
+        Self { hash: hash.finish(), blank: 0, first, more: Vec::new() }
+    }
+
     pub(super) fn stacks(&self) -> impl Iterator<Item = &Stack> {
         std::iter::once(&self.first).chain(&self.more)
     }
