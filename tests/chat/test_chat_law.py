@@ -196,6 +196,10 @@ class Draw(random.Random):
             found["propertyNames"] = {"enum": [*names, "k", "kk"]}
         return found
 
+    def judge(self, arguments: str, schema: dict[str, Any]) -> None:
+        """Raises where arguments are not valid."""
+        jsonschema.validate(json.loads(arguments), schema)
+
     def tools(self) -> list[dict[str, Any]]:
         names = self.sample(["ring", "ring_twice", "x1", "get_weather", "all", "a", "multi_tool"], self.randint(1, 3))
         return [
@@ -318,7 +322,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         if (key := twice(call.arguments, has_open_object(schemas[call.name]))) is not None:
             return told(f"{call.arguments} has {key!r} twice")
         try:
-            jsonschema.validate(call.parsed, schemas[call.name])
+            draw.judge(call.arguments, schemas[call.name])
         except (ValueError, jsonschema.ValidationError) as error:
             return told(f"{call.arguments} is not valid: {error.message if hasattr(error, 'message') else error}")
     return None

@@ -24,7 +24,7 @@ LEFT["trie-schema"] = ["trie-core", "trie-rules"]
 LEFT["trie-formats"] = ["trie-core"]
 LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema", "trie-formats"]
 LEFT["chat-template"] = []
-LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
+LEFT["chat-format"] = ["trie-core", "trie-rules", "trie-schema", "chat-template"]
 LEFT["llama-callbacks"] = ["trie-core"]
 # Running a model knows nothing of the replies of chats.
 LEFT["llama-sampler"] = [*LEFT["trie-text"], "trie-text", "chat-template", "llama-callbacks"]

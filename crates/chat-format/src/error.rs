@@ -1,10 +1,10 @@
 //! Errors of chat formats.
 
-use crate::values::ShapeError;
 use chat_template::TemplateError;
 use trie_core::ErrorKind;
 use trie_core::work::Over;
 use trie_rules::ByRuleError;
+use trie_schema::SchemaError;
 
 /// Error of a chat format.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -13,12 +13,12 @@ pub enum FormatError {
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A tool whose arguments nothing satisfies.
-    #[error("the parameters of tool {tool:?}: {error}")]
+    #[error("the parameters of tool {tool:?}: schema at {:?}: {}", .error.placed().0, .error.placed().1)]
     Schema {
         /// Name of the tool.
         tool: String,
-        /// Reason for the refusal.
-        error: ShapeError,
+        /// Why.
+        error: SchemaError,
     },
     /// A name that this format cannot write.
     #[error(

@@ -10,7 +10,7 @@ use crate::lock::lock;
 use crate::machine::{ByToken, LastThought, Machine, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
-use crate::values::{Limits, ShapeWarning, Shapes};
+use crate::values::Limits;
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use lru::LruCache;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::work::{self, Work, apart};
 use trie_rules::{ByRuleError, Spelling};
+use trie_schema::{SchemaWarning, Values};
 
 /// Machines that are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -384,28 +385,29 @@ impl ChatFormat {
             self.can_call(tools, choice)?;
         }
         let limits = self.dialect().calls.as_ref().filter(|_| strict).map_or_else(Limits::default, Limits::of);
-        let mut shapes = Shapes::within(limits);
         let (mut arguments, mut warnings) = (Vec::new(), Vec::new());
         // A list of tools has so much together, whatever else the call may do.
-        Work::new(work::Limits::default()).run(|| {
+        let values = Work::new(work::Limits::default()).run(|| {
+            let refused = |tool: &crate::tools::Tool, error| FormatError::Schema { tool: tool.name.clone(), error };
+            let mut values = Values::new(limits.writable());
             for tool in tools.into_iter().flat_map(Tools::iter) {
                 // Who only reads takes what there is.
                 let schema = if strict { tool.held() } else { tool.parameters.clone() };
-                let (shape, found) = match shapes.add(&schema) {
+                let (id, found) = match values.add(&schema) {
                     Ok(added) => added,
                     // Who only reads can take what nothing satisfies.
-                    Err(_) if !strict => (Shapes::ANY, Vec::new()),
-                    Err(error) => return Err(FormatError::Schema { tool: tool.name.clone(), error }),
+                    Err(_) if !strict => (Values::ANY, Vec::new()),
+                    Err(error) => return Err(refused(tool, error)),
                 };
-                arguments.push(shape);
+                arguments.push(id);
                 warnings.extend(found.iter().map(|warning| said(&tool.name, warning)));
             }
-            Ok(())
+            Ok(values)
         })?;
         // What was given up on request is not kept.
         work::look(0, 0).map_err(FormatError::Over)?;
-        let shapes = Arc::new(shapes);
-        let plan = Plan { dialect: self.dialect(), tools, shapes, arguments, choice, parallel, strict, by_token };
+        let values = Arc::new(values);
+        let plan = Plan { dialect: self.dialect(), tools, values, arguments, choice, parallel, strict, by_token };
         let machine = Arc::new(plan.compile());
         if strict && let Some((tool, text)) = machine.unwritable(tools) {
             return Err(FormatError::Name { tool, text });
@@ -469,7 +471,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     state
 }
 
-fn said(tool: &str, warning: &ShapeWarning) -> String {
-    let ShapeWarning { pointer, keyword, instead } = warning;
-    format!("tool {tool:?}, schema at {pointer:?}: {keyword:?} is not held: {instead}")
+fn said(tool: &str, warning: &SchemaWarning) -> String {
+    let SchemaWarning { at, keyword, reason, .. } = warning;
+    format!("tool {tool:?}, schema at {at:?}: {keyword:?} is not held: {reason}")
 }

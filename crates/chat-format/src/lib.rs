@@ -51,4 +51,3 @@ pub use format::{ChatFormat, ConstraintOptions};
 pub use machine::ToolChoice;
 pub use reply::{Event, Message, Parser, ParserOptions, ReasoningFormat, ToolCall};
 pub use tools::{Tool, ToolError, Tools};
-pub use values::ShapeError;

@@ -25,10 +25,11 @@ fn pattern(number: u64) -> String {
     format!("(?:[ab][0-9a-f]+){{1,{}}}| ?[0-9a-f]{{2,{}}}", 2 + number % 5, 3 + number % 40)
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "a state of any rule")]
 fn legal(rule: &ByRule<Regex>, at: &<ByRule<Regex> as Constraint>::State) -> Vec<TokenId> {
     let mut scratch = Scratch::default();
     let next = rule.next(at, &mut scratch).tokens;
-    (0..TOKENS).map(|number| id(number)).filter(|&token| next.names(token)).collect()
+    (0..TOKENS).map(id).filter(|&token| next.names(token)).collect()
 }
 
 /// Draws a walk, and compares each mask with that of a rule over a vocabulary of its own.
@@ -60,7 +61,7 @@ fn rules_keep_no_more_than_their_limit_together() {
                 let twin = ByRule::with_limits(regex.clone(), vocabulary(), MaskLimits::default()).unwrap();
                 rules.push((ByRule::new(regex, Arc::clone(&shared)).unwrap(), twin));
             }
-            if random.next_u64() % 7 == 0 {
+            if random.next_u64().is_multiple_of(7) {
                 rules.swap_remove(random.next_u64() as usize % rules.len());
             }
             let stats = shared.mask_memory().stats();

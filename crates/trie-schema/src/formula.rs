@@ -24,24 +24,89 @@ pub(crate) enum Kind {
     Object,
 }
 
-/// A set of types, one bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Types(pub(crate) u8);
+/// A set of the types of JSON.
+///
+/// ```
+/// use trie_schema::Types;
+///
+/// let scalar = Types::named("string").unwrap().or(Types::INTEGER);
+/// assert!(scalar.meets(Types::NUMBER) && !scalar.meets(Types::ARRAY.or(Types::OBJECT)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Types(u8);
 
 impl Types {
-    pub(crate) const INTEGER: u8 = 64;
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// `null`.
+    pub const NULL: Self = Self(1);
+    /// `true` and `false`.
+    pub const BOOLEAN: Self = Self(2);
+    /// Numbers without a fraction.
+    pub const INTEGER: Self = Self(64);
+    /// All numbers, integers too.
+    pub const NUMBER: Self = Self(4 | 64);
+    /// Strings.
+    pub const STRING: Self = Self(8);
+    /// Arrays.
+    pub const ARRAY: Self = Self(16);
+    /// Objects.
+    pub const OBJECT: Self = Self(32);
+    /// All types.
+    pub const ALL: Self = Self(127);
 
-    pub(crate) fn of(name: &str) -> Option<Self> {
-        Some(Self(match name {
-            "null" => 1,
-            "boolean" => 2,
-            "number" => 4,
-            "string" => 8,
-            "array" => 16,
-            "object" => 32,
+    /// Returns the type that JSON Schema names so.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOLEAN,
             "integer" => Self::INTEGER,
+            "number" => Self::NUMBER,
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
             _ => return None,
-        }))
+        })
+    }
+
+    /// Returns the type that JSON Schema or a programming language names so, such as `int` and `dict`.
+    pub fn named_anyhow(name: &str) -> Option<Self> {
+        Self::named(name).or_else(|| {
+            Some(match name {
+                "none" | "None" => Self::NULL,
+                "bool" => Self::BOOLEAN,
+                "int" => Self::INTEGER,
+                "float" => Self::NUMBER,
+                "str" => Self::STRING,
+                "list" => Self::ARRAY,
+                "dict" => Self::OBJECT,
+                "any" => Self::ALL,
+                _ => return None,
+            })
+        })
+    }
+
+    /// Returns all types of both.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the types that are in both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Returns the types that are not in the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns whether a type is in both.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 
     pub(crate) fn has(self, kind: Kind) -> bool {
@@ -49,7 +114,7 @@ impl Types {
     }
 
     pub(crate) fn has_integer(self) -> bool {
-        self.0 & Self::INTEGER != 0
+        self.meets(Self::INTEGER)
     }
 }
 
@@ -229,6 +294,8 @@ pub(crate) enum Formula {
     /// Exactly one.
     One(Vec<Self>),
     Not(Box<Self>),
+    /// What is asked beside the standard: it says nothing where it is denied.
+    Asked(Box<Self>),
     Schema(NodeId),
 }
 

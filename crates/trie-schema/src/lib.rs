@@ -25,12 +25,18 @@
 #![forbid(unsafe_code)]
 
 mod compile;
+mod event;
 mod formula;
 mod json;
 mod machine;
 mod schema;
 mod shape;
+mod values;
+mod writable;
 
+pub use event::{Event, MOST_LEVELS, Rest};
+pub use formula::Types;
 pub use machine::Place;
-pub use schema::{Formats, JsonSchema, Order, SchemaError, SchemaOptions, Whitespace};
-pub use trie_rules::schema::Unheld;
+pub use schema::{Closing, Formats, JsonSchema, Order, SchemaError, SchemaOptions, SchemaWarning, Whitespace};
+pub use values::{MemberNames, ValueId, ValueState, Values};
+pub use writable::Writable;

@@ -3,7 +3,7 @@
 use crate::common::{after, allows, legal, vocab};
 use trie_core::{Constraint, Ending};
 use trie_rules::ByRule;
-use trie_schema::{JsonSchema, SchemaError, SchemaOptions, Unheld, Whitespace};
+use trie_schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};
 
 fn guided(schema: &str) -> ByRule<JsonSchema> {
     JsonSchema::new(schema, SchemaOptions::default()).unwrap().over(&vocab()).unwrap()
@@ -152,7 +152,7 @@ fn what_is_left_out_is_said() {
     options.lenient = true;
     let schema = JsonSchema::new(schema, options).unwrap();
     assert_eq!(schema.warnings(), ["pattern is not held"]);
-    assert_eq!(schema.unheld(), [Unheld { at: String::new(), keyword: "pattern".to_owned() }]);
+    assert!(matches!(schema.unheld(), [one] if one.at.is_empty() && one.keyword == "pattern"));
     let schema = schema.over(&vocab()).unwrap();
     assert!(allows(&schema, "\"ab\"") && !allows(&schema, "\"abcd\""));
     // No pattern at all is no pattern that is not supported.

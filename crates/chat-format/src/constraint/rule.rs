@@ -2,12 +2,14 @@
 
 use super::canonical::Canonical;
 use crate::machine::{Called, Listener, Machine, Nobody, Outcome, Region, Seq, State};
-use crate::values::{CONTROL, Out, ShapeId, Types};
+use crate::values::{CONTROL, Out};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
-use trie_core::TokenId;
+use trie_core::work::over;
+use trie_core::{Problem, TokenId};
 use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
+use trie_schema::{Types, ValueId};
 
 /// White space before content that is held to something, and markers: they have an end.
 const MOST_BLANKS: u8 = 8;
@@ -162,6 +164,14 @@ impl Rule for ReplyRule {
         before.may_begin(&self.machine, &at.state)
     }
 
+    fn failure(&self) -> Option<Problem> {
+        self.machine.values().failure().or_else(|| over().map(Problem::new))
+    }
+
+    fn failing(&self) -> bool {
+        over().is_some() || self.machine.values().is_failing()
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {
         let forgetful = LazyWalk::new(Arc::new(Forgetful(self.clone())), Arc::clone(tokens));
         let closings: Vec<Vec<u8>> = self.machine.closings().collect();
@@ -192,6 +202,10 @@ impl Rule for Forgetful {
 
     fn is_end(&self, at: &At) -> bool {
         self.0.is_end(at)
+    }
+
+    fn failing(&self) -> bool {
+        self.0.failing()
     }
 }
 
@@ -260,7 +274,7 @@ struct Said {
 
 impl Out for Said {
     fn json(&mut self, _text: &[u8]) {}
-    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
+    fn raw_begin(&mut self, _shape: ValueId, _types: Types) {}
     fn raw(&mut self, _bytes: &[u8]) {}
     fn raw_end(&mut self) {}
 }

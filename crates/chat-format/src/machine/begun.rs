@@ -8,7 +8,7 @@ use super::space::Space;
 use super::state::{At, BeforeCall, Home, Region, State, free};
 use super::thread::{Thread, Threads};
 use super::walk::{Dead, Done};
-use crate::values::Shapes;
+use trie_schema::Values;
 
 impl Machine {
     pub(super) fn in_threads(
@@ -95,18 +95,18 @@ impl Machine {
     /// Applies a sequence, and returns whether it had this meaning.
     fn becomes(&self, state: &mut State, seq: &Seq, thread: Thread, listener: &mut impl Listener) -> bool {
         if let Outcome::Arguments(form) = seq.then {
-            let shape = match listener.call(seq, thread.tool) {
-                Called::Tool(tool) => self.arguments.get(tool as usize).copied().unwrap_or(Shapes::ANY),
-                Called::Unknown => Shapes::ANY,
+            let id = match listener.call(seq, thread.tool) {
+                Called::Tool(tool) => self.arguments.get(tool as usize).copied().unwrap_or(Values::ANY),
+                Called::Unknown => Values::ANY,
                 Called::Text => return false,
             };
             let reader = &self.forms[usize::from(form)].reader;
             state.at = match &self.names {
                 Some(names) if self.strict && !seq.names_tool() => {
-                    let shape = |tool: u32| self.arguments.get(tool as usize).copied().unwrap_or(Shapes::ANY);
-                    At::Unnamed(form, names.tools().map(|tool| (tool, reader.begin(shape(tool)))).collect())
+                    let id = |tool: u32| self.arguments.get(tool as usize).copied().unwrap_or(Values::ANY);
+                    At::Unnamed(form, names.tools().map(|tool| (tool, reader.begin(&self.values, id(tool)))).collect())
                 }
-                _ => At::Arguments(form, reader.begin(shape)),
+                _ => At::Arguments(form, reader.begin(&self.values, id)),
             };
             return true;
         }

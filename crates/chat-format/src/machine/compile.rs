@@ -8,8 +8,9 @@ use super::thread::{How, Threads};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
 use crate::dialect::{Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
-use crate::values::{Reader, ShapeId, Shapes};
+use crate::values::Reader;
 use std::sync::Arc;
+use trie_schema::{ValueId, Values};
 
 /// Permission or requirement to call tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -32,9 +33,9 @@ pub(crate) struct Plan<'a> {
     pub dialect: &'a Dialect,
     /// The tools; `None` where any may be called.
     pub tools: Option<&'a Tools>,
-    pub shapes: Arc<Shapes>,
-    /// Compiled schema of the arguments of each tool.
-    pub arguments: Vec<ShapeId>,
+    pub values: Arc<Values>,
+    /// What the arguments of each tool must be.
+    pub arguments: Vec<ValueId>,
     pub choice: &'a ToolChoice,
     pub parallel: bool,
     pub strict: bool,
@@ -70,7 +71,7 @@ impl Plan<'_> {
             seqs: seqs.all,
             forms: seqs.forms,
             names,
-            shapes: self.shapes,
+            values: self.values,
             arguments: self.arguments,
             strict,
             required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),

@@ -26,8 +26,8 @@ impl Machine {
                 let known = |thread: &Thread| self.seq(*thread).is_in_known(*thread);
                 self.names.is_some() && self.is_held(state, *home, threads) && threads.iter().all(known)
             }
-            At::Arguments(_, args) => args.leads_to_listed(&self.shapes),
-            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.leads_to_listed(&self.shapes)),
+            At::Arguments(_, args) => args.leads_to_listed(&self.values),
+            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.leads_to_listed(&self.values)),
             At::Free(..) => false,
         }
     }
@@ -39,8 +39,8 @@ impl Machine {
             At::Threads(home, threads) => {
                 self.is_held(state, *home, threads) && self.all_listed(threads, Some((&mut rests, most)))
             }
-            At::Arguments(_, args) => args.listed(&self.shapes, most, &mut rests),
-            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.listed(&self.shapes, most, &mut rests)),
+            At::Arguments(_, args) => args.listed(most, &mut rests),
+            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.listed(most, &mut rests)),
             At::Free(..) => false,
         };
         rests.sort_unstable();

@@ -1,7 +1,8 @@
 //! Listeners, which learn the meaning of the bytes of a reply.
 
 use super::{Outcome, Region, Seq};
-use crate::values::{Nobody, Out, ShapeId, Types};
+use crate::values::{Nobody, Out};
+use trie_schema::{Types, ValueId};
 
 /// Holds the bytes of a reply until it is told what they were.
 pub(crate) trait Listener: Out {
@@ -40,7 +41,7 @@ pub(crate) struct LastThought {
 
 impl Out for LastThought {
     fn json(&mut self, _text: &[u8]) {}
-    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
+    fn raw_begin(&mut self, _shape: ValueId, _types: Types) {}
     fn raw(&mut self, _bytes: &[u8]) {}
     fn raw_end(&mut self) {}
 }

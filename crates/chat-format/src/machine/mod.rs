@@ -36,7 +36,7 @@ pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
-use crate::values::{ArgsState, Reader, ShapeId, Shapes};
+use crate::values::{ArgsState, Reader};
 use markers::{Markers, Seen};
 use names::Names;
 use space::Space;
@@ -44,6 +44,7 @@ use state::{At, Before, BeforeCall, Home, Mark};
 use std::collections::HashSet;
 use std::sync::Arc;
 use thread::{How, Thread};
+use trie_schema::{ValueId, Values};
 use walk::Dead;
 
 /// A format with tools, ready to read.
@@ -61,10 +62,10 @@ pub(crate) struct Machine {
     after_list: Vec<u16>,
     /// The names that may be called, if only they may.
     names: Option<Names>,
-    shapes: Arc<Shapes>,
-    /// Compiled schema of the arguments of each tool.
-    arguments: Vec<ShapeId>,
-    /// True if only text that can be parsed is allowed.
+    values: Arc<Values>,
+    /// What the arguments of each tool must be.
+    arguments: Vec<ValueId>,
+    /// Whether only what must be understood may come.
     strict: bool,
     required: bool,
     may_call: bool,
@@ -108,8 +109,8 @@ impl Machine {
         self.only_ended
     }
 
-    pub(crate) fn shapes(&self) -> &Arc<Shapes> {
-        &self.shapes
+    pub(crate) fn values(&self) -> &Arc<Values> {
+        &self.values
     }
 
     /// Returns whether a constrained reply may end here.
@@ -253,7 +254,7 @@ impl Machine {
     /// Calls [`Reader::forget_names`] for the state.
     pub(crate) fn forget_names(&self, state: &mut State) {
         let forget = |form: u16, args: &mut ArgsState| {
-            self.forms[usize::from(form)].reader.forget_names(&self.shapes, args);
+            self.forms[usize::from(form)].reader.forget_names(&self.values, args);
         };
         match &mut state.at {
             At::Arguments(form, args) => forget(*form, args),

@@ -42,7 +42,7 @@ impl Machine {
                 }
                 At::Arguments(form, args) => {
                     let form = *form;
-                    let step = self.forms[usize::from(form)].reader.step(&self.shapes, args, byte, listener);
+                    let step = self.forms[usize::from(form)].reader.step(&self.values, args, byte, listener);
                     self.in_arguments(state, form, step, listener)?
                 }
                 At::Unnamed(form, ways) => {
@@ -237,7 +237,7 @@ impl Machine {
         let (mut open, mut over) = (Vec::with_capacity(ways.len()), Vec::new());
         let mut taken = Done::Taken;
         for (tool, mut args) in ways {
-            match reader.step(&self.shapes, &mut args, byte, listener) {
+            match reader.step(&self.values, &mut args, byte, listener) {
                 Step::Inside => open.push((tool, args)),
                 Step::Done => over.push(tool),
                 Step::DoneBefore => {

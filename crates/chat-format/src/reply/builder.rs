@@ -7,8 +7,9 @@ use super::repeated::repeated_key;
 use super::text_out::TextOut;
 use crate::machine::{Called, Listener, Outcome, Region, Seq};
 use crate::tools::Tools;
-use crate::values::{JsonOut, Out, ShapeId, Shapes, Types};
+use crate::values::{JsonOut, Out};
 use std::sync::Arc;
+use trie_schema::{Types, ValueId, Values};
 
 /// Bytes of a header: what is longer is not a header.
 const LONGEST_HEADER: usize = 200;
@@ -16,7 +17,7 @@ const LONGEST_HEADER: usize = 200;
 #[derive(Debug, Clone)]
 pub(super) struct Builder {
     tools: Option<Tools>,
-    shapes: Arc<Shapes>,
+    values: Arc<Values>,
     format: ReasoningFormat,
     /// Bytes that are not yet told apart.
     held: Vec<u8>,
@@ -48,8 +49,8 @@ struct Call {
     /// True if its name was reported; until then its arguments wait.
     begun: bool,
     id: String,
-    json: JsonOut<Arc<Shapes>>,
-    /// Length of its JSON that was reported, or is white space before it.
+    json: JsonOut<Arc<Values>>,
+    /// How much of its JSON was said, or is white space before it.
     said: usize,
     /// True if that is more than white space.
     any: bool,
@@ -58,13 +59,13 @@ struct Call {
 }
 
 impl Builder {
-    pub(super) fn new(tools: Option<Tools>, shapes: Arc<Shapes>, format: ReasoningFormat, fenced: bool) -> Self {
+    pub(super) fn new(tools: Option<Tools>, values: Arc<Values>, format: ReasoningFormat, fenced: bool) -> Self {
         let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
         let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
         let (reasoning, unsure, opened, call) = (TextOut::default(), None, None, None);
         Self {
             tools,
-            shapes,
+            values,
             format,
             held,
             prompted: 0,
@@ -238,9 +239,9 @@ impl Out for Builder {
         }
     }
 
-    fn raw_begin(&mut self, shape: ShapeId, types: Types) {
+    fn raw_begin(&mut self, id: ValueId, types: Types) {
         if let Some(call) = &mut self.call {
-            call.json.raw_begin(shape, types);
+            call.json.raw_begin(id, types);
         }
     }
 
@@ -319,7 +320,7 @@ impl Listener for Builder {
         self.header_was_text();
         self.unsure_was_content();
         self.content.after_marker();
-        let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
+        let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.values)));
         let index = self.message.tool_calls.len();
         self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, any: false, raw: Vec::new() });
         match (captured.name, &mut self.call) {

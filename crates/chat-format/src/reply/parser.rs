@@ -51,8 +51,8 @@ impl Parser {
         prompt: &str,
         (known, marker): (usize, usize),
     ) -> Self {
-        let shapes = Arc::clone(machine.shapes());
-        let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
+        let values = Arc::clone(machine.values());
+        let builder = Builder::new(options.tools.clone(), values, options.reasoning, options.json_content);
         let mut parser = Self { state: State::start(), machine, builder };
         parser.builder.prelude = true;
         parser.state.in_prompt(true);

@@ -1,24 +1,25 @@
 //! The JSON text of arguments, as it becomes certain.
 
+use crate::values::Out;
 use crate::values::styles::raw::json_of;
 use crate::values::utf8::Utf8;
-use crate::values::{Out, ShapeId, Shapes, Types};
 use std::ops::Deref;
+use trie_schema::{Types, ValueId, Values};
 
 /// Assembles the JSON text of arguments. Text is only ever added to its end; it is UTF-8: what is none becomes U+FFFD.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonOut<S> {
-    shapes: S,
+    values: S,
     text: String,
     /// A character that is begun.
     begun: Vec<u8>,
     at: Utf8,
-    raw: Option<(ShapeId, Types, Vec<u8>)>,
+    raw: Option<(ValueId, Types, Vec<u8>)>,
 }
 
-impl<S: Deref<Target = Shapes>> JsonOut<S> {
-    pub(crate) fn new(shapes: S) -> Self {
-        Self { shapes, text: String::new(), begun: Vec::new(), at: Utf8::WHOLE, raw: None }
+impl<S: Deref<Target = Values>> JsonOut<S> {
+    pub(crate) fn new(values: S) -> Self {
+        Self { values, text: String::new(), begun: Vec::new(), at: Utf8::WHOLE, raw: None }
     }
 
     /// What is certain so far.
@@ -58,7 +59,7 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
     }
 }
 
-impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
+impl<S: Deref<Target = Values>> Out for JsonOut<S> {
     #[inline]
     fn json(&mut self, text: &[u8]) {
         match *text {
@@ -67,8 +68,8 @@ impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
         }
     }
 
-    fn raw_begin(&mut self, shape: ShapeId, types: Types) {
-        self.raw = Some((shape, types, Vec::new()));
+    fn raw_begin(&mut self, id: ValueId, types: Types) {
+        self.raw = Some((id, types, Vec::new()));
     }
 
     fn raw(&mut self, bytes: &[u8]) {
@@ -78,8 +79,8 @@ impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
     }
 
     fn raw_end(&mut self) {
-        if let Some((shape, types, raw)) = self.raw.take() {
-            self.json(&json_of(&self.shapes, shape, types, &raw));
+        if let Some((id, types, raw)) = self.raw.take() {
+            self.json(&json_of(&self.values, id, types, &raw));
         }
     }
 }

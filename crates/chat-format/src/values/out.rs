@@ -1,14 +1,14 @@
 //! Where the JSON of arguments goes.
 
-use crate::values::ShapeId;
-use crate::values::types::Types;
+use trie_schema::Types;
+use trie_schema::ValueId;
 
 /// What a reader writes to.
 pub(crate) trait Out {
     /// More of the JSON text. Inside of strings it may be invalid UTF-8, as it was read.
     fn json(&mut self, text: &[u8]);
-    /// A value begins whose type is open until it ends: it must have one of these types and be of this shape.
-    fn raw_begin(&mut self, shape: ShapeId, types: Types);
+    /// A value begins whose type is open until it ends: it must have one of these types and be what this asks.
+    fn raw_begin(&mut self, id: ValueId, types: Types);
     /// More of its text.
     fn raw(&mut self, bytes: &[u8]);
     /// It is over.
@@ -23,7 +23,7 @@ impl Out for Nobody {
     #[inline]
     fn json(&mut self, _: &[u8]) {}
     #[inline]
-    fn raw_begin(&mut self, _: ShapeId, _: Types) {}
+    fn raw_begin(&mut self, _: ValueId, _: Types) {}
     #[inline]
     fn raw(&mut self, _: &[u8]) {}
     #[inline]

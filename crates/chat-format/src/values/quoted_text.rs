@@ -1,6 +1,7 @@
 //! JSON text that is collected.
 
-use crate::values::{Out, ShapeId, Types};
+use crate::values::Out;
+use trie_schema::{Types, ValueId};
 
 /// JSON text, as it comes; no raw values.
 #[derive(Debug, Default)]
@@ -11,7 +12,7 @@ impl Out for QuotedText {
         self.0.extend_from_slice(text);
     }
 
-    fn raw_begin(&mut self, _: ShapeId, _: Types) {}
+    fn raw_begin(&mut self, _: ValueId, _: Types) {}
 
     fn raw(&mut self, _: &[u8]) {}
 

@@ -2,7 +2,7 @@
 
 use crate::dialect::Arguments;
 use crate::values::blanks::is_blank;
-use crate::values::hold::Held;
+use crate::values::held::{Held, listed};
 use crate::values::styles::elements::{Elements, ElementsAt};
 use crate::values::styles::guard::{Guard, Strict};
 use crate::values::styles::json_text::JsonText;
@@ -10,8 +10,10 @@ use crate::values::styles::literal::Literal;
 use crate::values::styles::pairs::{Pairs, PairsAt};
 use crate::values::styles::tagged::{Tagged, TaggedAt};
 use crate::values::syntax::Syntax;
-use crate::values::watch::{Event, Lenient, Watch};
-use crate::values::{CONTROL, Nobody, Out, Rest, ShapeId, Shapes};
+use crate::values::watch::{Lenient, Watch};
+use crate::values::{CONTROL, Nobody, Out, Rest};
+use trie_schema::Event;
+use trie_schema::{ValueId, Values};
 
 /// Reads arguments of one style.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ enum Kind {
 /// Where a reader is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ArgsState {
-    shape: ShapeId,
+    id: ValueId,
     at: At,
     /// Only in strict use.
     strict: Option<Strict>,
@@ -88,31 +90,31 @@ impl Reader {
         Self { strict, kind, both: Syntax::both() }
     }
 
-    /// Where arguments of this shape begin.
-    pub(crate) fn begin(&self, shape: ShapeId) -> ArgsState {
+    /// Where arguments begin of which this is asked.
+    pub(crate) fn begin(&self, values: &Values, id: ValueId) -> ArgsState {
         let at = match &self.kind {
             // A lenient reader finds out which of both it is.
             Kind::JsonText(_) if self.strict => At::JsonText(JsonText::new()),
             Kind::Json(_) | Kind::JsonText(_) => At::Json(Literal::new()),
             Kind::Pairs(_) => At::Pairs(Pairs::begin()),
             Kind::Tagged(_) => At::Tagged(Tagged::begin()),
-            Kind::Elements(_) => At::Elements(Elements::begin(shape)),
+            Kind::Elements(_) => At::Elements(Elements::begin(id)),
         };
-        let strict = self.strict.then(|| Strict::new(shape));
-        ArgsState { shape, at, strict, begun: false }
+        let strict = self.strict.then(|| Strict::new(values, id));
+        ArgsState { id, at, strict, begun: false }
     }
 
     /// Reads a byte.
     #[inline]
-    pub(crate) fn step(&self, shapes: &Shapes, state: &mut ArgsState, byte: u8, out: &mut impl Out) -> Step {
-        let ArgsState { shape, at, strict, begun } = state;
+    pub(crate) fn step(&self, values: &Values, state: &mut ArgsState, byte: u8, out: &mut impl Out) -> Step {
+        let ArgsState { id, at, strict, begun } = state;
         // All but JSON is in an object from its first byte.
         if let Some(strict) = strict
             && !*begun
             && !matches!(at, At::Json(_) | At::JsonText(_))
         {
             *begun = true;
-            if !strict.hold.on(shapes, Event::ObjectOpen) {
+            if !values.tell(&mut strict.state, Event::ObjectOpen) {
                 return Step::Dead;
             }
         }
@@ -156,25 +158,25 @@ impl Reader {
         }
         match (&self.kind, at) {
             (Kind::JsonText(syntax), At::JsonText(text)) if strict.is_some() => {
-                strict_json_text(syntax, shapes, text, strict, byte, out)
+                strict_json_text(syntax, values, text, strict, byte, out)
             }
             (Kind::Json(syntax) | Kind::JsonText(syntax), At::JsonText(text)) => {
                 text.step(syntax, byte, &mut Lenient, out)
             }
             (Kind::Json(syntax) | Kind::JsonText(syntax), At::Json(literal)) => match strict {
-                Some(strict) => json(syntax, literal, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                Some(strict) => json(syntax, literal, byte, &mut Held { values, state: &mut strict.state }, out),
                 None => json(syntax, literal, byte, &mut Lenient, out),
             },
             (Kind::Pairs(pairs), At::Pairs(at)) => match strict {
-                Some(strict) => pairs.step(at, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                Some(strict) => pairs.step(at, byte, &mut Held { values, state: &mut strict.state }, out),
                 None => pairs.step(at, byte, &mut Lenient, out),
             },
             (Kind::Tagged(tagged), At::Tagged(at)) => {
-                let mut guard = Guard { shapes, strict: strict.as_mut(), syntax: &self.both };
-                tagged.step(at, *shape, byte, &mut guard, out)
+                let mut guard = Guard { values, strict: strict.as_mut(), syntax: &self.both };
+                tagged.step(at, *id, byte, &mut guard, out)
             }
             (Kind::Elements(elements), At::Elements(at)) => {
-                let mut guard = Guard { shapes, strict: strict.as_mut(), syntax: &self.both };
+                let mut guard = Guard { values, strict: strict.as_mut(), syntax: &self.both };
                 elements.step(at, byte, &mut guard, out)
             }
             // A state of another reader.
@@ -186,18 +188,18 @@ impl Reader {
 /// JSON text, held; a backslash comes only where an escape may follow it.
 fn strict_json_text(
     syntax: &Syntax,
-    shapes: &Shapes,
+    values: &Values,
     text: &mut JsonText,
     strict: &mut Option<Strict>,
     byte: u8,
     out: &mut impl Out,
 ) -> Step {
     let Some(strict) = strict else { return Step::Dead };
-    let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
+    let step = text.step(syntax, byte, &mut Held { values, state: &mut strict.state }, out);
     if step == Step::Inside && text.is_escaping() {
         let goes_on = |next: u8| {
-            let (mut text, mut hold) = (text.clone(), strict.hold.clone());
-            text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut Nobody) != Step::Dead
+            let (mut text, mut state) = (text.clone(), strict.state.clone());
+            text.step(syntax, next, &mut Held { values, state: &mut state }, &mut Nobody) != Step::Dead
         };
         if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
             return Step::Dead;
@@ -210,13 +212,13 @@ impl Reader {
     /// Keeps no names of keys that are being written, and may come again then, and none of elements: for walks over a
     /// vocabulary, in which no token has two keys of any name as a whole. What closes an element has to be judged
     /// otherwise, see [`Reader::closing`].
-    pub(crate) fn forget_names(&self, shapes: &Shapes, state: &mut ArgsState) {
+    pub(crate) fn forget_names(&self, values: &Values, state: &mut ArgsState) {
         let ArgsState { at, strict, .. } = state;
         let Some(strict) = strict else { return };
         if let (Kind::Elements(elements), At::Elements(at)) = (&self.kind, at) {
-            elements.forget_names(at, &mut Guard { shapes, strict: Some(strict), syntax: &self.both });
+            elements.forget_names(at, &mut Guard { values, strict: Some(strict), syntax: &self.both });
         }
-        strict.hold.forget_names();
+        strict.state.forget_names();
         strict.raw.iter_mut().for_each(|raw| raw.forget_names());
     }
 
@@ -233,21 +235,21 @@ impl ArgsState {
     /// Whether a text of a list must be written here, or the rest of one; only in strict use.
     pub(crate) fn is_listed(&self) -> bool {
         let Some(strict) = &self.strict else { return false };
-        strict.raw.as_ref().map_or_else(|| strict.hold.is_listed(), |raw| raw.is_listed())
+        strict.raw.as_ref().map_or_else(|| strict.state.is_listed(), |raw| raw.is_listed())
     }
 
     /// Whether nothing but listed texts may be written next, and what stands around them.
-    pub(crate) fn leads_to_listed(&self, shapes: &Shapes) -> bool {
+    pub(crate) fn leads_to_listed(&self, values: &Values) -> bool {
         let Some(strict) = &self.strict else { return false };
-        strict.raw.as_ref().map_or_else(|| strict.hold.leads_to_listed(shapes), |raw| raw.is_listed())
+        strict.raw.as_ref().map_or_else(|| values.leads_to_listed(&strict.state), |raw| raw.is_listed())
     }
 
     /// Adds what is left of each text; `false` where none is listed, or they are more than so many.
-    pub(crate) fn listed(&self, shapes: &Shapes, most: usize, to: &mut Vec<Rest>) -> bool {
+    pub(crate) fn listed(&self, most: usize, to: &mut Vec<Rest>) -> bool {
         let Some(strict) = &self.strict else { return false };
         match &strict.raw {
-            Some(raw) => raw.listed(shapes, most, to),
-            None => strict.hold.listed(shapes, most, to),
+            Some(raw) => raw.listed(most, to),
+            None => listed(&strict.state, most, to),
         }
     }
 }
@@ -255,11 +257,11 @@ impl ArgsState {
 #[cfg(test)]
 impl ArgsState {
     /// How far it is from its end, about.
-    pub(super) fn distance(&self, shapes: &Shapes) -> u32 {
-        let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance(shapes));
+    pub(super) fn distance(&self) -> u32 {
+        let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance());
         // Names in what may be text are only held at their end.
         let name = if matches!(&self.at, At::Elements(at) if at.is_in_open_name()) { 60 } else { 0 };
-        let held = |strict: &Strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes));
+        let held = |strict: &Strict| raw(strict).unwrap_or_else(|| 1 + strict.state.distance());
         name + self.strict.as_ref().map_or(0, held)
     }
 }

@@ -3,7 +3,7 @@
 use crate::dialect::Style;
 
 /// How deep objects and lists may stand in each other.
-pub(super) const MOST_LEVELS: u8 = 64;
+pub(super) const MOST_LEVELS: u8 = trie_schema::MOST_LEVELS as u8;
 
 /// What a section of plain text begins with.
 pub(super) const CDATA: &[u8] = b"<![CDATA[";

@@ -1,26 +1,6 @@
 //! What a strict reader asks while it reads.
 
-/// What was read of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
-    Null,
-    False,
-    True,
-    /// A byte of a number.
-    Number(u8),
-    NumberEnd,
-    /// A string begins, or a key.
-    TextOpen,
-    /// A byte of what a string stands for.
-    Text(u8),
-    TextClose,
-    ObjectOpen,
-    ArrayOpen,
-    /// Another item or key must follow.
-    Comma,
-    /// An object or a list ends.
-    Close,
-}
+use trie_schema::Event;
 
 /// An escape that is not yet over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,16 +20,16 @@ const DEEPEST: usize = 64;
 
 /// What was looked at of a value.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Looked {
-    all: bool,
-    names: Vec<Arc<str>>,
-    matching: Vec<Arc<Texts>>,
+pub(super) struct Looked {
+    pub(super) all: bool,
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) matching: Vec<Arc<Texts>>,
     items: usize,
     contains: Vec<NodeId>,
 }
 
 impl Looked {
-    fn with(&self, other: &Self) -> Self {
+    pub(super) fn with(&self, other: &Self) -> Self {
         fn union<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Vec<T> {
             let new = other.iter().filter(|more| !one.contains(more));
             one.iter().chain(new).cloned().collect()
@@ -48,7 +48,7 @@ impl Looked {
 type Choice = (Vec<Formula>, Looked);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+pub(super) enum Of {
     Members,
     Items,
 }
@@ -234,7 +234,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// What the keywords of a schema itself look at.
-    fn looked(&mut self, source: &Source<'a>, of: Of, is_inner: bool) -> Result<Looked, SchemaError> {
+    pub(super) fn looked(&mut self, source: &Source<'a>, of: Of, is_inner: bool) -> Result<Looked, SchemaError> {
         let json = source.json;
         let has = |keyword: &str| json.get(keyword);
         let mut looked = Looked::default();

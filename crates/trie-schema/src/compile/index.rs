@@ -1,6 +1,6 @@
 //! The resources and anchors of a document.
 
-use super::{Draft, Source, meta, uri};
+use super::{Draft, Role, Source, meta, uri};
 use crate::json::Json;
 use crate::schema::SchemaError;
 use std::cell::RefCell;
@@ -43,7 +43,8 @@ pub(super) struct Resource<'a> {
 
 impl<'a> Resource<'a> {
     pub(super) fn source(&self) -> Source<'a> {
-        Source { json: self.json, at: Arc::clone(&self.at), base: Arc::clone(&self.base), draft: self.draft, scope: 0 }
+        let (base, draft) = (Arc::clone(&self.base), self.draft);
+        Source { json: self.json, at: Arc::clone(&self.at), base, draft, scope: 0, role: Role::Part, is_top: false }
     }
 }
 
@@ -185,6 +186,6 @@ impl<'a> Index<'a> {
 }
 
 /// A name as a part of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

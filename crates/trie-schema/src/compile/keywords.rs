@@ -6,10 +6,9 @@ use crate::formula::{
     ArraySaid, Formula, NONE, Names, NodeId, NumberSaid, ObjectSaid, Outside, TextSaid, Texts, Types, Values,
 };
 use crate::json::{Json, plain};
-use crate::schema::{SchemaError, shown};
+use crate::schema::{SchemaError, SchemaWarning, shown};
 use std::sync::Arc;
 use trie_core::work::{look, spend};
-use trie_rules::schema::Unheld;
 use trie_rules::{Decimal, RegexError, TextFormat, TextSet};
 
 /// Alternatives of one `unevaluatedProperties` or `unevaluatedItems` at most.
@@ -78,10 +77,11 @@ impl<'a> Compiler<'a> {
             }
         }
         self.unevaluated(node, source, &mut all)?;
+        self.ask_more(source, &mut all)?;
         let whole = all_of(all);
         // As OpenAPI writes it.
         if json.get("nullable").is_some_and(|value| matches!(value, Json::Bool(true))) {
-            return Ok(Formula::Any(vec![whole, Formula::Types(Types(1))]));
+            return Ok(Formula::Any(vec![whole, Formula::Types(Types::NULL)]));
         }
         Ok(whole)
     }
@@ -107,12 +107,16 @@ impl<'a> Compiler<'a> {
         let has = |name: &str| json.get(name);
         let number = |said| Formula::Number(said);
         match keyword {
-            "type" => all.push(Formula::Types(Self::types(source, value)?)),
+            "type" => all.push(Formula::Types(self.types(source, value)?)),
             "enum" => {
                 let values = listed(source, keyword, value)?;
+                self.note_unwritten_values(source, keyword, values);
                 all.push(Formula::OneOf(Arc::new(Values::new(values.to_vec()))));
             }
-            "const" => all.push(Formula::OneOf(Arc::new(Values::new(vec![value.clone()])))),
+            "const" => {
+                self.note_unwritten_values(source, keyword, std::slice::from_ref(value));
+                all.push(Formula::OneOf(Arc::new(Values::new(vec![value.clone()]))));
+            }
             "minimum" | "maximum" => {
                 let bound = decimal(source, keyword, value)?;
                 let (least, other) =
@@ -166,6 +170,7 @@ impl<'a> Compiler<'a> {
             }
             "properties" => {
                 for (name, one) in named(source, keyword, value)? {
+                    self.note_unwritten_name(source, name, false);
                     let value = self.schema(source, one, &format!("properties/{}", escaped(name)))?;
                     let names = Names::Exact(Arc::clone(name));
                     all.push(Formula::Object(ObjectSaid::Each { names, value, declares: true }));
@@ -193,7 +198,14 @@ impl<'a> Compiler<'a> {
             "required"
                 // Of draft 3.
                 if !matches!(value, Json::Bool(_)) => {
+                    if self.options.lenient && !matches!(value, Json::Array(_)) {
+                        self.leave_out(source, keyword, "it is no list of names");
+                        return Ok(());
+                    }
                     let names = names(source, keyword, value)?;
+                    for name in &names {
+                        self.note_unwritten_name(source, name, true);
+                    }
                     all.extend(names.into_iter().map(|name| Formula::Object(ObjectSaid::Has(name))));
                 }
             "minProperties" => all.push(Formula::Object(ObjectSaid::Least(count(source, keyword, value)?))),
@@ -214,7 +226,7 @@ impl<'a> Compiler<'a> {
                         other => return invalid(source, keyword, "names", other),
                     };
                     let absent = each(Names::Exact(Arc::clone(name)), NONE);
-                    let is_object = Formula::Types(Types(32));
+                    let is_object = Formula::Types(Types::OBJECT);
                     let other = Formula::Not(Box::new(is_object));
                     all.push(Formula::Any(vec![other, absent, needed]));
                 }
@@ -300,14 +312,15 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn types(source: &Source<'_>, value: &Json) -> Result<Types> {
+    fn types(&self, source: &Source<'_>, value: &Json) -> Result<Types> {
         const EXPECTED: &str = "null, boolean, integer, number, string, array or object";
-        let one = |name: &Json| match name.as_str().and_then(|name| Types::of(name)) {
+        let named = if self.options.lenient { Types::named_anyhow } else { Types::named };
+        let one = |name: &Json| match name.as_str().and_then(|name| named(name)) {
             Some(types) => Ok(types),
             None => invalid(source, "type", EXPECTED, name),
         };
         match value {
-            Json::Array(all) => all.iter().try_fold(Types::default(), |types, name| Ok(Types(types.0 | one(name)?.0))),
+            Json::Array(all) => all.iter().try_fold(Types::default(), |types, name| Ok(types.or(one(name)?))),
             name => one(name),
         }
     }
@@ -357,7 +370,7 @@ impl<'a> Compiler<'a> {
         let held = match made {
             Ok(set) => Some(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),
             Err(error) if self.options.lenient && !matches!(error, RegexError::Syntax { .. }) => {
-                self.leave_out(source, keyword);
+                self.leave_out(source, keyword, &error.to_string());
                 None
             }
             Err(error) => {
@@ -377,10 +390,7 @@ impl<'a> Compiler<'a> {
         let made = TextFormat::named(format)
             .map_err(|error| SchemaError::TooLarge { reason: format!("{place}format is not supported: {error}") })?;
         let Some(made) = made else {
-            let note = format!("{place}no format is named {format:?}: it says nothing");
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.note(&source.at, "format", format!("no format is named {format:?}: it says nothing"));
             return Ok(None);
         };
         // No pattern begins so.
@@ -394,8 +404,16 @@ impl<'a> Compiler<'a> {
         Ok(Some(all_of([Formula::Text(TextSaid::In(known))].into_iter().chain(most).collect())))
     }
 
-    pub(super) fn leave_out(&mut self, source: &Source<'_>, keyword: &str) {
-        self.unheld.insert(Unheld { at: source.at.to_string(), keyword: keyword.to_owned() });
+    pub(super) fn leave_out(&mut self, source: &Source<'_>, keyword: &str, why: &str) {
+        self.unheld.insert(SchemaWarning::new(&source.at, keyword, why.to_owned()));
+    }
+
+    /// Tells something, once.
+    pub(super) fn note(&mut self, at: &str, keyword: &str, reason: String) {
+        let note = SchemaWarning::new(at, keyword, reason);
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 }
 

@@ -1,19 +1,22 @@
 //! A schema in JSON as formulas: keywords read, references resolved.
 
 mod annotate;
+mod asked;
 mod index;
 mod keywords;
 mod meta;
 mod uri;
 
+pub(crate) use index::escaped;
+
 use crate::formula::{ANY, Formula, NONE, Node, NodeId, Texts};
 use crate::json::Json;
-use crate::schema::{SchemaError, SchemaOptions};
+use crate::schema::{SchemaError, SchemaOptions, SchemaWarning};
+use asked::Role;
 use index::Index;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use trie_core::work::{Over, spend};
-use trie_rules::schema::Unheld;
 
 /// Which drafts write a schema; the others are told apart by their keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +50,12 @@ impl Draft {
 pub(crate) struct Compiled {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: NodeId,
-    pub(crate) unheld: Vec<Unheld>,
-    pub(crate) notes: Vec<String>,
+    /// Keywords that were left out.
+    pub(crate) unheld: Vec<SchemaWarning>,
+    /// What says nothing though it may be meant to.
+    pub(crate) notes: Vec<SchemaWarning>,
+    /// What cannot be written, and so does not come.
+    pub(crate) unwritten: Vec<SchemaWarning>,
 }
 
 /// Where a schema stands, and what it is read with.
@@ -60,6 +67,9 @@ struct Source<'a> {
     draft: Draft,
     /// Resources that were entered on the way, outermost first, where that matters.
     scope: u32,
+    role: Role,
+    /// Whether it is about the value itself, not one in it.
+    is_top: bool,
 }
 
 /// Stands where a schema was not written by anybody.
@@ -70,13 +80,14 @@ struct Compiler<'a> {
     options: &'a SchemaOptions,
     sources: Vec<Option<Source<'a>>>,
     formulas: Vec<Option<Formula>>,
-    known: HashMap<(*const Json, Arc<str>, u32), NodeId>,
+    known: HashMap<(*const Json, Arc<str>, u32, Role, bool), NodeId>,
     /// Numbers of schemas that are still to be read.
     open: Vec<NodeId>,
     scopes: Vec<Vec<Arc<str>>>,
     texts: HashMap<String, Option<Arc<Texts>>>,
-    unheld: BTreeSet<Unheld>,
-    notes: Vec<String>,
+    unheld: BTreeSet<SchemaWarning>,
+    notes: Vec<SchemaWarning>,
+    unwritten: Vec<SchemaWarning>,
     /// Schemas made of choices, and the keywords that make them.
     choosing: Vec<(NodeId, &'static str)>,
 }
@@ -110,12 +121,14 @@ pub(crate) fn compiled_part<'a>(
         texts: HashMap::new(),
         unheld: BTreeSet::new(),
         notes: Vec::new(),
+        unwritten: Vec::new(),
         choosing: Vec::new(),
         index,
     };
     let (base, draft) = (Arc::clone(&compiler.index.base), compiler.index.draft);
     let scope = compiler.entered(0, &base);
-    let first = compiler.node(Source { json: part, at: at.into(), base, draft, scope });
+    let is_top = at.is_empty();
+    let first = compiler.node(Source { json: part, at: at.into(), base, draft, scope, role: Role::Value, is_top });
     let mut at = 0;
     while let Some(&node) = compiler.open.get(at) {
         at += 1;
@@ -133,7 +146,7 @@ pub(crate) fn compiled_part<'a>(
     }
     shorten(&mut nodes);
     let unheld = compiler.unheld.into_iter().collect();
-    Ok(Compiled { nodes, root: first, unheld, notes: compiler.notes })
+    Ok(Compiled { nodes, root: first, unheld, notes: compiler.notes, unwritten: compiler.unwritten })
 }
 
 pub(crate) fn too_much(over: Over) -> SchemaError {
@@ -175,8 +188,12 @@ impl<'a> Compiler<'a> {
             Json::Object(members) if members.is_empty() => return ANY,
             _ => {}
         }
-        let source = self.placed(source);
-        let key = (std::ptr::from_ref(source.json), Arc::clone(&source.base), source.scope);
+        let mut source = self.placed(source);
+        if !self.options.asks_more() {
+            (source.role, source.is_top) = (Role::Part, false);
+        }
+        let json = std::ptr::from_ref(source.json);
+        let key = (json, Arc::clone(&source.base), source.scope, source.role, source.is_top);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
@@ -216,7 +233,9 @@ impl<'a> Compiler<'a> {
 
     /// A schema that stands in another.
     fn child(&mut self, source: &Source<'a>, json: &'a Json, way: &str) -> NodeId {
-        self.node(Source { json, at: format!("{}/{way}", source.at).into(), ..source.clone() })
+        let (role, is_top) = source.role_of(way);
+        let at = format!("{}/{way}", source.at).into();
+        self.node(Source { json, at, role, is_top, ..source.clone() })
     }
 
     /// A formula under a number of its own.
@@ -224,7 +243,8 @@ impl<'a> Compiler<'a> {
         let node = self.sources.len() as NodeId;
         let json = &NULL;
         let (base, draft) = (Arc::clone(&self.index.base), self.index.draft);
-        self.sources.push(Some(Source { json, at: Arc::clone(at), base, draft, scope: 0 }));
+        let (scope, role, is_top) = (0, Role::Part, false);
+        self.sources.push(Some(Source { json, at: Arc::clone(at), base, draft, scope, role, is_top }));
         self.formulas.push(Some(formula));
         node
     }
@@ -262,6 +282,7 @@ impl<'a> Compiler<'a> {
         }
         // Resources on the way of a pointer are not entered.
         target.scope = self.entered(source.scope, &target.base);
+        (target.role, target.is_top) = source.role_of(keyword);
         Ok(self.node(target))
     }
 
@@ -281,7 +302,8 @@ impl<'a> Compiler<'a> {
                 };
                 let (json, at) = (anchor.json, Arc::clone(&anchor.at));
                 let Some(resource) = self.index.resource(&base) else { continue };
-                return Ok(self.node(Source { json, at, scope: source.scope, ..resource.source() }));
+                let (role, is_top) = source.role_of("$dynamicRef");
+                return Ok(self.node(Source { json, at, scope: source.scope, role, is_top, ..resource.source() }));
             }
         }
         self.target(source, "$dynamicRef", to)
@@ -295,7 +317,8 @@ impl<'a> Compiler<'a> {
             let scope = self.scopes[source.scope as usize].clone();
             for base in scope {
                 if let Some(resource) = self.index.resource(&base).filter(|resource| recurs(resource.json)) {
-                    return Ok(self.node(Source { scope: source.scope, ..resource.source() }));
+                    let (role, is_top) = source.role_of("$recursiveRef");
+                    return Ok(self.node(Source { scope: source.scope, role, is_top, ..resource.source() }));
                 }
             }
         }

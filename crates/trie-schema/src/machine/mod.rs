@@ -3,7 +3,9 @@
 mod escape;
 mod free;
 mod place;
+mod room;
 mod steps;
+mod told;
 #[cfg(test)]
 mod twin;
 mod walk;
@@ -72,6 +74,13 @@ pub(crate) struct Known {
     pub(crate) depth: u32,
 }
 
+impl Known {
+    /// Those whose texts begin as what was written does.
+    fn range(&self) -> &[u32] {
+        &self.names[self.from as usize..self.to as usize]
+    }
+}
+
 /// In a name that the schema does not say.
 #[derive(Debug, Clone)]
 pub(crate) struct Other {
@@ -122,6 +131,11 @@ impl Engine {
 
     pub(crate) fn is_failing(&self) -> bool {
         FAILED.with_borrow(|failed| failed.as_ref().is_some_and(|(whose, _)| *whose == self.address()))
+    }
+
+    /// Whether a step of this thread could not be made out, whose ever it was.
+    pub(crate) fn is_any_failing() -> bool {
+        FAILED.with_borrow(Option::is_some)
     }
 
     fn address(&self) -> usize {
@@ -549,9 +563,8 @@ impl Engine {
                 let escapes = class.text.escapes;
                 let left = TextSet::one_of(written).and_then(|written| class.set.and(&written.complement()));
                 match left {
-                    Ok(left) => {
-                        TextMachine::new(&left, 0, None).map(|machine| Arc::new(TextShape { machine, escapes }))
-                    }
+                    Ok(left) => TextMachine::new(&left, 0, None)
+                        .map(|machine| Arc::new(TextShape { machine, escapes, is_any: false })),
                     Err(error) => {
                         let why = error.to_string();
                         search.refuse(Refused::TooLarge { at: "".into(), keyword: "patternProperties", why });

@@ -416,6 +416,18 @@ impl Place {
         Some(Self(Arc::new(Ways { hash: hash.finish(), blank, first, more, number: Numbered::default() })))
     }
 
+    /// The innermost value, where there is one way alone and nothing is recorded.
+    pub(super) fn only(&self) -> Option<&Arc<Level>> {
+        let Ways { first, more, blank, .. } = &*self.0;
+        let is_plain = more.is_empty() && !first.record.is_on() && *blank == 0;
+        first.top.as_ref().filter(|_| is_plain)
+    }
+
+    /// Of one way, in which nothing is recorded.
+    pub(super) fn of_level(level: Arc<Level>) -> Self {
+        Self::of_one(Stack { top: Some(level), record: Record::default() }, 0)
+    }
+
     pub(super) fn stacks(&self) -> impl Iterator<Item = &Stack> {
         std::iter::once(&self.0.first).chain(&self.0.more)
     }

@@ -299,7 +299,9 @@ impl DocumentWalk {
             Legal::Ids(ids) => Legal::Ids(ids.iter().copied().filter(|one| !is_denied(one)).collect()),
             Legal::Words(words) => {
                 let mut words = words.to_vec();
-                denied.iter().for_each(|one| words[one.index() / 32] &= !(1 << (one.index() % 32)));
+                for one in &denied {
+                    words[one.index() / 32] &= !(1 << (one.index() % 32));
+                }
                 Legal::Words(words.into())
             }
         };
@@ -346,14 +348,10 @@ impl DocumentWalk {
         if let Some(known) = alone.found.get(&(rests.number, from)) {
             return Arc::clone(known);
         }
-        let found = match self.scan(alone, rests, from) {
-            Ok(found) => found,
-            Err(Full) => {
-                let place = alone.states[from as usize].place.clone();
-                return Arc::new(
-                    place.map_or_else(|| Found::new(Legal::of(&[]), Vec::new()), |place| self.scan_once(rests, place)),
-                );
-            }
+        let Ok(found) = self.scan(alone, rests, from) else {
+            let place = alone.states[from as usize].place.clone();
+            let nothing = || Found::new(Legal::of(&[]), Vec::new());
+            return Arc::new(place.map_or_else(nothing, |place| self.scan_once(rests, place)));
         };
         let found = Arc::new(found);
         if !self.schema.failing() {
@@ -521,8 +519,8 @@ fn rows<'t>(tree: &TokenTree, from: usize, tokens: &'t TokenBytes) -> Vec<(&'t [
         None => (nodes.len(), 0),
     };
     let mut rows = Vec::new();
-    for at in from..end {
-        let length = nodes[at].depth() + 1 - depth;
+    for (at, node) in nodes.iter().enumerate().take(end).skip(from) {
+        let length = node.depth() + 1 - depth;
         rows.extend(tree.ending(at..at + 1).iter().map(|&token| (last(tokens, token, length), token)));
     }
     rows
@@ -635,7 +633,9 @@ impl Alone {
 
 impl Walker<Place> for DocumentWalk {
     fn tokens(&self, place: &Place, words: &mut [u32]) {
-        quiet(|| self.parts(place)).iter().for_each(|part| part.add_to(words));
+        for part in quiet(|| self.parts(place)) {
+            part.add_to(words);
+        }
     }
 
     fn legal(&self, place: &Place, words: &mut [u32]) -> Legal {
@@ -647,7 +647,9 @@ impl Walker<Place> for DocumentWalk {
             let ids = parts.iter().filter_map(|part| if let Legal::Ids(ids) = part { Some(&**ids) } else { None });
             return Legal::of_ids(ids.flatten().copied().collect(), self.tokens.n_vocab());
         }
-        parts.iter().for_each(|part| part.add_to(words));
+        for part in parts {
+            part.add_to(words);
+        }
         Legal::Words((&*words).into())
     }
 

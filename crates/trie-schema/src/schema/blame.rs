@@ -1,5 +1,6 @@
 //! Why a schema allows nothing: the smallest part of it that does not, and the keywords there that exclude each other.
 
+use super::contradictions::contradictions;
 use super::error::shown;
 use super::{SchemaError, SchemaOptions};
 use crate::compile::compiled_part;
@@ -10,7 +11,6 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 use trie_core::work::spend;
-use trie_rules::schema::contradictions;
 
 /// Keywords that say nothing of values.
 const SILENT: [&str; 14] = [

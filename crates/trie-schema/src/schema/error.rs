@@ -50,7 +50,39 @@ pub enum SchemaError {
 
 trie_core::error_kind!(SchemaError, Rule);
 
+/// Something of a schema that is not held, or that says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct SchemaWarning {
+    /// JSON pointer of the schema that has it.
+    pub at: String,
+    /// The keyword.
+    pub keyword: String,
+    /// Why, and what holds instead.
+    pub reason: String,
+}
+
+impl SchemaWarning {
+    pub(crate) fn new(at: &str, keyword: &str, reason: String) -> Self {
+        Self { at: at.to_owned(), keyword: keyword.to_owned(), reason }
+    }
+}
+
 impl SchemaError {
+    /// Returns the JSON pointer of the schema that is meant, and what is wrong there.
+    #[must_use]
+    pub fn placed(&self) -> (String, String) {
+        match self {
+            Self::Invalid { at, reason } | Self::Nothing { at, reason } => (at.clone(), reason.clone()),
+            Self::Unsupported { at, .. } => (at.clone(), self.to_string()),
+            Self::TooLarge { reason } => match reason.strip_prefix("at ").and_then(|rest| rest.split_once(": ")) {
+                Some((at, reason)) => (at.to_owned(), reason.to_owned()),
+                None => (String::new(), reason.clone()),
+            },
+            Self::Json { .. } => (String::new(), self.to_string()),
+        }
+    }
+
     /// Returns why the keywords of a schema are not supported, with the values that meet; `None` for other errors.
     #[must_use]
     pub fn reason(&self, schema: &str) -> Option<String> {

@@ -1,23 +1,25 @@
 //! JSON Schema: text or value in, a rule out.
 
 mod blame;
+mod contradictions;
 mod error;
 
-pub use error::SchemaError;
+pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
 
 use crate::compile::{compiled, too_much};
-use crate::formula::Literal;
+use crate::formula::{Formula, Literal, Node, Types};
 use crate::json::Json;
 use crate::machine::{DocumentWalk, Place};
-use crate::shape::{Blanks, Engine, Goal, Search, Written};
+use crate::shape::{Blanks, Common, Engine, Goal, Search, Written};
+use crate::writable::Writable;
+use contradictions::contradictions;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::Problem;
 use trie_core::work::{Limits, Work, over, spend};
-use trie_rules::schema::{Unheld, contradictions};
 use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
@@ -58,8 +60,19 @@ pub enum Order {
     Any,
 }
 
+/// Whether members may come whose names a schema does not mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Closing {
+    /// As the standard has it: `additionalProperties` says so.
+    #[default]
+    Open,
+    /// They may not, where a schema mentions some names and says nothing of others.
+    Closed,
+}
+
 /// How a schema is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[non_exhaustive]
 pub struct SchemaOptions {
     /// Blanks between the parts.
@@ -75,6 +88,19 @@ pub struct SchemaOptions {
     pub order: Order,
     /// Whether numbers may be written in any way: a whole one as `1.0` or `1e2`.
     pub any_numerals: bool,
+    /// Whether members may come whose names are not mentioned.
+    pub names: Closing,
+    /// Whether a keyword that is about one type asks for it, where no `type` stands beside it.
+    pub implied_types: bool,
+    /// What cannot be written.
+    pub(crate) writable: Option<Arc<Writable>>,
+}
+
+impl SchemaOptions {
+    /// Whether something is asked beside the standard.
+    pub(crate) fn asks_more(&self) -> bool {
+        self.names == Closing::Closed || self.implied_types || self.writable.is_some()
+    }
 }
 
 impl Default for SchemaOptions {
@@ -87,6 +113,9 @@ impl Default for SchemaOptions {
             formats: Formats::Assert,
             order: Order::Schema,
             any_numerals: false,
+            names: Closing::Open,
+            implied_types: false,
+            writable: None,
         }
     }
 }
@@ -116,7 +145,7 @@ impl Default for SchemaOptions {
 pub struct JsonSchema {
     engine: Arc<Engine>,
     root: Arc<Goal>,
-    unheld: Arc<[Unheld]>,
+    unheld: Arc<[SchemaWarning]>,
     warnings: Arc<[String]>,
 }
 
@@ -127,7 +156,7 @@ impl fmt::Debug for JsonSchema {
 }
 
 /// How documents are written with some options.
-fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
+pub(crate) fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
     let blanks = match &options.whitespace {
         Whitespace::Any => Blanks::Any,
         Whitespace::None => Blanks::None,
@@ -147,6 +176,7 @@ fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
         escapes: options.unicode_escapes,
         any_order: options.order == Order::Any,
         any_spelling: options.any_numerals,
+        writable: options.writable.clone(),
     })
 }
 
@@ -184,32 +214,18 @@ impl JsonSchema {
     }
 
     fn made(json: &Json, given: Option<&Value>, options: &SchemaOptions) -> Result<Self, SchemaError> {
-        if !matches!(json, Json::Object(_) | Json::Bool(_)) {
-            let reason = format!("a schema is an object or a boolean, not {}", shown(json));
-            return Err(SchemaError::Invalid { at: String::new(), reason });
-        }
-        let written = written(options)?;
-        let compiled = compiled(json, options)?;
-        let mut warnings = compiled.notes;
-        let engine = Engine::new(compiled.nodes, written);
-        let root = engine.goal([Literal::Is(compiled.root)]);
-        let mut search = Search::new();
-        let is_possible = engine.is_possible(&root, &mut search);
-        search.refused()?;
-        over().map_or(Ok(()), |over| Err(too_much(over)))?;
-        if !is_possible {
-            return Err(blame::blamed(json, options, given));
-        }
-        look_ahead(&engine, &root)?;
-        let unheld = compiled.unheld;
+        let made = Made::new(json, given, options, None)?;
+        let mut warnings: Vec<String> =
+            made.notes.iter().map(|note| format!("{}{}", place(&note.at), note.reason)).collect();
+        let unheld = made.unheld;
         warnings.extend(unheld.iter().map(|one| format!("{}{} is not held", place(&one.at), one.keyword)));
-        let dead = given.map_or_else(Vec::new, contradictions).into_iter();
+        let dead = made.dead.iter();
         warnings.extend(dead.map(|one| format!("{}no value comes here: {}", place(&one.at), one.reason)));
-        Ok(Self { engine: Arc::new(engine), root, unheld: unheld.into(), warnings: warnings.into() })
+        Ok(Self { engine: Arc::new(made.engine), root: made.root, unheld: unheld.into(), warnings: warnings.into() })
     }
 
     /// What is not held, where it was asked to leave that out: keywords and their places.
-    pub fn unheld(&self) -> &[Unheld] {
+    pub fn unheld(&self) -> &[SchemaWarning] {
         &self.unheld
     }
 
@@ -231,6 +247,76 @@ impl JsonSchema {
     }
 }
 
+/// A schema that was read and allows something.
+pub(crate) struct Made {
+    pub(crate) engine: Engine,
+    pub(crate) root: Arc<Goal>,
+    /// Keywords that were left out.
+    pub(crate) unheld: Vec<SchemaWarning>,
+    /// What says nothing though it may be meant to, and what cannot be written.
+    pub(crate) notes: Vec<SchemaWarning>,
+    /// Places where no value can come.
+    pub(crate) dead: Vec<SchemaWarning>,
+}
+
+impl Made {
+    /// Reads a schema of objects, whose engine shares what others have.
+    pub(crate) fn of_objects(
+        json: &Json,
+        given: &Value,
+        options: &SchemaOptions,
+        common: &Arc<Common>,
+    ) -> Result<Self, SchemaError> {
+        Self::new(json, Some(given), options, Some(common))
+    }
+
+    fn new(
+        json: &Json,
+        given: Option<&Value>,
+        options: &SchemaOptions,
+        of_objects: Option<&Arc<Common>>,
+    ) -> Result<Self, SchemaError> {
+        if !matches!(json, Json::Object(_) | Json::Bool(_)) {
+            let reason = format!("a schema is an object or a boolean, not {}", shown(json));
+            return Err(SchemaError::Invalid { at: String::new(), reason });
+        }
+        let written = written(options)?;
+        let mut compiled = compiled(json, options)?;
+        let object = compiled.nodes.len() as u32;
+        compiled.nodes.push(Node { at: "".into(), formula: Formula::Types(Types::OBJECT), keyword: None });
+        let engine = match of_objects {
+            Some(common) => Engine::sharing(compiled.nodes, written, common),
+            None => Engine::new(compiled.nodes, written),
+        };
+        let any = engine.goal([Literal::Is(compiled.root)]);
+        let root = of_objects.map_or_else(|| Arc::clone(&any), |_| engine.with(&any, Literal::Is(object)));
+        let mut search = Search::new();
+        let is_possible = engine.is_possible(&root, &mut search);
+        let is_other = !is_possible && of_objects.is_some() && engine.is_possible(&any, &mut search);
+        search.refused()?;
+        over().map_or(Ok(()), |over| Err(too_much(over)))?;
+        if is_other {
+            let reason = "arguments are an object: allow that type".to_owned();
+            return Err(SchemaError::Nothing { at: String::new(), reason });
+        }
+        if !is_possible {
+            let blamed = blame::blamed(json, options, given);
+            let unwritten = |at: &str| compiled.unwritten.iter().find(|one| one.at == at);
+            return Err(match blamed {
+                SchemaError::Nothing { at, reason } => {
+                    let reason = unwritten(&at).map_or(reason, |one| one.reason.clone());
+                    SchemaError::Nothing { at, reason }
+                }
+                other => other,
+            });
+        }
+        look_ahead(&engine, &root)?;
+        let dead = given.map_or_else(Vec::new, contradictions);
+        let notes = compiled.notes.into_iter().chain(compiled.unwritten).collect();
+        Ok(Self { engine, root, unheld: compiled.unheld, notes, dead })
+    }
+}
+
 /// Makes out what may be asked of the parts of a document, so that what cannot be is refused before one is begun.
 fn look_ahead(engine: &Engine, root: &Arc<Goal>) -> Result<(), SchemaError> {
     let (mut open, mut seen) = (VecDeque::from([Arc::clone(root)]), HashSet::from([Arc::clone(root)]));
@@ -249,7 +335,7 @@ fn look_ahead(engine: &Engine, root: &Arc<Goal>) -> Result<(), SchemaError> {
     Ok(())
 }
 
-fn check_depth(schema: &Value) -> Result<(), SchemaError> {
+pub(crate) fn check_depth(schema: &Value) -> Result<(), SchemaError> {
     let mut left = vec![(schema, 0)];
     while let Some((value, depth)) = left.pop() {
         if depth > DEEPEST {

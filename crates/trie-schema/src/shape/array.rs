@@ -95,6 +95,18 @@ impl ArrayShape {
         after
     }
 
+    /// What is asked of the items that must come, each kind once.
+    pub(crate) fn needs(&self, engine: &Engine) -> Vec<Arc<Goal>> {
+        let first = (0..self.least.min(self.prefix.len() + 1)).map(|index| Arc::clone(self.goal(index)));
+        let counts = self.counts.iter().filter(|count| count.least > 0);
+        first.chain(counts.map(|count| engine.with(self.goal(count.from), count.value.clone()))).collect()
+    }
+
+    /// How many items must still come.
+    pub(crate) fn missing(&self, items: &Items) -> usize {
+        self.least.saturating_sub(items.index)
+    }
+
     pub(crate) fn may_end(&self, items: &Items) -> bool {
         items.index >= self.least
             && items.index <= self.most

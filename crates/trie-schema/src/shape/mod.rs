@@ -11,6 +11,7 @@ mod values;
 use crate::formula::{Formula, Kind, Literal, NONE, Node};
 use crate::json::Json;
 use crate::machine::Steps;
+use crate::writable::Writable;
 use array::{ArrayShape, Items};
 use lru::LruCache;
 use normal::Said;
@@ -160,6 +161,8 @@ pub(crate) struct Written {
     pub(crate) any_order: bool,
     /// Whether whole numbers may have a fraction or an exponent.
     pub(crate) any_spelling: bool,
+    /// What cannot be written in whatever way values are written.
+    pub(crate) writable: Option<Arc<Writable>>,
 }
 
 /// A schema whose goals are made out while documents are written.
@@ -173,7 +176,7 @@ pub(crate) struct Engine {
     cells: Mutex<LruCache<(usize, Items), Known>>,
     /// Steps that were made.
     pub(crate) steps: Steps,
-    common: Common,
+    common: Arc<Common>,
 }
 
 /// How an item goes on, in an array that is kept with it.
@@ -181,7 +184,7 @@ type Known = (Arc<ArrayShape>, Arc<[(Arc<Goal>, Items)]>);
 
 /// What many goals share.
 #[derive(Default)]
-struct Common {
+pub(crate) struct Common {
     any: OnceLock<Arc<Shapes>>,
     text: OnceLock<Arc<TextShape>>,
     number: OnceLock<Arc<NumberMachine>>,
@@ -212,11 +215,16 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     pub(crate) fn new(nodes: Vec<Node>, written: Written) -> Self {
+        Self::sharing(nodes, written, &Arc::default())
+    }
+
+    /// Builds an engine that shares what others have that write values alike.
+    pub(crate) fn sharing(nodes: Vec<Node>, written: Written, common: &Arc<Common>) -> Self {
+        let common = Arc::clone(common);
         // With a bound of their own they would hold all of their memory from the beginning.
         let passing = Mutex::new(LruCache::unbounded());
         let cells = Mutex::new(LruCache::unbounded());
-        let (goals, common) = (Mutex::default(), Common::default());
-        Self { nodes, written, goals, passing, cells, steps: Steps::default(), common }
+        Self { nodes, written, goals: Mutex::default(), passing, cells, steps: Steps::default(), common }
     }
 
     /// The goal of some literals.
@@ -366,7 +374,8 @@ impl Engine {
         let mut texts: Vec<Box<[u8]>> = Vec::new();
         for value in all.into_iter().flat_map(|values| &values.all) {
             trie_core::work::spend(4)?;
-            if self.allows(goal, value)? {
+            let is_written = self.written.writable.as_ref().is_none_or(|writable| writable.writes(value));
+            if is_written && self.allows(goal, value)? {
                 let mut text = Vec::new();
                 value.parts(MARK, &mut text);
                 trie_core::work::hold(2 * text.len() + 64)?;

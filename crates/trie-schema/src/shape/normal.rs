@@ -166,6 +166,8 @@ impl Reading<'_> {
                 truth(true)
             }
             Formula::Not(inner) => self.read(inner, !sign)?,
+            Formula::Asked(inner) if sign => self.read(inner, true)?,
+            Formula::Asked(_) => Normal::False,
             Formula::Schema(node) => self.schema(*node, sign)?,
             Formula::All(all) | Formula::Any(all) => {
                 let read = all.iter().map(|one| self.read(one, sign)).collect::<Result<Vec<_>, _>>()?;
@@ -222,6 +224,11 @@ impl Reading<'_> {
         Ok(any_of(any))
     }
 
+    /// Whether values of this kind may be written in all of their ways: of a number there is one, unless all have more.
+    fn writes_freely(&self, values: &Arc<Values>) -> bool {
+        self.engine.writes_freely(values) && (self.kind != Kind::Number || self.engine.written.any_spelling)
+    }
+
     fn values(&self, values: &Arc<Values>, sign: bool) -> Normal {
         let is_of = |value: &Json| match value {
             Json::Null => Kind::Null,
@@ -234,7 +241,7 @@ impl Reading<'_> {
         match (values.all.iter().any(is_of), sign) {
             (false, true) => Normal::False,
             (false, false) => Normal::True,
-            (true, true) if self.engine.writes_freely(values) => {
+            (true, true) if self.writes_freely(values) => {
                 any_of(values.all.iter().filter(|value| is_of(value)).map(|value| equals(value, values)))
             }
             (true, true) => Normal::Said(Said::OneOf(Arc::clone(values))),
@@ -436,7 +443,7 @@ impl Engine {
                 Formula::All(all) | Formula::Any(all) | Formula::One(all) => {
                     open.extend(all.iter().map(|one| (node, one)));
                 }
-                Formula::Not(inner) => open.push((node, inner)),
+                Formula::Not(inner) | Formula::Asked(inner) => open.push((node, inner)),
                 Formula::Schema(other) if !seen.contains(other) && seen.len() < 1000 => {
                     seen.push(*other);
                     open.push((*other, &self.nodes[*other as usize].formula));

@@ -288,6 +288,9 @@ impl Engine {
                     literals.push((*value).clone());
                 }
             }
+            if self.written.writable.as_ref().is_some_and(|writable| !writable.names.is_match(&name)) {
+                literals.push(none.clone());
+            }
             let mut text = Vec::new();
             quoted(&name, &mut text);
             by_name.insert(Arc::clone(&name), names.len());
@@ -376,6 +379,10 @@ impl Engine {
                 continue;
             }
             let is_all = set.is_all();
+            let set = match self.written.writable.as_ref().filter(|_| !is_all) {
+                Some(writable) => both(&set, &writable.names)?,
+                None => set,
+            };
             let set = if is_all || names.is_empty() {
                 set
             } else {
@@ -385,7 +392,7 @@ impl Engine {
                 self.text(&[])?
             } else {
                 let escapes = self.written.escapes;
-                TextMachine::new(&set, 0, None).map(|machine| Arc::new(TextShape { machine, escapes }))
+                TextMachine::new(&set, 0, None).map(|machine| Arc::new(TextShape { machine, escapes, is_any: false }))
             };
             let Some(text) = text else { continue };
             let (is_wide, ways) = (OnceLock::new(), Vec::new());
@@ -767,7 +774,37 @@ struct Completing<'s> {
     turns: usize,
 }
 
+/// What is asked of the members of an object that must come.
+pub(crate) struct Needs {
+    pub(crate) all: Vec<Arc<Goal>>,
+    /// One of each of these.
+    pub(crate) any: Vec<Vec<Arc<Goal>>>,
+    /// So many more, of names that the schema says or of others.
+    pub(crate) more: usize,
+    pub(crate) named: Vec<Arc<Goal>>,
+    pub(crate) endless: Vec<Arc<Goal>>,
+}
+
 impl ObjectShape {
+    /// What must come.
+    pub(crate) fn needs(&self, engine: &Engine) -> Needs {
+        let own = |at: usize| &self.names[at].goal;
+        let clauses = self.clauses.iter().filter(|clause| clause.absent.is_empty());
+        let any = clauses.map(|clause| {
+            let named = clause.named.iter().map(|(at, value)| engine.with(own(*at), value.clone()));
+            let open = clause.open.iter().map(|(at, value)| engine.with(&self.classes[*at].goal, value.clone()));
+            named.chain(open).collect()
+        });
+        let free = (0..self.names.len()).filter(|at| !self.required.contains(at));
+        Needs {
+            all: self.required.iter().map(|&at| Arc::clone(own(at))).collect(),
+            any: any.collect(),
+            more: self.least.saturating_sub(self.required.len()),
+            named: free.map(|at| Arc::clone(own(at))).collect(),
+            endless: self.classes.iter().map(|class| Arc::clone(&class.goal)).collect(),
+        }
+    }
+
     /// Whether any member may come wherever its value may be.
     pub(super) fn is_plain(&self) -> bool {
         self.clauses.is_empty() && self.most == usize::MAX && self.least == 0
@@ -813,6 +850,14 @@ impl ObjectShape {
         for named in self.names.get(members.next as usize..before).unwrap_or(&[]) {
             named.absent.iter().for_each(|&clause| after.met.set(clause));
         }
+    }
+
+    /// About how many bytes of names and values must still come.
+    pub(crate) fn missing(&self, members: &Members) -> usize {
+        let left = self.required.iter().filter(|&&at| self.is_left(members, at));
+        let (count, bytes) =
+            left.fold((0, 0), |(count, bytes), &at| (count + 1, bytes + self.names[at].text.len() + 5));
+        bytes + 8 * self.least.saturating_sub(members.count as usize + count)
     }
 
     /// Whether the object may end here.

@@ -14,6 +14,8 @@ pub(crate) struct TextShape {
     pub(crate) machine: TextMachine,
     /// Whether any character may be written as an escape.
     pub(crate) escapes: bool,
+    /// Whether it has all texts, of some length.
+    pub(crate) is_any: bool,
 }
 
 /// What an automaton that cannot be made is refused with.
@@ -86,9 +88,13 @@ impl Engine {
         if let (Some(known), true) = (self.common.text.get(), all.is_empty()) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some((set, least, most)) = text_set(all)? else { return Ok(None) };
-        let escapes = self.written.escapes && set.is_all();
-        let made = TextMachine::new(&set, least, most).map(|machine| Arc::new(TextShape { machine, escapes }));
+        let Some((mut set, least, most)) = text_set(all)? else { return Ok(None) };
+        if let Some(writable) = self.written.writable.as_ref().filter(|_| !set.is_all()) {
+            set = both(&set, &writable.texts)?;
+        }
+        let is_any = set.is_all();
+        let escapes = self.written.escapes && is_any;
+        let made = TextMachine::new(&set, least, most).map(|machine| Arc::new(TextShape { machine, escapes, is_any }));
         if let (true, Some(made)) = (all.is_empty(), &made) {
             let _ = self.common.text.set(Arc::clone(made));
         }

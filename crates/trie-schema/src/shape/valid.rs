@@ -53,17 +53,16 @@ impl Engine {
 }
 
 fn is_type(types: Types, value: &Json) -> bool {
-    let bit = match value {
-        Json::Null => 1,
-        Json::Bool(_) => 2,
-        Json::Number(number) => {
-            4 | if plain(number).bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) { Types::INTEGER } else { 0 }
-        }
-        Json::String(_) => 8,
-        Json::Array(_) => 16,
-        Json::Object(_) => 32,
-    };
-    types.0 & bit != 0
+    let is_whole = |number: &str| plain(number).bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+    types.meets(match value {
+        Json::Null => Types::NULL,
+        Json::Bool(_) => Types::BOOLEAN,
+        Json::Number(number) if is_whole(number) => Types::NUMBER,
+        Json::Number(_) => Types::NUMBER.without(Types::INTEGER),
+        Json::String(_) => Types::STRING,
+        Json::Array(_) => Types::ARRAY,
+        Json::Object(_) => Types::OBJECT,
+    })
 }
 
 impl Judging<'_> {
@@ -95,6 +94,7 @@ impl Judging<'_> {
             Formula::Types(types) => is_type(*types, value) == sign,
             Formula::OneOf(values) => values.has(value) == sign,
             Formula::Not(inner) => return self.holds(inner, value, !sign),
+            Formula::Asked(inner) => return Ok(sign && self.holds(inner, value, true)?),
             Formula::Schema(node) => return self.schema(*node, value, sign),
             Formula::All(parts) if sign => return all(self, parts),
             Formula::All(parts) => return any(self, parts),

@@ -2,7 +2,7 @@
 
 use crate::values::blanks::{Blanks, is_blank};
 use crate::values::escaped::write;
-use crate::values::hold::Held;
+use crate::values::held::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder};
 use crate::values::reader::Step;
 use crate::values::styles::after::{After, Ends, Follows};
@@ -10,14 +10,12 @@ use crate::values::styles::guard::Guard;
 use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
 use crate::values::styles::track::Track;
-use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Event, Lenient};
-use crate::values::{CONTROL, Out, ShapeId};
+use crate::values::watch::Lenient;
+use crate::values::{CONTROL, Out};
 use std::sync::Arc;
+use trie_schema::{Event, MOST_LEVELS, Types, ValueId};
 
-/// How deep elements may stand in each other.
-const MOST_LEVELS: usize = 64;
 /// The name of the items of a list.
 const ITEM: &[u8] = b"item";
 
@@ -52,9 +50,9 @@ pub(crate) struct ElementsAt {
 struct Level {
     /// `None` where it was forgotten.
     name: Option<Arc<[u8]>>,
-    shape: ShapeId,
+    id: ValueId,
     kind: Kind,
-    /// How many children it has, as far as that matters: whether there are any; of a list, which item has which shape.
+    /// How many children it has, as far as that matters: whether there are any; of a list, which item has which id.
     children: u32,
 }
 
@@ -124,8 +122,8 @@ impl Elements {
         }
     }
 
-    pub(crate) fn begin(shape: ShapeId) -> ElementsAt {
-        let top = Level { name: Some(Arc::from(&b""[..])), shape, kind: Kind::Object, children: 0 };
+    pub(crate) fn begin(id: ValueId) -> ElementsAt {
+        let top = Level { name: Some(Arc::from(&b""[..])), id, kind: Kind::Object, children: 0 };
         ElementsAt { open: vec![top], at: At::Around(Chosen::default()), blanks: Blanks::default() }
     }
 
@@ -156,9 +154,9 @@ impl Elements {
                 self.ended(state, slot, after, ending, byte, guard, out)
             }
             At::Quoted(literal) => {
-                let Guard { shapes, syntax, .. } = *guard;
+                let Guard { values, syntax, .. } = *guard;
                 let step = match guard.strict.as_mut() {
-                    Some(strict) => literal.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                    Some(strict) => literal.step(syntax, byte, &mut Held { values, state: &mut strict.state }, out),
                     None => literal.step(syntax, byte, &mut Lenient, out),
                 };
                 match (step, state.open.last_mut()) {
@@ -231,8 +229,8 @@ impl Elements {
             }
             // No elements inside: what was read is the value.
             Chooses::No if level.kind == Kind::Open => {
-                let (shape, name) = (level.shape, level.name.clone());
-                let step = self.value(state, shape, None, guard, out);
+                let (id, name) = (level.id, level.name.clone());
+                let step = self.value(state, id, None, guard, out);
                 let read = &self.open[..chosen.len().min(self.open.len())];
                 let again = |step: Step, byte: u8| {
                     if step == Step::Inside { self.step(state, byte, guard, out) } else { step }
@@ -333,7 +331,7 @@ impl Elements {
                 return Step::Dead;
             }
             *utf8 = next.unwrap_or_default();
-            *track = track.step(guard.shapes, byte);
+            *track = track.step(guard.values, byte);
             if let Some(name) = name {
                 name.push(byte);
             }
@@ -365,14 +363,14 @@ impl Elements {
             }
         }
         let first = level.children == 0;
-        let shape = if level.kind == Kind::List {
+        let id = if level.kind == Kind::List {
             if strict && name.as_deref() != Some(ITEM) {
                 return Step::Dead;
             }
             out.json(if first { b"[" } else { b"," });
-            let (shape, known) = guard.shapes.item(level.shape, level.children);
-            level.children = (level.children + 1).min(known + 1);
-            shape
+            let (id, known) = guard.values.item(level.id, level.children as usize);
+            level.children = (level.children + 1).min(known as u32 + 1);
+            id
         } else {
             if !guard.on(Event::TextClose) {
                 return Step::Dead;
@@ -381,21 +379,21 @@ impl Elements {
             write(name.as_deref().unwrap_or_default(), out);
             out.json(b"\":");
             level.children = 1;
-            track.shape(guard.shapes)
+            track.id(guard.values)
         };
-        let nested = !self.quoted && guard.shapes.types(shape).meets(Types::OBJECT.or(Types::ARRAY));
-        state.open.push(Level { name: name.clone(), shape, kind: Kind::Open, children: 0 });
+        let nested = !self.quoted && guard.values.types(id).meets(Types::OBJECT.or(Types::ARRAY));
+        state.open.push(Level { name: name.clone(), id, kind: Kind::Open, children: 0 });
         if nested {
             go(state, At::Around(Chosen::default()))
         } else {
-            self.value(state, shape, name.as_deref(), guard, out)
+            self.value(state, id, name.as_deref(), guard, out)
         }
     }
 
     fn value(
         &self,
         state: &mut ElementsAt,
-        shape: ShapeId,
+        id: ValueId,
         name: Option<&[u8]>,
         guard: &mut Guard,
         out: &mut impl Out,
@@ -403,7 +401,7 @@ impl Elements {
         if self.quoted {
             return go(state, At::Quoted(Literal::new()));
         }
-        let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
+        let Some(slot) = Slot::begin(id, Types::ALL, guard, out) else { return Step::Dead };
         let ending = self.ending(name);
         go(state, At::Value(slot, ending))
     }
@@ -476,7 +474,7 @@ fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
     if !fits || levels > MOST_LEVELS {
         return Step::Dead;
     }
-    let track = Track::new(guard.shapes, level.shape);
+    let track = Track::new(guard.values, level.id);
     go(state, At::Name(Some(Vec::new()), track, Utf8::WHOLE))
 }
 
@@ -498,7 +496,7 @@ fn may_be_object(name: &[u8], guard: &Guard) -> bool {
 }
 
 fn may_be_list(level: &Level, guard: &Guard) -> bool {
-    guard.shapes.types(level.shape).meets(Types::ARRAY) && guard.may_have_items()
+    guard.values.types(level.id).meets(Types::ARRAY) && guard.may_have_items()
 }
 
 fn may_be_empty(level: &Level, guard: &Guard) -> bool {
@@ -507,7 +505,7 @@ fn may_be_empty(level: &Level, guard: &Guard) -> bool {
 
 /// What an element without anything inside is.
 fn empty(level: &Level, guard: &Guard) -> &'static [Event] {
-    let types = guard.shapes.types(level.shape);
+    let types = guard.values.types(level.id);
     if types.meets(Types::STRING) {
         &[Event::TextOpen, Event::TextClose]
     } else if types.meets(Types::OBJECT) {
@@ -519,7 +517,7 @@ fn empty(level: &Level, guard: &Guard) -> &'static [Event] {
 
 /// What an element is in which one of this name comes first.
 fn kind_of(level: &Level, name: &[u8], guard: &Guard) -> Kind {
-    let types = guard.shapes.types(level.shape);
+    let types = guard.values.types(level.id);
     let list = types.meets(Types::ARRAY) && (name == ITEM || !types.meets(Types::OBJECT));
     if list { Kind::List } else { Kind::Object }
 }

@@ -1,31 +1,30 @@
 //! What a strict reader of arguments between tags knows besides where it is.
 
-use crate::values::hold::Hold;
 use crate::values::styles::raw::Raw;
 use crate::values::syntax::Syntax;
-use crate::values::types::Types;
-use crate::values::watch::Event;
-use crate::values::{ShapeId, Shapes};
+use trie_schema::Event;
+use trie_schema::Types;
+use trie_schema::{ValueId, ValueState, Values};
 
-/// Where the arguments are in their shape.
+/// Where the arguments are in what is asked of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Strict {
-    pub(crate) hold: Hold,
+    pub(crate) state: ValueState,
     /// The value that is read, where its type is open.
     pub(crate) raw: Option<Box<Raw>>,
 }
 
 /// The same, to be asked; lenient without it.
 pub(crate) struct Guard<'a> {
-    pub(crate) shapes: &'a Shapes,
+    pub(crate) values: &'a Values,
     pub(crate) strict: Option<&'a mut Strict>,
     pub(crate) syntax: &'a Syntax,
 }
 
 impl Strict {
     /// Before the arguments.
-    pub(crate) fn new(shape: ShapeId) -> Self {
-        Self { hold: Hold::new(shape, Types::OBJECT), raw: None }
+    pub(crate) fn new(values: &Values, id: ValueId) -> Self {
+        Self { state: values.begin(id), raw: None }
     }
 }
 
@@ -37,73 +36,73 @@ impl Guard<'_> {
     /// Reads an event; whether it may come.
     #[inline]
     pub(crate) fn on(&mut self, event: Event) -> bool {
-        let shapes = self.shapes;
-        self.strict.as_mut().is_none_or(|strict| strict.hold.on(shapes, event))
+        let values = self.values;
+        self.strict.as_mut().is_none_or(|strict| values.tell(&mut strict.state, event))
     }
 
     /// Whether these events may come.
     pub(crate) fn may(&self, events: &[Event]) -> bool {
         let Some(strict) = &self.strict else { return true };
-        let mut hold = strict.hold.clone();
-        events.iter().all(|&event| hold.on(self.shapes, event))
+        let mut state = strict.state.clone();
+        events.iter().all(|&event| self.values.tell(&mut state, event))
     }
 
     /// Whether a value of one of these types may come, at the end of its key.
     pub(crate) fn may_be(&self, types: Types) -> bool {
         let Some(strict) = &self.strict else { return true };
-        let mut hold = strict.hold.clone();
-        hold.on(self.shapes, Event::TextClose) && hold.types(self.shapes).meets(types)
+        let mut state = strict.state.clone();
+        self.values.tell(&mut state, Event::TextClose) && self.values.types_here(&state).meets(types)
     }
 
     /// Whether a list may come here that has items.
     pub(crate) fn may_have_items(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
-        let mut hold = strict.hold.clone();
-        hold.on(self.shapes, Event::ArrayOpen) && hold.first_item(self.shapes)
+        let mut state = strict.state.clone();
+        self.values.tell(&mut state, Event::ArrayOpen) && self.values.first_item(&mut state)
     }
 
     /// The first item of a list comes.
     pub(crate) fn first_item(&mut self) -> bool {
-        let shapes = self.shapes;
-        self.strict.as_mut().is_none_or(|strict| strict.hold.first_item(shapes))
+        let values = self.values;
+        self.strict.as_mut().is_none_or(|strict| values.first_item(&mut strict.state))
     }
 
     /// A value begins: text, or one of these types.
     pub(crate) fn value(&mut self, text: bool, types: Types) -> bool {
-        let shapes = self.shapes;
+        let values = self.values;
         let Some(strict) = &mut self.strict else { return true };
         if text {
-            let Some(hold) = strict.hold.of_types(types) else { return false };
-            strict.hold = hold;
-            return strict.hold.on(shapes, Event::TextOpen);
+            let Some(state) = strict.state.of_types(types) else { return false };
+            strict.state = state;
+            return values.tell(&mut strict.state, Event::TextOpen);
         }
-        strict.raw = Some(Box::new(Raw::new(shapes, &strict.hold, types)));
+        strict.raw = Some(Box::new(Raw::new(values, &strict.state, types)));
         true
     }
 
     /// A byte of a value.
     #[inline]
     pub(crate) fn text(&mut self, byte: u8) -> bool {
-        let (shapes, syntax) = (self.shapes, self.syntax);
+        let (values, syntax) = (self.values, self.syntax);
         let Some(strict) = &mut self.strict else { return true };
         match &mut strict.raw {
-            Some(raw) => raw.step(shapes, syntax, byte),
-            None => strict.hold.on(shapes, Event::Text(byte)),
+            Some(raw) => raw.step(values, syntax, byte),
+            None => values.tell(&mut strict.state, Event::Text(byte)),
         }
     }
 
     /// Whether the value may be over.
     pub(crate) fn may_end(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
-        strict.raw.as_ref().map_or_else(|| strict.hold.may_end(self.shapes), |raw| raw.may_end(self.shapes))
+        strict.raw.as_ref().map_or_else(|| self.values.may_text_end(&strict.state), |raw| raw.may_end(self.values))
     }
 
     /// Whether the value may go on with these bytes.
     pub(crate) fn takes(&self, bytes: &[u8]) -> bool {
         let Some(strict) = &self.strict else { return true };
         match &strict.raw {
-            Some(raw) => raw.takes(self.shapes, self.syntax, bytes),
-            None => strict.hold.takes(self.shapes, bytes),
+            Some(raw) => raw.takes(self.values, self.syntax, bytes),
+            None => self.values.takes(&strict.state, bytes),
         }
     }
 
@@ -111,7 +110,7 @@ impl Guard<'_> {
     pub(crate) fn may_end_after(&self, bytes: &[u8]) -> bool {
         let Some(strict) = &self.strict else { return true };
         let mut strict = Strict::clone(strict);
-        let mut guard = Guard { shapes: self.shapes, strict: Some(&mut strict), syntax: self.syntax };
+        let mut guard = Guard { values: self.values, strict: Some(&mut strict), syntax: self.syntax };
         bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
     }
 
@@ -123,13 +122,13 @@ impl Guard<'_> {
     /// What is known once the value is over, if it may be.
     pub(crate) fn after_value(&self) -> Option<Strict> {
         let mut strict = Strict::clone(self.strict.as_deref()?);
-        let mut guard = Guard { shapes: self.shapes, strict: Some(&mut strict), syntax: self.syntax };
+        let mut guard = Guard { values: self.values, strict: Some(&mut strict), syntax: self.syntax };
         guard.end().then_some(strict)
     }
 
     /// The same with other knowledge.
     pub(crate) fn with<'s>(&'s self, strict: &'s mut Strict) -> Guard<'s> {
-        Guard { shapes: self.shapes, strict: Some(strict), syntax: self.syntax }
+        Guard { values: self.values, strict: Some(strict), syntax: self.syntax }
     }
 
     /// Whether the value is a string that is held to a length and nothing else.
@@ -137,20 +136,20 @@ impl Guard<'_> {
         let Some(strict) = &self.strict else { return true };
         match &strict.raw {
             Some(raw) => raw.is_unlisted_text(),
-            None => strict.hold.is_unlisted_text(),
+            None => strict.state.is_unlisted_text(),
         }
     }
 
     /// The value is over.
     pub(crate) fn end(&mut self) -> bool {
-        let shapes = self.shapes;
+        let values = self.values;
         let Some(strict) = &mut self.strict else { return true };
         match strict.raw.take() {
-            Some(raw) => raw.end(shapes).is_some_and(|hold| {
-                strict.hold = hold;
+            Some(raw) => raw.end(values).is_some_and(|state| {
+                strict.state = state;
                 true
             }),
-            None => strict.hold.on(shapes, Event::TextClose),
+            None => values.tell(&mut strict.state, Event::TextClose),
         }
     }
 }

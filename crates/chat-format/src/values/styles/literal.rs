@@ -7,8 +7,9 @@ use crate::values::reader::Step;
 use crate::values::styles::quoted::Quoted;
 use crate::values::syntax::{MOST_LEVELS, Syntax};
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Event, Watch};
+use crate::values::watch::Watch;
 use crate::values::{CONTROL, Out};
+use trie_schema::Event;
 
 /// Where in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,6 +4,7 @@ pub(super) mod after;
 pub(super) mod elements;
 pub(super) mod guard;
 pub(super) mod json_text;
+pub(super) mod listed;
 pub(super) mod literal;
 pub(super) mod pairs;
 pub(super) mod quoted;

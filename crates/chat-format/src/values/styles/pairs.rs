@@ -9,8 +9,9 @@ use crate::values::styles::literal::Literal;
 use crate::values::styles::quoted::Quoted;
 use crate::values::syntax::Syntax;
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Event, Watch};
+use crate::values::watch::Watch;
 use crate::values::{CONTROL, Out};
+use trie_schema::Event;
 
 /// Pairs of keys and values, ready to be read.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use crate::values::reader::Step;
 use crate::values::styles::after::Trail;
 use crate::values::syntax::{Mark, Syntax};
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Escaped, Event, Watch};
+use crate::values::watch::{Escaped, Watch};
 use crate::values::{CONTROL, Out};
+use trie_schema::Event;
 
 /// Where in a string, its opening quote read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,51 +1,53 @@
 //! Text between tags that is a string, or another value, or either: held to a shape, and made JSON.
 
 use crate::values::blanks::{Blanks, is_blank};
-use crate::values::hold::{Held, Hold, Loose};
+use crate::values::held::{Held, Loose, listed};
 use crate::values::quoted_text::QuotedText;
 use crate::values::reader::Step;
 use crate::values::styles::literal::Literal;
 use crate::values::syntax::Syntax;
-use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Event, Lenient, Watch};
-use crate::values::{Nobody, Out, Rest, ShapeId, Shapes};
+use crate::values::watch::{Lenient, Watch};
+use crate::values::{Nobody, Out, Rest};
+use trie_schema::Event;
+use trie_schema::Types;
+use trie_schema::{ValueId, ValueState, Values};
 
 /// A value between tags, in strict use: all that it may be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Raw {
     /// As a string, which is the text itself.
-    text: Option<(Hold, Utf8)>,
+    text: Option<(ValueState, Utf8)>,
     /// As any other value.
-    literal: Option<(Literal, Hold, Blanks)>,
+    literal: Option<(Literal, ValueState, Blanks)>,
 }
 
 impl Raw {
     /// Before a value of these types.
-    pub(crate) fn new(shapes: &Shapes, hold: &Hold, types: Types) -> Self {
-        let text = hold.of_types(types.and(Types::STRING)).and_then(|mut hold| {
-            let fits = hold.on(shapes, Event::TextOpen);
-            fits.then_some((hold, Utf8::WHOLE))
+    pub(crate) fn new(values: &Values, state: &ValueState, types: Types) -> Self {
+        let text = state.of_types(types.and(Types::STRING)).and_then(|mut state| {
+            let fits = values.tell(&mut state, Event::TextOpen);
+            fits.then_some((state, Utf8::WHOLE))
         });
         // A string that may be anything is all that else there is.
-        let free = text.as_ref().is_some_and(|(hold, _)| hold.is_free_text(shapes));
-        let others = if free { None } else { hold.of_types(types.without(Types::STRING)) };
-        Self { text, literal: others.map(|hold| (Literal::new(), hold, Blanks::default())) }
+        let free = text.as_ref().is_some_and(|(state, _)| state.is_free_text());
+        let others = if free { None } else { state.of_types(types.without(Types::STRING)) };
+        Self { text, literal: others.map(|state| (Literal::new(), state, Blanks::default())) }
     }
 
     /// Reads a byte; whether the value may go on so.
-    pub(crate) fn step(&mut self, shapes: &Shapes, syntax: &Syntax, byte: u8) -> bool {
-        if let Some((hold, utf8)) = &mut self.text {
+    pub(crate) fn step(&mut self, values: &Values, syntax: &Syntax, byte: u8) -> bool {
+        if let Some((state, utf8)) = &mut self.text {
             match utf8.step(byte) {
-                Some(next) if hold.on(shapes, Event::Text(byte)) => *utf8 = next,
+                Some(next) if values.tell(state, Event::Text(byte)) => *utf8 = next,
                 _ => self.text = None,
             }
         }
-        if let Some((literal, hold, blanks)) = &mut self.literal {
-            let over = literal.may_end(|| hold.may_number_end(shapes));
+        if let Some((literal, state, blanks)) = &mut self.literal {
+            let over = literal.may_end(|| values.may_number_end(state));
             let fits = if over && is_blank(byte) {
                 if !literal.is_over() {
-                    hold.on(shapes, Event::NumberEnd);
+                    values.tell(state, Event::NumberEnd);
                     literal.end();
                 }
                 blanks.step(byte, 0).is_some_and(|next| {
@@ -53,7 +55,7 @@ impl Raw {
                     true
                 })
             } else {
-                let step = literal.step(syntax, byte, &mut Held { shapes, hold }, &mut Nobody);
+                let step = literal.step(syntax, byte, &mut Held { values, state }, &mut Nobody);
                 matches!(step, Step::Inside | Step::Done)
             };
             if !fits {
@@ -64,55 +66,56 @@ impl Raw {
     }
 
     /// Whether the value may be over.
-    pub(crate) fn may_end(&self, shapes: &Shapes) -> bool {
-        self.text.as_ref().is_some_and(|(hold, utf8)| utf8.is_whole() && hold.may_end(shapes))
-            || self.literal.as_ref().is_some_and(|(literal, hold, _)| literal.may_end(|| hold.may_number_end(shapes)))
+    pub(crate) fn may_end(&self, values: &Values) -> bool {
+        let text = self.text.as_ref().is_some_and(|(state, utf8)| utf8.is_whole() && values.may_text_end(state));
+        let ends =
+            |(literal, state, _): &(Literal, ValueState, Blanks)| literal.may_end(|| values.may_number_end(state));
+        text || self.literal.as_ref().is_some_and(ends)
     }
 
     /// Whether it may be a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
-        self.text.as_ref().is_some_and(|(hold, _)| hold.is_unlisted_text())
+        self.text.as_ref().is_some_and(|(state, _)| state.is_unlisted_text())
     }
 
     /// Whether it must be a string of a list.
     pub(crate) fn is_listed(&self) -> bool {
-        self.literal.is_none() && self.text.as_ref().is_some_and(|(hold, _)| hold.is_listed())
+        self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| state.is_listed())
     }
 
-    /// See [`Hold::listed`].
-    pub(crate) fn listed(&self, shapes: &Shapes, most: usize, to: &mut Vec<Rest>) -> bool {
-        self.literal.is_none() && self.text.as_ref().is_some_and(|(hold, _)| hold.listed(shapes, most, to))
+    /// See [`listed`].
+    pub(crate) fn listed(&self, most: usize, to: &mut Vec<Rest>) -> bool {
+        self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| listed(state, most, to))
     }
 
     /// Whether the value may go on with these bytes.
-    pub(crate) fn takes(&self, shapes: &Shapes, syntax: &Syntax, bytes: &[u8]) -> bool {
+    pub(crate) fn takes(&self, values: &Values, syntax: &Syntax, bytes: &[u8]) -> bool {
         let mut raw = self.clone();
-        bytes.iter().all(|&byte| raw.step(shapes, syntax, byte))
+        bytes.iter().all(|&byte| raw.step(values, syntax, byte))
     }
 
-    /// See [`Hold::forget_names`].
+    /// See [`ValueState::forget_names`].
     pub(crate) fn forget_names(&mut self) {
-        if let Some((_, hold, _)) = &mut self.literal {
-            hold.forget_names();
+        if let Some((_, state, _)) = &mut self.literal {
+            state.forget_names();
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn distance(&self, shapes: &Shapes) -> u32 {
-        let text = self.text.as_ref().map(|(hold, _)| hold.distance(shapes));
-        let literal = self.literal.as_ref().map(|(_, hold, _)| hold.distance(shapes));
+    pub(crate) fn distance(&self) -> u32 {
+        let text = self.text.as_ref().map(|(state, _)| state.distance());
+        let literal = self.literal.as_ref().map(|(_, state, _)| state.distance());
         text.into_iter().chain(literal).min().unwrap_or(u32::MAX / 4)
     }
 
     /// What follows the value; `None` if it cannot be over.
-    pub(crate) fn end(mut self, shapes: &Shapes) -> Option<Hold> {
-        let text = self
-            .text
-            .take()
-            .and_then(|(mut hold, utf8)| (utf8.is_whole() && hold.on(shapes, Event::TextClose)).then_some(hold));
-        let literal = self.literal.take().and_then(|(literal, mut hold, _)| {
-            let ends = literal.may_end(|| hold.may_number_end(shapes));
-            (ends && (literal.is_over() || hold.on(shapes, Event::NumberEnd))).then_some(hold)
+    pub(crate) fn end(mut self, values: &Values) -> Option<ValueState> {
+        let text = self.text.take().and_then(|(mut state, utf8)| {
+            (utf8.is_whole() && values.tell(&mut state, Event::TextClose)).then_some(state)
+        });
+        let literal = self.literal.take().and_then(|(literal, mut state, _)| {
+            let ends = literal.may_end(|| values.may_number_end(&state));
+            (ends && (literal.is_over() || values.tell(&mut state, Event::NumberEnd))).then_some(state)
         });
         match (text, literal) {
             (Some(text), literal) => Some(text.or(literal)),
@@ -121,20 +124,20 @@ impl Raw {
     }
 }
 
-/// The JSON of a text between tags: another value where the shape has one that it is,
-/// else a string where it may be one, else what it looks like.
-pub(crate) fn json_of(shapes: &Shapes, shape: ShapeId, types: Types, text: &[u8]) -> Vec<u8> {
-    let had = shapes.types(shape).and(types);
+/// The JSON of a text between tags: another value where one is asked for that it is, else a string where it may be one,
+/// else what it looks like.
+pub(crate) fn json_of(values: &Values, id: ValueId, types: Types, text: &[u8]) -> Vec<u8> {
+    let had = values.types(id).and(types);
     let types = if had == Types::NONE { types } else { had };
-    let any = shapes.is_any(shape);
+    let any = values.is_any(id);
     let others = if any { types } else { types.without(Types::STRING) };
-    let mut hold = Hold::new(shape, others);
-    let mut held = Loose(Held { shapes, hold: &mut hold });
-    if let Some(json) = literal(text, &mut held) {
-        return json;
+    if let Some(mut state) = values.begin(id).of_types(others) {
+        let mut held = Loose(Held { values, state: &mut state });
+        if let Some(json) = literal(text, &mut held) {
+            return json;
+        }
     }
-    if !any && types.meets(Types::STRING) && std::str::from_utf8(text).is_ok_and(|text| is_string(shapes, shape, text))
-    {
+    if !any && types.meets(Types::STRING) && std::str::from_utf8(text).is_ok_and(|text| is_string(values, id, text)) {
         return string(text);
     }
     let fits = |json: &Vec<u8>| any || !types.meets(Types::STRING) || type_of(json).meets(others);
@@ -144,11 +147,11 @@ pub(crate) fn json_of(shapes: &Shapes, shape: ShapeId, types: Types, text: &[u8]
         .unwrap_or_else(|| string(text))
 }
 
-fn is_string(shapes: &Shapes, shape: ShapeId, text: &str) -> bool {
-    let mut hold = Hold::new(shape, Types::STRING);
-    hold.on(shapes, Event::TextOpen)
-        && text.bytes().all(|byte| hold.on(shapes, Event::Text(byte)))
-        && hold.may_end(shapes)
+fn is_string(values: &Values, id: ValueId, text: &str) -> bool {
+    let Some(mut state) = values.begin(id).of_types(Types::STRING) else { return false };
+    values.tell(&mut state, Event::TextOpen)
+        && text.bytes().all(|byte| values.tell(&mut state, Event::Text(byte)))
+        && values.may_text_end(&state)
 }
 
 /// A text as a JSON string.

@@ -3,9 +3,10 @@
 use crate::values::escaped::{is_escaped, write, write_byte};
 use crate::values::marker::{Finder, Finds, Search};
 use crate::values::styles::guard::Guard;
-use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::{CONTROL, Out, ShapeId};
+use crate::values::{CONTROL, Out};
+use trie_schema::Types;
+use trie_schema::ValueId;
 
 /// Where in a value between tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,15 +30,15 @@ pub(crate) enum Slotted {
 }
 
 impl Slot {
-    /// Before a value of this shape, of one of these types.
-    pub(crate) fn begin(shape: ShapeId, types: Types, guard: &mut Guard, out: &mut impl Out) -> Option<Self> {
-        let had = guard.shapes.types(shape).and(types);
+    /// Before a value of which this is asked, of one of these types.
+    pub(crate) fn begin(id: ValueId, types: Types, guard: &mut Guard, out: &mut impl Out) -> Option<Self> {
+        let had = guard.values.types(id).and(types);
         let types = if had == Types::NONE { types } else { had };
         let text = types == Types::STRING;
         if text {
             out.json(b"\"");
         } else {
-            out.raw_begin(shape, types);
+            out.raw_begin(id, types);
         }
         let slot = Self { text, search: Search::default(), newline: false, utf8: Utf8::WHOLE };
         guard.value(text, types).then_some(slot)

@@ -3,7 +3,7 @@
 use crate::dialect::Keyed;
 use crate::values::blanks::{Blanks, is_blank};
 use crate::values::escaped::{write, write_byte};
-use crate::values::hold::Held;
+use crate::values::held::Held;
 use crate::values::marker::{Choices, Chooses, Chosen, Finder, Finds, Search};
 use crate::values::reader::Step;
 use crate::values::styles::after::{After, Ends, Follows};
@@ -12,10 +12,12 @@ use crate::values::styles::literal::Literal;
 use crate::values::styles::slot::{Slot, Slotted};
 use crate::values::styles::track::Track;
 use crate::values::syntax::CDATA;
-use crate::values::types::Types;
 use crate::values::utf8::Utf8;
-use crate::values::watch::{Event, Lenient};
-use crate::values::{CONTROL, Out, ShapeId};
+use crate::values::watch::Lenient;
+use crate::values::{CONTROL, Out};
+use trie_schema::Event;
+use trie_schema::Types;
+use trie_schema::{ValueId, Values};
 
 /// Arguments between tags, ready to be read.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ enum At {
     Around(Chosen, bool),
     Key(Track, Search, Utf8),
     /// After a part of what stands between key and value.
-    More(ShapeId, u8, Chosen),
+    More(ValueId, u8, Chosen),
     /// Before a value: whether a newline may still be dropped, and how much of the beginning of a CDATA section came.
     Begin(Slot, bool, Chosen),
     Value(Slot),
@@ -98,7 +100,7 @@ impl Tagged {
             around: Choices::new([trimmed(&keyed.key_start), after_all, trimmed(&keyed.between)]),
             opened: Finder::new(opened),
             more,
-            types: keyed.opened.iter().map(|opened| Types::of_names(&opened.types)).collect(),
+            types: keyed.opened.iter().map(|opened| types_of(&opened.types)).collect(),
             begins_line: keyed.opened.iter().map(|opened| has_newline(&opened.text, true)).collect(),
             ends_line: !lines && has_newline(&keyed.value_end, false),
             cdata: keyed
@@ -114,12 +116,12 @@ impl Tagged {
         TaggedAt { first: true, at: At::Around(Chosen::default(), false), blanks: Blanks::default() }
     }
 
-    /// Reads a byte of arguments of this shape.
+    /// Reads a byte of arguments of which this is asked.
     #[inline]
     pub(crate) fn step(
         &self,
         state: &mut TaggedAt,
-        shape: ShapeId,
+        id: ValueId,
         byte: u8,
         guard: &mut Guard,
         out: &mut impl Out,
@@ -142,18 +144,18 @@ impl Tagged {
                     Slotted::Dead => Step::Dead,
                 }
             }
-            &mut At::Ended(slot, after) => self.ended(state, shape, slot, after, byte, guard, out),
+            &mut At::Ended(slot, after) => self.ended(state, id, slot, after, byte, guard, out),
             At::Quoted(literal) => {
-                let Guard { shapes, syntax, .. } = *guard;
+                let Guard { values, syntax, .. } = *guard;
                 let step = match guard.strict.as_mut() {
-                    Some(strict) => literal.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                    Some(strict) => literal.step(syntax, byte, &mut Held { values, state: &mut strict.state }, out),
                     None => literal.step(syntax, byte, &mut Lenient, out),
                 };
                 match step {
                     Step::Done => go(state, At::Ending(Chosen::default())),
                     Step::DoneBefore => {
                         go(state, At::Ending(Chosen::default()));
-                        self.step(state, shape, byte, guard, out)
+                        self.step(state, id, byte, guard, out)
                     }
                     step => step,
                 }
@@ -166,18 +168,18 @@ impl Tagged {
                 },
                 _ => Step::Dead,
             },
-            &mut At::Around(chosen, joined) => self.around(state, shape, chosen, joined, byte, guard, out),
+            &mut At::Around(chosen, joined) => self.around(state, id, chosen, joined, byte, guard, out),
             &mut At::Key(track, search, utf8) => self.key(state, track, search, utf8, byte, guard, out),
-            &mut At::More(shape, part, chosen) => {
+            &mut At::More(id, part, chosen) => {
                 if is_blank(byte) && Choices::is_untouched(chosen) {
                     return blank(state, byte, guard);
                 }
                 match self.more[usize::from(part)].step(chosen, byte, guard.is_strict(), |_| true) {
-                    Chooses::More(chosen) => go(state, At::More(shape, part, chosen)),
+                    Chooses::More(chosen) => go(state, At::More(id, part, chosen)),
                     Chooses::Is(_) if usize::from(part) + 1 < self.more.len() => {
-                        go(state, At::More(shape, part + 1, Chosen::default()))
+                        go(state, At::More(id, part + 1, Chosen::default()))
                     }
-                    Chooses::Is(_) => self.value(state, shape, 0, guard, out),
+                    Chooses::Is(_) => self.value(state, id, 0, guard, out),
                     _ => Step::Dead,
                 }
             }
@@ -220,7 +222,7 @@ impl Tagged {
     fn around(
         &self,
         state: &mut TaggedAt,
-        shape: ShapeId,
+        id: ValueId,
         chosen: Chosen,
         joined: bool,
         byte: u8,
@@ -233,14 +235,14 @@ impl Tagged {
         let first = state.first;
         match self.around.step(chosen, byte, guard.is_strict(), |what| self.may(what, first, joined, guard)) {
             Chooses::More(chosen) => go(state, At::Around(chosen, joined)),
-            Chooses::Is(KEY) => key_begins(state, shape, guard, out),
+            Chooses::Is(KEY) => key_begins(state, id, guard, out),
             Chooses::Is(JOINT) => go(state, At::Around(Chosen::default(), true)),
             Chooses::Is(AFTER) if guard.on(Event::Close) => {
                 out.json(if first { b"{}" } else { b"}" });
                 Step::Done
             }
-            Chooses::No if self.begins_key(state, chosen, byte, guard) => match key_begins(state, shape, guard, out) {
-                Step::Inside => self.step(state, shape, byte, guard, out),
+            Chooses::No if self.begins_key(state, chosen, byte, guard) => match key_begins(state, id, guard, out) {
+                Step::Inside => self.step(state, id, byte, guard, out),
                 step => step,
             },
             Chooses::No if !self.around.has(AFTER) && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
@@ -256,7 +258,7 @@ impl Tagged {
     fn ended(
         &self,
         state: &mut TaggedAt,
-        shape: ShapeId,
+        id: ValueId,
         mut slot: Slot,
         after: After,
         byte: u8,
@@ -276,7 +278,7 @@ impl Tagged {
                 Step::Inside
             }
             Follows::Over(chooses) => match (slot.over(guard, out), decides(chooses)) {
-                (Slotted::Over, Some(what)) => came(state, shape, what, guard, out),
+                (Slotted::Over, Some(what)) => came(state, id, what, guard, out),
                 _ => Step::Dead,
             },
             Follows::Blank => match slot.over(guard, out) {
@@ -285,7 +287,7 @@ impl Tagged {
             },
             Follows::Text => {
                 go(state, At::Value(slot));
-                self.step(state, shape, byte, guard, out)
+                self.step(state, id, byte, guard, out)
             }
             Follows::Dead => Step::Dead,
         }
@@ -316,7 +318,7 @@ impl Tagged {
         let (flushed, finds) = self.opened.step(search, byte, strict);
         let held = &self.opened.held(search)[..flushed];
         let mut text = |byte: u8, guard: &mut Guard| {
-            track = track.step(guard.shapes, byte);
+            track = track.step(guard.values, byte);
             let next = utf8.step(byte);
             utf8 = next.unwrap_or_default();
             !strict || (next.is_some() && guard.on(Event::Text(byte)))
@@ -341,7 +343,7 @@ impl Tagged {
                 let may_open = || self.types.iter().enumerate().any(opens);
                 let may_go_on = || {
                     !next.is_forced()
-                        && guard.strict.as_ref().is_some_and(|strict| strict.hold.takes(guard.shapes, held))
+                        && guard.strict.as_ref().is_some_and(|strict| guard.values.takes(&strict.state, held))
                 };
                 if strict && !(utf8.is_whole() && (may_open() || may_go_on())) {
                     return Step::Dead;
@@ -354,28 +356,21 @@ impl Tagged {
                     return Step::Dead;
                 }
                 out.json(b"\":");
-                let shape = track.shape(guard.shapes);
+                let id = track.id(guard.values);
                 if !self.more.is_empty() {
-                    return go(state, At::More(shape, 0, Chosen::default()));
+                    return go(state, At::More(id, 0, Chosen::default()));
                 }
-                self.value(state, shape, which, guard, out)
+                self.value(state, id, which, guard, out)
             }
         }
     }
 
     /// A value begins, after this text of `opened`.
-    fn value(
-        &self,
-        state: &mut TaggedAt,
-        shape: ShapeId,
-        opened: usize,
-        guard: &mut Guard,
-        out: &mut impl Out,
-    ) -> Step {
+    fn value(&self, state: &mut TaggedAt, id: ValueId, opened: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
         if self.quoted {
             return go(state, At::Quoted(Literal::new()));
         }
-        let Some(slot) = Slot::begin(shape, self.types[opened], guard, out) else { return Step::Dead };
+        let Some(slot) = Slot::begin(id, self.types[opened], guard, out) else { return Step::Dead };
         go(state, At::Begin(slot, self.begins_line[opened], Chosen::default()))
     }
 
@@ -414,25 +409,31 @@ impl Tagged {
             }
         }
         state.at = At::Value(slot);
-        let shape = crate::values::Shapes::ANY;
-        self.step(state, shape, byte, guard, out)
+        let id = Values::ANY;
+        self.step(state, id, byte, guard, out)
     }
 }
 
-fn key_begins(state: &mut TaggedAt, shape: ShapeId, guard: &mut Guard, out: &mut impl Out) -> Step {
+/// All types of these names; names that are none are left out, and without any name it is all types.
+fn types_of(names: &[String]) -> Types {
+    let named = names.iter().filter_map(|name| Types::named_anyhow(name)).fold(Types::NONE, Types::or);
+    if named == Types::NONE { Types::ALL } else { named }
+}
+
+fn key_begins(state: &mut TaggedAt, id: ValueId, guard: &mut Guard, out: &mut impl Out) -> Step {
     let first = state.first;
     if !first && !guard.on(Event::Comma) || !guard.on(Event::TextOpen) {
         return Step::Dead;
     }
     out.json(if first { b"{\"" } else { b",\"" });
     state.first = false;
-    go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
+    go(state, At::Key(Track::new(guard.values, id), Search::default(), Utf8::WHOLE))
 }
 
 /// One of the texts around arguments came, after a value.
-fn came(state: &mut TaggedAt, shape: ShapeId, what: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
+fn came(state: &mut TaggedAt, id: ValueId, what: usize, guard: &mut Guard, out: &mut impl Out) -> Step {
     match what {
-        KEY => key_begins(state, shape, guard, out),
+        KEY => key_begins(state, id, guard, out),
         JOINT => go(state, At::Around(Chosen::default(), true)),
         _ if guard.on(Event::Close) => {
             out.json(b"}");

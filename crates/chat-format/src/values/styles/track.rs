@@ -1,33 +1,33 @@
 //! The key that is read, and what its value is: known in lenient use too.
 
-use crate::values::shapes::listed::Listed;
-use crate::values::shapes::{ShapeId, Shapes};
+use crate::values::styles::listed::Listed;
+use trie_schema::{ValueId, Values};
 
-/// Where among the keys of an object; nowhere where it has no shape of its own.
+/// Where among the keys of an object; nowhere where it is not known which these are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Track {
-    object: Option<u32>,
+    object: ValueId,
     listed: Option<Listed>,
 }
 
 impl Track {
     /// Before a key of such an object.
-    pub(crate) fn new(shapes: &Shapes, shape: ShapeId) -> Self {
-        let object = shapes.only_object(shape);
-        Self { object, listed: object.map(|id| Listed::begin(shapes.objects.get(id).keys.len())) }
+    pub(crate) fn new(values: &Values, object: ValueId) -> Self {
+        let listed = values.members(object).map(|members| Listed::begin(members.names.len()));
+        Self { object, listed }
     }
 
-    pub(crate) fn step(self, shapes: &Shapes, byte: u8) -> Self {
-        let (Some(id), Some(listed)) = (self.object, self.listed) else { return self };
-        let keys = &shapes.objects.get(id).keys;
-        Self { listed: listed.step(byte, |key| keys[key as usize].0.as_bytes()), ..self }
+    pub(crate) fn step(self, values: &Values, byte: u8) -> Self {
+        let (Some(listed), Some(members)) = (self.listed, values.members(self.object)) else { return self };
+        let listed = listed.step(byte, |key| members.names[key as usize].0.as_bytes());
+        // Behind the last of them, so that nothing more is found.
+        Self { listed: listed.or(Some(Listed::NOWHERE)), ..self }
     }
 
-    /// What the value of the key is.
-    pub(crate) fn shape(self, shapes: &Shapes) -> ShapeId {
-        let Some(id) = self.object else { return Shapes::ANY };
-        let object = shapes.objects.get(id);
-        let named = self.listed.and_then(|listed| listed.whole(|key| object.keys[key as usize].0.as_bytes()));
-        named.map_or(object.others.unwrap_or(Shapes::ANY), |key| object.keys[key as usize].1)
+    /// What is asked of the value of the key.
+    pub(crate) fn id(self, values: &Values) -> ValueId {
+        let (Some(listed), Some(members)) = (self.listed, values.members(self.object)) else { return Values::ANY };
+        let named = listed.whole(|key| members.names[key as usize].0.as_bytes());
+        named.map_or(members.others, |key| members.names[key as usize].1)
     }
 }

@@ -1,6 +1,7 @@
 use super::{Case, Was, keywords, qwen};
 use crate::dialect::Arguments;
 use serde_json::{Value, json};
+use trie_schema::Values;
 
 fn fits(schema: &Value, text: &str) -> bool {
     let case = Case::new(&Arguments::Json, "", &json!({"type": "object", "properties": {"a": schema}}));
@@ -263,13 +264,13 @@ fn recursion_beside_other_keywords() {
 #[test]
 fn nothing_is_left_out_in_silence() {
     for (schema, keyword) in [
-        (json!({"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}), "oneOf"),
-        (json!({"type": "array", "uniqueItems": true}), "uniqueItems"),
-        (json!({"type": "integer", "not": {"multipleOf": 3}}), "not"),
-        (json!({"type": "string", "format": "regex"}), "format"),
+        (json!({"type": "string", "pattern": "(a)\\1"}), "pattern"),
+        (json!({"patternProperties": {"(a)\\1": true}}), "patternProperties"),
+        (json!({"type": "string", "format": "colour"}), "format"),
+        (json!({"type": "object", "required": "a"}), "required"),
     ] {
-        let mut shapes = crate::values::Shapes::new();
-        let (_, warnings) = shapes.add(&json!({"type": "object", "properties": {"a": schema}})).unwrap();
+        let mut values = Values::new(None);
+        let (_, warnings) = values.add(&json!({"type": "object", "properties": {"a": schema}})).unwrap();
         assert!(warnings.iter().any(|warning| warning.keyword == keyword), "{schema}: {warnings:?}");
     }
 }
@@ -285,6 +286,10 @@ fn what_other_keywords_say_is_held() {
             "[\"b\",\"b\"]",
         ),
         (json!({"type": "integer", "not": {"const": 3}}), "4", "3"),
+        (json!({"type": "integer", "not": {"multipleOf": 3}}), "4", "3"),
+        (json!({"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}), "4", "6"),
+        (json!({"type": "array", "uniqueItems": true}), "[1,2]", "[1,1]"),
+        (json!({"type": "string", "format": "regex"}), "\"a*\"", "\"(\""),
         (json!({"type": "string", "not": {"enum": ["a", "bc"]}}), "\"b\"", "\"bc\""),
         (json!({"type": "string", "format": "date"}), "\"2024-02-29\"", "\"2023-02-29\""),
         (json!({"type": "string", "format": "date-time"}), "\"2024-02-29T10:00:00Z\"", "\"2023-02-29T10:00:00Z\""),
@@ -292,8 +297,8 @@ fn what_other_keywords_say_is_held() {
         (json!({"type": "string", "format": "ipv6"}), "\"::1\"", "\"1::2::3\""),
     ] {
         let whole = json!({"type": "object", "properties": {"a": schema}});
-        let mut shapes = crate::values::Shapes::new();
-        let (_, warnings) = shapes.add(&whole).unwrap();
+        let mut values = Values::new(None);
+        let (_, warnings) = values.add(&whole).unwrap();
         assert!(warnings.is_empty(), "{schema}: {warnings:?}");
         let case = Case::new(&Arguments::Json, "", &whole);
         let written = |value: &str| format!("{{\"a\":{value}}}");

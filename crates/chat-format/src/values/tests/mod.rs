@@ -7,9 +7,10 @@ mod schemas;
 mod speed;
 mod styles;
 
-use super::{ArgsState, JsonOut, Nobody, Reader, ShapeId, Shapes, Step};
+use super::{ArgsState, JsonOut, Nobody, Reader, Step};
 use crate::dialect::{Arguments, Keyed, Opened, Style};
 use serde_json::Value;
+use trie_schema::{ValueId, Values};
 
 /// What came of reading a text: where it ended, and its JSON.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +23,11 @@ pub(super) enum Was {
     Open(String),
 }
 
-pub(super) fn read(reader: &Reader, shapes: &Shapes, shape: ShapeId, text: &[u8]) -> Was {
-    let mut out = JsonOut::new(shapes);
-    let mut state = reader.begin(shape);
+pub(super) fn read(reader: &Reader, values: &Values, id: ValueId, text: &[u8]) -> Was {
+    let mut out = JsonOut::new(values);
+    let mut state = reader.begin(values, id);
     for (at, &byte) in text.iter().enumerate() {
-        match reader.step(shapes, &mut state, byte, &mut out) {
+        match reader.step(values, &mut state, byte, &mut out) {
             Step::Inside => {}
             Step::Done => return Was::Over(at + 1, out.text().to_owned()),
             Step::DoneBefore => return Was::Over(at, out.text().to_owned()),
@@ -37,33 +38,33 @@ pub(super) fn read(reader: &Reader, shapes: &Shapes, shape: ShapeId, text: &[u8]
 }
 
 /// The state after a text that does not end.
-pub(super) fn after(reader: &Reader, shapes: &Shapes, shape: ShapeId, text: &[u8]) -> Option<ArgsState> {
-    let mut state = reader.begin(shape);
-    text.iter().all(|&byte| reader.step(shapes, &mut state, byte, &mut Nobody) == Step::Inside).then_some(state)
+pub(super) fn after(reader: &Reader, values: &Values, id: ValueId, text: &[u8]) -> Option<ArgsState> {
+    let mut state = reader.begin(values, id);
+    text.iter().all(|&byte| reader.step(values, &mut state, byte, &mut Nobody) == Step::Inside).then_some(state)
 }
 
 /// A style with the text after it, and one schema.
 pub(super) struct Case {
-    pub(super) shapes: Shapes,
-    pub(super) shape: ShapeId,
+    pub(super) values: Values,
+    pub(super) id: ValueId,
     pub(super) lenient: Reader,
     pub(super) strict: Reader,
 }
 
 impl Case {
     pub(super) fn new(arguments: &Arguments, after: &str, schema: &Value) -> Self {
-        let mut shapes = Shapes::new();
-        let (shape, _) = shapes.add(schema).unwrap();
+        let mut values = Values::new(None);
+        let (id, _) = values.add(schema).unwrap();
         let [lenient, strict] = [false, true].map(|strict| Reader::new(arguments, after, strict));
-        Self { shapes, shape, lenient, strict }
+        Self { values, id, lenient, strict }
     }
 
     pub(super) fn lenient(&self, text: &str) -> Was {
-        read(&self.lenient, &self.shapes, self.shape, text.as_bytes())
+        read(&self.lenient, &self.values, self.id, text.as_bytes())
     }
 
     pub(super) fn strict(&self, text: &[u8]) -> Was {
-        read(&self.strict, &self.shapes, self.shape, text)
+        read(&self.strict, &self.values, self.id, text)
     }
 
     /// The JSON of a text that both read to its end, or only the lenient reader.

@@ -2,12 +2,13 @@
 
 use super::{Was, gemma, keywords, qwen, read, tagged};
 use crate::dialect::{Arguments, Style};
-use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Nobody, Reader, ShapeId, Shapes, Step};
+use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Nobody, Reader, Step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
+use trie_schema::{ValueId, Values};
 
 const ENDS: [&str; 12] = [
     "</parameter>",
@@ -167,17 +168,17 @@ fn styles() -> Vec<(Arguments, &'static str)> {
 
 /// Texts that a strict reader lets be written, one after the other, then soon to an end; those that it refuses are left
 /// out.
-fn pieced(reader: &Reader, shapes: &Shapes, shape: ShapeId, parts: &[&str]) -> Result<Option<Vec<u8>>, Vec<u8>> {
-    let (mut state, mut text) = (reader.begin(shape), Vec::new());
+fn pieced(reader: &Reader, values: &Values, id: ValueId, parts: &[&str]) -> Result<Option<Vec<u8>>, Vec<u8>> {
+    let (mut state, mut text) = (reader.begin(values, id), Vec::new());
     for part in parts {
         let mut next = state.clone();
-        let fits = |byte: u8| reader.step(shapes, &mut next, byte, &mut Nobody) == Step::Inside;
+        let fits = |byte: u8| reader.step(values, &mut next, byte, &mut Nobody) == Step::Inside;
         if part.bytes().all(fits) {
             text.extend(part.bytes());
             state = next;
         }
     }
-    finished(reader, shapes, state, text)
+    finished(reader, values, state, text)
 }
 
 /// Texts that values begin and end with, that stand between them, and that are in them.
@@ -268,11 +269,11 @@ fn texts() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 /// What may come next, of many bytes.
-fn next(reader: &Reader, shapes: &Shapes, state: &ArgsState) -> Vec<(u8, Option<ArgsState>)> {
+fn next(reader: &Reader, values: &Values, state: &ArgsState) -> Vec<(u8, Option<ArgsState>)> {
     let bytes = (0..=255u8).filter(|byte| *byte != CONTROL);
     let after = |byte: u8| {
         let mut state = state.clone();
-        match reader.step(shapes, &mut state, byte, &mut Nobody) {
+        match reader.step(values, &mut state, byte, &mut Nobody) {
             Step::Inside => Some((byte, Some(state))),
             Step::Done | Step::DoneBefore => Some((byte, None)),
             Step::Dead => None,
@@ -283,20 +284,20 @@ fn next(reader: &Reader, shapes: &Shapes, state: &ArgsState) -> Vec<(u8, Option<
 
 /// A text that a strict reader lets be written: at random for so many bytes, then soon to an end, where a search finds
 /// one. The error is a text from which there is no end.
-fn written(reader: &Reader, shapes: &Shapes, shape: ShapeId, choices: &[u16]) -> Result<Option<Vec<u8>>, Vec<u8>> {
-    let (mut state, mut text) = (reader.begin(shape), Vec::new());
+fn written(reader: &Reader, values: &Values, id: ValueId, choices: &[u16]) -> Result<Option<Vec<u8>>, Vec<u8>> {
+    let (mut state, mut text) = (reader.begin(values, id), Vec::new());
     for &choice in choices {
-        let all = next(reader, shapes, &state);
+        let all = next(reader, values, &state);
         let Some((byte, after)) = all.get(usize::from(choice) % all.len().max(1)) else { return Err(text) };
         text.push(*byte);
         let Some(after) = after else { return Ok(Some(text)) };
         state = after.clone();
     }
-    finished(reader, shapes, state, text)
+    finished(reader, values, state, text)
 }
 
 /// The text with an end: a search, the nearest ends first. `None` where it gives up.
-fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -> Result<Option<Vec<u8>>, Vec<u8>> {
+fn finished(reader: &Reader, values: &Values, state: ArgsState, text: Vec<u8>) -> Result<Option<Vec<u8>>, Vec<u8>> {
     let order = |byte: u8| match byte {
         b'/' => 10,
         b'"' | b'\'' | b'>' => 9,
@@ -310,7 +311,7 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
     // Keys of any name differ by what is written of them, and lead on alike.
     let known = |state: &ArgsState| {
         let mut state = state.clone();
-        reader.forget_names(shapes, &mut state);
+        reader.forget_names(values, &mut state);
         state
     };
     let (mut seen, mut states) = (HashSet::from([known(&state)]), vec![(state, text.clone())]);
@@ -320,11 +321,11 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
             return Ok(None);
         }
         let (state, text) = states[at].clone();
-        for (byte, after) in next(reader, shapes, &state) {
+        for (byte, after) in next(reader, values, &state) {
             let text = [&text[..], &[byte]].concat();
             let Some(after) = after else { return Ok(Some(text)) };
             if seen.insert(known(&after)) {
-                open.push((Reverse(after.distance(shapes)), text.len(), order(byte), states.len()));
+                open.push((Reverse(after.distance()), text.len(), order(byte), states.len()));
                 states.push((after, text));
             }
         }
@@ -342,12 +343,12 @@ proptest! {
 
     #[test]
     fn what_a_schema_allows_is_taken_as_json_is_written((schema, value) in top()) {
-        let mut shapes = Shapes::new();
-        let (shape, warnings) = shapes.add(&schema).unwrap();
+        let mut values = Values::new(None);
+        let (id, warnings) = values.add(&schema).unwrap();
         prop_assert_eq!(warnings, vec![]);
         let strict = Reader::new(&Arguments::Json, "", true);
         for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
-            let was = read(&strict, &shapes, shape, text.as_bytes());
+            let was = read(&strict, &values, id, text.as_bytes());
             prop_assert_eq!(was, Was::Over(text.len(), text.clone()), "{} {}", schema, text);
         }
     }
@@ -356,13 +357,13 @@ proptest! {
     fn what_is_taken_is_what_the_schema_allows(
         (schema, value) in top(), at in any::<prop::sample::Index>(), byte in select(&b"\"{}[],:0159-.tfnae \\"[..]),
     ) {
-        let mut shapes = Shapes::new();
-        let (shape, _) = shapes.add(&schema).unwrap();
+        let mut values = Values::new(None);
+        let (id, _) = values.add(&schema).unwrap();
         let mut text = value.to_string().into_bytes();
         let at = at.index(text.len());
         text[at] = byte;
         let strict = Reader::new(&Arguments::Json, "", true);
-        if let Was::Over(_, json) = read(&strict, &shapes, shape, &text) {
+        if let Was::Over(_, json) = read(&strict, &values, id, &text) {
             let value: Value = serde_json::from_str(&json).unwrap();
             prop_assert!(super::naive::fits(&schema, &value), "{} {}", schema, json);
         }
@@ -371,22 +372,22 @@ proptest! {
     #[test]
     fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..12, parts in texts()) {
         let (arguments, after) = styles().swap_remove(style);
-        let mut shapes = Shapes::new();
-        let (shape, _) = shapes.add(&schema).unwrap();
+        let mut values = Values::new(None);
+        let (id, _) = values.add(&schema).unwrap();
         let lenient = Reader::new(&arguments, after, false);
         let text = parts.concat().into_bytes();
-        let (mut state, mut out) = (lenient.begin(shape), JsonOut::new(&shapes));
-        let (mut stepped, mut stepped_out, mut at) = (state.clone(), JsonOut::new(&shapes), 0);
+        let (mut state, mut out) = (lenient.begin(&values, id), JsonOut::new(&values));
+        let (mut stepped, mut stepped_out, mut at) = (state.clone(), JsonOut::new(&values), 0);
         while at < text.len() {
             let run = lenient.run(&mut state, &text[at..], &mut out);
             for &byte in &text[at..at + run] {
-                prop_assert_eq!(lenient.step(&shapes, &mut stepped, byte, &mut stepped_out), Step::Inside);
+                prop_assert_eq!(lenient.step(&values, &mut stepped, byte, &mut stepped_out), Step::Inside);
             }
             prop_assert_eq!((&state, out.text()), (&stepped, stepped_out.text()));
             at += run;
             let Some(&byte) = text.get(at) else { break };
-            let step = lenient.step(&shapes, &mut state, byte, &mut out);
-            prop_assert_eq!(step, lenient.step(&shapes, &mut stepped, byte, &mut stepped_out));
+            let step = lenient.step(&values, &mut state, byte, &mut out);
+            prop_assert_eq!(step, lenient.step(&values, &mut stepped, byte, &mut stepped_out));
             if step != Step::Inside {
                 break;
             }
@@ -400,13 +401,13 @@ proptest! {
         parts in texts(),
     ) {
         let (arguments, after) = styles().swap_remove(style);
-        let mut shapes = Shapes::new();
-        let (shape, _) = shapes.add(&schema).unwrap();
+        let mut values = Values::new(None);
+        let (id, _) = values.add(&schema).unwrap();
         let lenient = Reader::new(&arguments, after, false);
         let text = parts.concat();
-        let (mut state, mut out, mut so_far) = (lenient.begin(shape), JsonOut::new(&shapes), String::new());
+        let (mut state, mut out, mut so_far) = (lenient.begin(&values, id), JsonOut::new(&values), String::new());
         for &byte in text.as_bytes() {
-            let step = lenient.step(&shapes, &mut state, byte, &mut out);
+            let step = lenient.step(&values, &mut state, byte, &mut out);
             prop_assert!(out.text().starts_with(&so_far));
             so_far = out.text().to_owned();
             match step {
@@ -437,14 +438,14 @@ proptest! {
             "o": inner}, "additionalProperties": false});
         let mut limits = Limits::default();
         limits.add(&arguments);
-        let mut shapes = Shapes::within(limits);
-        let (shape, _) = shapes.add(&schema).unwrap();
+        let mut values = Values::new(limits.writable());
+        let (id, _) = values.add(&schema).unwrap();
         let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
-        let text = pieced(&strict, &shapes, shape, &parts);
+        let text = pieced(&strict, &values, id, &parts);
         prop_assert!(text.is_ok(), "{:?}", text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
         let Some(text) = text.unwrap() else { return Ok(()) };
-        let was = read(&strict, &shapes, shape, &text);
-        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text), "{:?}", String::from_utf8_lossy(&text));
+        let was = read(&strict, &values, id, &text);
+        prop_assert_eq!(&was, &read(&lenient, &values, id, &text), "{:?}", String::from_utf8_lossy(&text));
         let Was::Over(_, json) = was else { panic!("{was:?}") };
         let value: Value = serde_json::from_str(&json).unwrap();
         prop_assert!(super::naive::fits(&schema, &value), "{} {:?}", json, String::from_utf8_lossy(&text));
@@ -461,15 +462,15 @@ proptest! {
         let (arguments, after) = styles().swap_remove(style);
         let mut limits = Limits::default();
         limits.add(&arguments);
-        let mut shapes = Shapes::within(limits);
-        let Ok((shape, _)) = shapes.add(&schema) else { return Ok(()) };
+        let mut values = Values::new(limits.writable());
+        let Ok((id, _)) = values.add(&schema) else { return Ok(()) };
         let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
-        let text = written(&strict, &shapes, shape, &choices);
+        let text = written(&strict, &values, id, &choices);
         prop_assert!(text.is_ok(), "{} {} {:?}", schema, style,
             text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
         let Some(text) = text.unwrap() else { return Ok(()) };
-        let was = read(&strict, &shapes, shape, &text);
-        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text));
+        let was = read(&strict, &values, id, &text);
+        prop_assert_eq!(&was, &read(&lenient, &values, id, &text));
         let Was::Over(_, json) = was else { panic!("{was:?}") };
         let value = serde_json::from_str::<Value>(&json);
         // The only numbers that are too large have very many digits.

@@ -2,10 +2,11 @@
 
 use super::{Case, after, qwen, read};
 use crate::dialect::Arguments;
-use crate::values::{ArgsState, JsonOut, Nobody, Reader, Shapes, Step};
+use crate::values::{ArgsState, JsonOut, Nobody, Reader, Step};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
+use trie_schema::Values;
 
 /// The nanoseconds of the fastest of several runs.
 fn best<T>(run: impl Fn() -> T) -> f64 {
@@ -19,11 +20,11 @@ fn best<T>(run: impl Fn() -> T) -> f64 {
 
 /// Reads at once what can be.
 fn run(reader: &Reader, case: &Case, text: &[u8]) -> String {
-    let mut out = JsonOut::new(&case.shapes);
-    let (mut state, mut at) = (reader.begin(case.shape), 0);
+    let mut out = JsonOut::new(&case.values);
+    let (mut state, mut at) = (reader.begin(&case.values, case.id), 0);
     while at < text.len() {
         at += reader.run(&mut state, &text[at..], &mut out);
-        reader.step(&case.shapes, &mut state, text[at], &mut out);
+        reader.step(&case.values, &mut state, text[at], &mut out);
         at += 1;
     }
     out.text().to_owned()
@@ -45,7 +46,7 @@ fn speed() {
                 let ns = best(|| run(reader, &case, text.as_bytes())) / text.len() as f64;
                 println!("{name} in runs: {ns:.1} ns a byte, {:.0} MB/s", 1e3 / ns);
             }
-            let ns = best(|| read(reader, &case.shapes, case.shape, text.as_bytes())) / text.len() as f64;
+            let ns = best(|| read(reader, &case.values, case.id, text.as_bytes())) / text.len() as f64;
             println!("{name} {kind}: {ns:.1} ns a byte, {:.0} MB/s", 1e3 / ns);
         }
     }
@@ -54,9 +55,9 @@ fn speed() {
         ("tagged", Case::new(&qwen(), "</function>", &schema), "<parameter=code>\nabc"),
         ("number", Case::new(&qwen(), "</function>", &schema), "<parameter=n>\n12"),
     ] {
-        let state = after(&case.strict, &case.shapes, case.shape, text.as_bytes()).unwrap();
+        let state = after(&case.strict, &case.values, case.id, text.as_bytes()).unwrap();
         let ends = || {
-            let step = |byte: u8| case.strict.step(&case.shapes, &mut state.clone(), byte, &mut Nobody) != Step::Dead;
+            let step = |byte: u8| case.strict.step(&case.values, &mut state.clone(), byte, &mut Nobody) != Step::Dead;
             (0..=254).filter(|byte| step(*byte)).count()
         };
         println!("{name}: {:.1} ns for each byte that may come or not", best(ends) / 255.0);
@@ -76,9 +77,9 @@ fn speed() {
         })
         .collect();
     let begun = Instant::now();
-    let mut shapes = Shapes::new();
+    let mut values = Values::new(None);
     for tool in &tools {
-        assert!(shapes.add(tool).is_ok());
+        assert!(values.add(tool).is_ok());
     }
     println!("300 tools: {:.2} ms", begun.elapsed().as_secs_f64() * 1e3);
 }
@@ -86,7 +87,7 @@ fn speed() {
 /// A state after a piece of text, if it may come.
 fn takes(case: &Case, state: &ArgsState, piece: &[u8]) -> bool {
     let mut state = state.clone();
-    piece.iter().all(|&byte| case.strict.step(&case.shapes, &mut state, byte, &mut Nobody) == Step::Inside)
+    piece.iter().all(|&byte| case.strict.step(&case.values, &mut state, byte, &mut Nobody) == Step::Inside)
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn speed_of_long_enums() {
         let begun = Instant::now();
         let case = Case::new(&qwen(), "</function>", &schema);
         let made = begun.elapsed().as_secs_f64() * 1e3;
-        let state = after(&case.strict, &case.shapes, case.shape, b"<parameter=a>\n").unwrap();
+        let state = after(&case.strict, &case.values, case.id, b"<parameter=a>\n").unwrap();
         let bytes = best(|| (0..=254).filter(|byte| takes(&case, &state, &[*byte])).count());
         let walk = best(|| pieces.iter().filter(|piece| takes(&case, &state, piece)).count());
         println!("{count} values: {made:.1} ms to make, {:.0} ns a byte, {:.0} ns a piece", bytes / 255.0, walk / 1e3);

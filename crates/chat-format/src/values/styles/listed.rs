@@ -9,6 +9,9 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
+    /// Where no text goes on.
+    pub(crate) const NOWHERE: Self = Self { low: 0, high: 0, depth: 0 };
+
     pub(crate) const fn begin(texts: usize) -> Self {
         Self { low: 0, high: texts as u32, depth: 0 }
     }

@@ -1,0 +1,320 @@
+//! Values that are told part by part, in whatever way they are written: what the styles of calls ask.
+
+use crate::event::Event;
+use crate::formula::Types;
+use crate::formula::{Formula, Node};
+use crate::json::Json;
+use crate::machine::Place;
+use crate::schema::{Closing, Made, Order, SchemaError, SchemaOptions, SchemaWarning, check_depth, written};
+use crate::shape::{Common, Engine, Goal, lock};
+use crate::writable::Writable;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+use trie_core::Problem;
+
+/// What is asked of a value, by its number in [`Values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(u32);
+
+/// Where one is in a value. Equal where the same may come from there on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ValueState {
+    schema: u32,
+    /// The types that the next value may have.
+    types: Types,
+    place: Place,
+}
+
+/// The names of members of an object, and what is asked of their values.
+#[derive(Debug)]
+pub struct MemberNames {
+    /// In the order of their bytes.
+    pub names: Box<[(Arc<str>, ValueId)]>,
+    /// What is asked of members with other names.
+    pub others: ValueId,
+}
+
+/// Schemas of the arguments of tools, decided by the machine that decides documents, and told part by part.
+///
+/// ```
+/// use trie_schema::{Event, Values, Types};
+///
+/// let mut values = Values::new(None);
+/// let schema = serde_json::json!({"type": "object", "properties": {"n": {"enum": [12, 15]}}, "required": ["n"]});
+/// let (id, warnings) = values.add(&schema)?;
+/// let mut state = values.begin(id);
+/// for event in [Event::ObjectOpen, Event::TextOpen, Event::Text(b'n'), Event::TextClose, Event::Number(b'1')] {
+///     assert!(values.tell(&mut state, event));
+/// }
+/// assert!(!values.tell(&mut state.clone(), Event::Number(b'3')) && !values.may_number_end(&state));
+/// assert!(values.tell(&mut state, Event::Number(b'5')) && values.may_number_end(&state));
+/// # assert!(warnings.is_empty());
+/// # Ok::<(), trie_schema::SchemaError>(())
+/// ```
+pub struct Values {
+    options: SchemaOptions,
+    common: Arc<Common>,
+    schemas: Vec<Engine>,
+    ids: Mutex<Ids>,
+}
+
+#[derive(Default)]
+struct Ids {
+    known: HashMap<(u32, Arc<Goal>), ValueId>,
+    all: Vec<Arc<Asked>>,
+}
+
+/// What is asked of a value.
+struct Asked {
+    schema: u32,
+    goal: Arc<Goal>,
+    types: OnceLock<Types>,
+    members: OnceLock<Option<Arc<MemberNames>>>,
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Values").field("schemas", &self.schemas.len()).finish_non_exhaustive()
+    }
+}
+
+impl SchemaOptions {
+    /// How the schemas of tools are read: names in any order and closed, types as keywords imply them, and what cannot be
+    /// followed left out.
+    pub fn of_arguments() -> Self {
+        let names = Closing::Closed;
+        Self { lenient: true, order: Order::Any, names, implied_types: true, ..Self::default() }
+    }
+}
+
+impl Values {
+    /// Any value.
+    pub const ANY: ValueId = ValueId(0);
+
+    /// No schemas yet. `writable` has what can be written, where that is not all.
+    pub fn new(writable: Option<Writable>) -> Self {
+        let mut options = SchemaOptions::of_arguments();
+        options.writable = writable.filter(|writable| !writable.is_all()).map(Arc::new);
+        let node = |formula: Formula| Node { at: "".into(), formula, keyword: None };
+        // They have no pattern of blanks, which alone is refused.
+        let written = written(&options).unwrap_or_default();
+        let common = Arc::default();
+        let engine = Engine::sharing(vec![node(Formula::True), node(Formula::False)], written, &common);
+        let any = engine.goal([]);
+        let values = Self { options, common, schemas: vec![engine], ids: Mutex::default() };
+        values.id(0, &any);
+        values
+    }
+
+    /// Adds a schema of objects: what is asked of them, and what of the schema is not held or says nothing.
+    ///
+    /// # Errors
+    /// As [`JsonSchema::of`](crate::JsonSchema::of); a schema that allows no object.
+    pub fn add(&mut self, schema: &Value) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
+        check_depth(schema)?;
+        let made = Made::of_objects(&Json::of(schema), schema, &self.options, &self.common)?;
+        let mut warnings = made.unheld;
+        warnings.extend(made.notes);
+        warnings.extend(made.dead.into_iter().map(|one| {
+            let reason = format!("no value fits, so that an optional argument is left out: {}", one.reason);
+            SchemaWarning { reason, ..one }
+        }));
+        let number = self.schemas.len() as u32;
+        self.schemas.push(made.engine);
+        Ok((self.id(number, &made.root), warnings))
+    }
+
+    fn id(&self, schema: u32, goal: &Arc<Goal>) -> ValueId {
+        // What may be anything is that in every schema.
+        let schema = if goal.literals.is_empty() { 0 } else { schema };
+        let mut ids = lock(&self.ids);
+        if let Some(&known) = ids.known.get(&(schema, Arc::clone(goal))) {
+            return known;
+        }
+        let id = ValueId(ids.all.len() as u32);
+        let goal = Arc::clone(goal);
+        ids.known.insert((schema, Arc::clone(&goal)), id);
+        ids.all.push(Arc::new(Asked { schema, goal, types: OnceLock::new(), members: OnceLock::new() }));
+        id
+    }
+
+    fn asked(&self, id: ValueId) -> Arc<Asked> {
+        Arc::clone(&lock(&self.ids).all[id.0 as usize])
+    }
+
+    fn engine(&self, state: &ValueState) -> &Engine {
+        &self.schemas[state.schema as usize]
+    }
+
+    /// Whether a value may be anything.
+    pub fn is_any(&self, id: ValueId) -> bool {
+        id == Self::ANY
+    }
+
+    /// The types that values may have.
+    pub fn types(&self, id: ValueId) -> Types {
+        let asked = self.asked(id);
+        *asked.types.get_or_init(|| self.schemas[asked.schema as usize].types_of(&asked.goal))
+    }
+
+    /// The names of the members of an object; `None` where there is no object, or where there are several kinds of them.
+    pub fn members(&self, id: ValueId) -> Option<Arc<MemberNames>> {
+        let asked = self.asked(id);
+        let find = || {
+            let shapes = self.schemas[asked.schema as usize].shapes(&asked.goal).ok()?;
+            let [object] = &shapes.objects[..] else { return None };
+            let id = |goal: &Arc<Goal>| self.id(asked.schema, goal);
+            let mut names: Vec<(Arc<str>, ValueId)> =
+                object.names.iter().map(|named| (Arc::clone(&named.name), id(&named.goal))).collect();
+            names.sort_unstable();
+            let others = object.classes.first().map_or(Self::ANY, |class| id(&class.goal));
+            Some(Arc::new(MemberNames { names: names.into(), others }))
+        };
+        asked.members.get_or_init(find).clone()
+    }
+
+    /// What is asked of an item of an array, and how many items are told apart by their places.
+    pub fn item(&self, id: ValueId, index: usize) -> (ValueId, usize) {
+        let asked = self.asked(id);
+        match self.schemas[asked.schema as usize].shapes(&asked.goal) {
+            Ok(shapes) => match &shapes.arrays[..] {
+                [array] => (self.id(asked.schema, array.goal(index)), array.prefix.len()),
+                _ => (Self::ANY, 0),
+            },
+            Err(_) => (Self::ANY, 0),
+        }
+    }
+
+    /// Before a value.
+    pub fn begin(&self, id: ValueId) -> ValueState {
+        let asked = self.asked(id);
+        ValueState { schema: asked.schema, types: Types::ALL, place: Place::of_value(&asked.goal) }
+    }
+
+    /// Takes a part; `false` if no value goes on so, and then the state is of no more use.
+    #[inline]
+    pub fn tell(&self, state: &mut ValueState, event: Event) -> bool {
+        if state.types != Types::ALL {
+            if !state.types.meets(event.types()) {
+                return false;
+            }
+            state.types = Types::ALL;
+        }
+        if let (Event::Text(_) | Event::Number(_), Some(fits)) = (event, Engine::tell_byte(&mut state.place, event)) {
+            return fits;
+        }
+        match self.engine(state).tell(&state.place, event) {
+            Some(place) => {
+                state.place = place;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a string, or a name, may end here.
+    pub fn may_text_end(&self, state: &ValueState) -> bool {
+        self.engine(state).may_text_end(&state.place)
+    }
+
+    /// Whether a number may end here.
+    #[allow(clippy::unused_self, reason = "beside the others")]
+    pub fn may_number_end(&self, state: &ValueState) -> bool {
+        Engine::may_number_end(&state.place)
+    }
+
+    /// Whether a string or a name may go on with these bytes.
+    pub fn takes(&self, state: &ValueState, bytes: &[u8]) -> bool {
+        let mut state = state.clone();
+        bytes.iter().all(|&byte| self.tell(&mut state, Event::Text(byte)))
+    }
+
+    /// Right behind the beginning of an array: its first item must come. `false` where none can.
+    pub fn first_item(&self, state: &mut ValueState) -> bool {
+        match self.engine(state).first_item(&state.place) {
+            Some(place) => {
+                state.place = place;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The types that the value may have which must come here.
+    pub fn types_here(&self, state: &ValueState) -> Types {
+        self.engine(state).types_at(&state.place).and(state.types)
+    }
+
+    /// Whether nothing but listed strings and names may be told next, and what stands around them.
+    pub fn leads_to_listed(&self, state: &ValueState) -> bool {
+        self.engine(state).leads_to_listed(&state.place)
+    }
+
+    /// Takes why a part could not be made out in this thread.
+    pub fn failure(&self) -> Option<Problem> {
+        if !Engine::is_any_failing() {
+            return None;
+        }
+        let refused = self.schemas.iter().find_map(Engine::take_failure);
+        refused.map(|refused| Problem::new(SchemaError::from(refused)))
+    }
+
+    /// Whether a part could not be made out in this thread.
+    pub fn is_failing(&self) -> bool {
+        Engine::is_any_failing() && self.schemas.iter().any(Engine::is_failing)
+    }
+}
+
+impl ValueState {
+    /// The same where the next value can only have these types; `None` where it has none.
+    #[must_use]
+    pub fn of_types(&self, types: Types) -> Option<Self> {
+        let types = self.types.and(types);
+        (types != Types::NONE).then(|| Self { types, ..self.clone() })
+    }
+
+    /// Both at once.
+    #[must_use]
+    pub fn or(self, other: Option<Self>) -> Self {
+        match other {
+            Some(other) => Self { place: self.place.or(&other.place), ..self },
+            None => self,
+        }
+    }
+
+    /// Whether a string is told here that may be anything.
+    pub fn is_free_text(&self) -> bool {
+        self.place.is_free_text()
+    }
+
+    /// Whether a string is told here that is held to a length and nothing else.
+    pub fn is_unlisted_text(&self) -> bool {
+        self.place.is_unlisted_text()
+    }
+
+    /// Whether a text of a list is told here, and nothing else may be.
+    pub fn is_listed(&self) -> bool {
+        self.place.is_listed()
+    }
+
+    /// Adds the rests of the texts that may be told here; `false` where they are not listed, or more than so many.
+    pub fn listed(&self, most: usize, to: &mut Vec<crate::Rest>) -> bool {
+        self.place.listed(most, to)
+    }
+
+    /// Keeps no names that are begun, unless they begin one that must not come: for walks over a vocabulary, in which no
+    /// token has two names of one object as a whole.
+    pub fn forget_names(&mut self) {
+        if let Some(place) = self.place.without_names() {
+            self.place = place;
+        }
+    }
+
+    /// About how much is missing: what leads searches for an end.
+    #[doc(hidden)]
+    pub fn distance(&self) -> u32 {
+        self.place.distance()
+    }
+}
