@@ -12,7 +12,7 @@ use super::{ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
 use crate::shape::object::{Member, ObjectShape};
 use crate::shape::{Engine, Search, TextShape, lock};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,8 +39,8 @@ pub(super) struct Rests {
     tree: Option<TokenTree>,
     /// The same tokens with all of their bytes.
     whole: OnceLock<TokenTree>,
-    /// What is left of those below a node of the tree.
-    below: Mutex<HashMap<usize, Option<Arc<Rests>>>>,
+    /// What is left of those below some nodes of the tree.
+    below: Mutex<HashMap<Vec<usize>, Option<Arc<Rests>>>>,
     /// Those that end a text from between two characters on: what it means, with the quote behind it, in order.
     ending: OnceLock<Vec<(Box<[u8]>, TokenId)>>,
 }
@@ -67,13 +67,14 @@ impl Rests {
         self.whole.get_or_init(|| TokenTree::new(tree.tokens().iter().map(|&one| (tokens.bytes(one), one)).collect()))
     }
 
-    /// What is left below a node.
-    fn below(&self, tokens: &TokenBytes, at: usize) -> Option<Arc<Self>> {
-        if let Some(known) = lock(&self.below).get(&at) {
+    /// What is left below some nodes.
+    fn below(&self, tokens: &TokenBytes, nodes: Vec<usize>) -> Option<Arc<Self>> {
+        if let Some(known) = lock(&self.below).get(&nodes) {
             return known.clone();
         }
-        let made = Self::of(rows(self.tree(tokens), at + 1, tokens));
-        lock(&self.below).insert(at, made.clone());
+        let tree = self.tree(tokens);
+        let made = Self::of(nodes.iter().flat_map(|at| rows(tree, at + 1, tokens)).collect());
+        lock(&self.below).insert(nodes, made.clone());
         made
     }
 
@@ -368,6 +369,8 @@ impl DocumentWalk {
         let mut path = std::mem::take(&mut alone.path);
         path.clear();
         let mut found = Finding::new(rests, &self.tokens, alone.states[from as usize].is_end);
+        // Where names begin that the schema does not say, by the place.
+        let mut begun: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let nodes = tree.nodes();
         let mut at = 0;
         while let Some(&node) = nodes.get(at) {
@@ -385,11 +388,19 @@ impl DocumentWalk {
                 continue;
             }
             let State { is_end, names, .. } = &alone.states[next as usize];
-            found.node(at, *is_end, names);
+            found.node(at, *is_end);
+            if !names.is_empty() {
+                begun.entry(next).or_default().push(at);
+            }
             path.push(next);
             at += 1;
         }
         alone.path = path;
+        for (state, nodes) in begun {
+            let Some(rests) = rests.below(&self.tokens, nodes) else { continue };
+            let names = alone.states[state as usize].names.iter();
+            found.names.extend(names.map(|name| (name.clone(), Arc::clone(&rests))));
+        }
         Ok(found.done())
     }
 
@@ -406,7 +417,7 @@ impl DocumentWalk {
                 at = node.behind();
                 continue;
             };
-            found.node(at, is_end(&next), &[]);
+            found.node(at, is_end(&next));
             path.push(next);
             at += 1;
         }
@@ -538,7 +549,6 @@ struct Finding<'t> {
     words: Option<Vec<u32>>,
     ids: Vec<TokenId>,
     rows: Vec<(&'t [u8], TokenId)>,
-    of: &'t Rests,
     rests: Vec<Arc<Rests>>,
     names: Vec<(Stack, Arc<Rests>)>,
 }
@@ -549,11 +559,11 @@ impl<'t> Finding<'t> {
         let all = if is_end { vec![Arc::clone(rests)] } else { Vec::new() };
         let words = rests.tree.is_none().then(|| vec![0; tokens.n_vocab().div_ceil(32)]);
         let (tree, ids, rows, names) = (rests.tree(tokens), Vec::new(), Vec::new(), Vec::new());
-        Self { tokens, tree, words, ids, rows, of: rests, rests: all, names }
+        Self { tokens, tree, words, ids, rows, rests: all, names }
     }
 
     /// A node that goes on.
-    fn node(&mut self, at: usize, is_end: bool, names: &[Stack]) {
+    fn node(&mut self, at: usize, is_end: bool) {
         let ending = self.tree.ending(at..at + 1);
         match &mut self.words {
             Some(words) => ending.iter().for_each(|one| words[one.index() / 32] |= 1 << (one.index() % 32)),
@@ -561,9 +571,6 @@ impl<'t> Finding<'t> {
         }
         if is_end {
             self.rows.extend(rows(self.tree, at + 1, self.tokens).into_iter().filter(|(rest, _)| may_follow(rest)));
-        }
-        if let (false, Some(rests)) = (names.is_empty(), self.of.below(self.tokens, at)) {
-            self.names.extend(names.iter().map(|name| (name.clone(), Arc::clone(&rests))));
         }
     }
 
