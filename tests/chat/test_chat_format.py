@@ -570,9 +570,8 @@ class TestConstraint:
 
     def test_keywords_that_are_not_held_are_warned_of_once(self) -> None:
         form = ChatFormat(TEMPLATE, all_bytes())
-        odd = [
-            {"name": "x", "parameters": {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}}
-        ]
+        repeated = {"type": "string", "pattern": r"(a)\1"}
+        odd = [{"name": "x", "parameters": {"type": "object", "properties": {"a": repeated}}}]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             constraint = form.constraint(odd)

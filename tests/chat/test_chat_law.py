@@ -109,7 +109,9 @@ def element_ends(form: ChatFormat, tools: list[dict[str, Any]]) -> set[str]:
 def property_names(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
         yield from schema.get("properties", {})
-        yield from schema.get("propertyNames", {}).get("enum", [])
+        names = schema.get("propertyNames", {})
+        listed = names.get("enum", []) if isinstance(names, dict) else []
+        yield from (name for name in listed if isinstance(name, str))
     if isinstance(schema, dict | list):
         for inside in schema.values() if isinstance(schema, dict) else schema:
             yield from property_names(inside)

@@ -34,7 +34,6 @@ mod placed;
 mod regular;
 mod rule;
 mod samples;
-pub mod schema;
 mod text_set;
 mod texts;
 mod tokens;

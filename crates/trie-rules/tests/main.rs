@@ -13,7 +13,6 @@ mod patterns;
 mod placed;
 mod regular;
 mod rule_cases;
-mod schema;
 mod slices;
 mod text_set;
 mod vocabularies;

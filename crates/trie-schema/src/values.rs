@@ -81,8 +81,8 @@ impl fmt::Debug for Values {
 }
 
 impl SchemaOptions {
-    /// How the schemas of tools are read: names in any order and closed, types as keywords imply them, and what cannot be
-    /// followed left out.
+    /// How the schemas of tools are read: names in any order and closed, types as keywords imply them, and what cannot
+    /// be followed left out.
     pub fn of_arguments() -> Self {
         let names = Closing::Closed;
         Self { lenient: true, order: Order::Any, names, implied_types: true, ..Self::default() }
@@ -159,7 +159,7 @@ impl Values {
         *asked.types.get_or_init(|| self.schemas[asked.schema as usize].types_of(&asked.goal))
     }
 
-    /// The names of the members of an object; `None` where there is no object, or where there are several kinds of them.
+    /// The names of the members of an object; `None` where there is no object, or where there are several kinds.
     pub fn members(&self, id: ValueId) -> Option<Arc<MemberNames>> {
         let asked = self.asked(id);
         let find = || {
@@ -304,8 +304,8 @@ impl ValueState {
         self.place.listed(most, to)
     }
 
-    /// Keeps no names that are begun, unless they begin one that must not come: for walks over a vocabulary, in which no
-    /// token has two names of one object as a whole.
+    /// Keeps no names that are begun, unless they begin one that must not come: for walks over a vocabulary, in which
+    /// no token has two names of one object as a whole.
     pub fn forget_names(&mut self) {
         if let Some(place) = self.place.without_names() {
             self.place = place;

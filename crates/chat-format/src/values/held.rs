@@ -38,8 +38,8 @@ pub(crate) fn listed(state: &ValueState, most: usize, to: &mut Vec<Rest>) -> boo
     fits
 }
 
-/// Strings that are held to something are escaped as few as can be, and in one way each: else an escape could begin what
-/// nothing ends.
+/// Strings that are held to something are escaped as few as can be, and in one way each: else an escape could begin
+/// what nothing ends.
 fn may_escape(values: &Values, state: &ValueState, escaped: Escaped, quote: u8) -> bool {
     if state.is_free_text() {
         return true;

@@ -2,8 +2,8 @@
 //! hold, held to it.
 //!
 //! One deterministic machine reads ([`Reader`]); it is lenient. A strict one is the same machine with a second one
-//! riding along ([`trie_schema::Values`]), which is told what was read and may say no. So whatever a strict reader accepts a lenient one
-//! accepts too, with the same output.
+//! riding along ([`trie_schema::Values`]), which is told what was read and may say no. So whatever a strict reader
+//! accepts a lenient one accepts too, with the same output.
 
 mod blanks;
 mod escaped;

@@ -1,8 +1,9 @@
-//! What is asked beside the standard, where that is wanted: that a schema says which names and which types there are, and
-//! what can be written.
+//! What is asked beside the standard, where that is wanted: that a schema says which names and which types there are,
+//! and what can be written.
 
 use super::annotate::{Looked, Of};
 use super::index::escaped;
+use super::role::Role;
 use super::{Compiler, Draft, Source};
 use crate::formula::{Formula, NONE, Names, NodeId, ObjectSaid, Outside, Texts, Types};
 use crate::json::Json;
@@ -12,17 +13,6 @@ use trie_core::work::spend;
 
 /// Schemas that apply to one value inside each other, and are read for what they mention, at most.
 const DEEPEST: usize = 64;
-
-/// Whether a schema is all that is said of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Role {
-    /// Others say something of it too: what they mention is not known here.
-    Part,
-    /// It is.
-    Value,
-    /// It is, but for the types of the value.
-    Typed,
-}
 
 impl Source<'_> {
     /// The role of a schema that stands in this one, or that it refers to, and whether it is about the same value.

@@ -1,6 +1,7 @@
 //! The resources and anchors of a document.
 
-use super::{Draft, Role, Source, meta, uri};
+use super::role::Role;
+use super::{Draft, Source, meta, uri};
 use crate::json::Json;
 use crate::schema::SchemaError;
 use std::cell::RefCell;
@@ -186,6 +187,6 @@ impl<'a> Index<'a> {
 }
 
 /// A name as a part of a JSON pointer.
-pub(crate) fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

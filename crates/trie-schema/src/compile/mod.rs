@@ -5,15 +5,14 @@ mod asked;
 mod index;
 mod keywords;
 mod meta;
+mod role;
 mod uri;
-
-pub(crate) use index::escaped;
 
 use crate::formula::{ANY, Formula, NONE, Node, NodeId, Texts};
 use crate::json::Json;
 use crate::schema::{SchemaError, SchemaOptions, SchemaWarning};
-use asked::Role;
 use index::Index;
+use role::Role;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use trie_core::work::{Over, spend};

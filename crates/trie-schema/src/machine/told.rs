@@ -1,5 +1,5 @@
-//! Values that are told part by part: each part is the JSON that it stands for, in the one way in which the machine over
-//! bytes writes it itself.
+//! Values that are told part by part: each part is the JSON that it stands for, in the one way in which the machine
+//! over bytes writes it itself.
 
 use super::place::{Frame, Level, Stack};
 use super::{ArrayAt, ObjectAt, Other, Place, Record, narrowed};
@@ -48,7 +48,8 @@ impl Engine {
         }
     }
 
-    /// Takes a byte of a string or a number where one way alone goes on; whether it fits. `None` where there may be more.
+    /// Takes a byte of a string or a number where one way alone goes on: `None` where there may be more, else whether
+    /// it fits.
     #[inline]
     pub(crate) fn tell_byte(place: &mut Place, event: Event) -> Option<bool> {
         let level = place.only()?;

@@ -1,7 +1,6 @@
 //! Values that are listed beside a type that none of them has.
 
-use super::SchemaWarning;
-use crate::compile::escaped;
+use super::error::SchemaWarning;
 use crate::formula::Types;
 use crate::json::Json;
 use serde_json::{Map, Value};
@@ -38,7 +37,9 @@ pub(super) fn contradictions(schema: &Value) -> Vec<SchemaWarning> {
         for (key, value) in map {
             match value {
                 Value::Object(named) if ["properties", "patternProperties"].contains(&key.as_str()) => {
-                    open.extend(named.iter().map(|(name, one)| (format!("{at}/{key}/{}", escaped(name)), one)));
+                    open.extend(named.iter().map(|(name, one)| {
+                        (format!("{at}/{key}/{}", name.replace('~', "~0").replace('/', "~1")), one)
+                    }));
                 }
                 Value::Array(listed) if LISTED.contains(&key.as_str()) || key == "items" => {
                     open.extend(listed.iter().enumerate().map(|(nth, one)| (format!("{at}/{key}/{nth}"), one)));
