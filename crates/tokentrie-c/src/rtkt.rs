@@ -317,7 +317,7 @@ mod tests {
         }
         assert!(refused(&[0; 16]).contains("bad magic"));
         assert!(refused(b"RTKT\x02\0\0\0").contains("version 2"));
-        assert!(refused(b"RTKT\x01\0\0\0\x01\0\0\0\xff\x01\0\0\0").contains("no UTF-8"));
+        assert!(refused(b"RTKT\x01\0\0\0\x01\0\0\0\xff\x01\0\0\0").contains("not UTF-8"));
         assert!(refused(b"RTKT\x01\0\0\0\x01\0\0\0x\0\0\0\0").contains("no nodes"));
         let mut more = buffer(&[root(&[1]), (5, 1, &[])]);
         more.push(0);

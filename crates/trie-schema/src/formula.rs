@@ -192,7 +192,7 @@ pub(crate) enum NumberSaid {
     Multiple(Decimal),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TextSaid {
     Least(u32),
     Most(u32),

@@ -5,12 +5,13 @@ use crate::formula::{
     ArraySaid, Formula, Kind, Literal, NONE, Names, NodeId, NumberSaid, ObjectSaid, Outside, TextSaid, Values,
 };
 use crate::json::Json;
+use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::work::spend;
 use trie_rules::Decimal;
 
 /// What one keyword asks, or what its opposite does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
     Number(NumberSaid, bool),
     Text(TextSaid, bool),
@@ -60,7 +61,7 @@ const DEEPEST: usize = 600;
 /// Clauses that a choice becomes at most: else it stays a choice.
 const MOST_CLAUSES: usize = 16;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Normal {
     True,
     False,
@@ -74,6 +75,19 @@ struct Reading<'e> {
     kind: Kind,
     /// Schemas that are being read, with their signs.
     open: Vec<(NodeId, bool)>,
+    /// Schemas that were read and are the same wherever they stand: many may refer to one.
+    known: HashMap<(NodeId, bool), Normal>,
+    /// The outermost open schema that was met inside itself since the innermost one was begun.
+    outermost: usize,
+}
+
+/// Adds a part, unless it is one of the few before it: what is said twice must not double at each level.
+fn add(kept: &mut Vec<Normal>, one: Normal) {
+    const FEW: usize = 16;
+    let last = kept.len().saturating_sub(FEW);
+    if !kept[last..].contains(&one) {
+        kept.push(one);
+    }
 }
 
 fn all_of(all: impl IntoIterator<Item = Normal>) -> Normal {
@@ -82,8 +96,8 @@ fn all_of(all: impl IntoIterator<Item = Normal>) -> Normal {
         match one {
             Normal::True => {}
             Normal::False => return Normal::False,
-            Normal::All(more) => kept.extend(more),
-            other => kept.push(other),
+            Normal::All(more) => more.into_iter().for_each(|one| add(&mut kept, one)),
+            other => add(&mut kept, other),
         }
     }
     match kept.len() {
@@ -99,8 +113,8 @@ fn any_of(any: impl IntoIterator<Item = Normal>) -> Normal {
         match one {
             Normal::False => {}
             Normal::True => return Normal::True,
-            Normal::Any(more) => kept.extend(more),
-            other => kept.push(other),
+            Normal::Any(more) => more.into_iter().for_each(|one| add(&mut kept, one)),
+            other => add(&mut kept, other),
         }
     }
     match kept.len() {
@@ -121,18 +135,32 @@ impl Reading<'_> {
     }
 
     fn schema(&mut self, node: NodeId, sign: bool) -> Result<Normal, Refused> {
+        if let Some(known) = self.known.get(&(node, sign)) {
+            return Ok(known.clone());
+        }
         // What needs itself holds of no value.
-        if self.open.contains(&(node, sign)) {
+        if let Some(at) = self.open.iter().position(|&open| open == (node, sign)) {
+            self.outermost = self.outermost.min(at);
             return Ok(if sign { Normal::False } else { Normal::True });
         }
-        if self.open.len() >= DEEPEST {
+        let depth = self.open.len();
+        if depth >= DEEPEST {
             return Err(self.too_deep(node));
         }
         self.open.push((node, sign));
+        let before = std::mem::replace(&mut self.outermost, usize::MAX);
         let engine = self.engine;
         let read = self.read(&engine.nodes[node as usize].formula, sign);
         self.open.pop();
-        read
+        let read = read?;
+        if self.outermost >= depth {
+            // Nothing around it was of weight.
+            self.known.insert((node, sign), read.clone());
+            self.outermost = before;
+        } else {
+            self.outermost = self.outermost.min(before);
+        }
+        Ok(read)
     }
 
     fn literal(&mut self, literal: &Literal) -> Result<Normal, Refused> {
@@ -405,7 +433,8 @@ impl Engine {
 
     /// What is asked of a value of one kind, as alternatives.
     pub(super) fn alternatives(&self, goal: &Goal, kind: Kind) -> Result<Vec<Vec<Said>>, Refused> {
-        let mut reading = Reading { engine: self, kind, open: Vec::new() };
+        let mut reading =
+            Reading { engine: self, kind, open: Vec::new(), known: HashMap::new(), outermost: usize::MAX };
         let read = goal.literals.iter().map(|literal| reading.literal(literal)).collect::<Result<Vec<_>, _>>()?;
         match all_of(read) {
             Normal::False => Ok(Vec::new()),
