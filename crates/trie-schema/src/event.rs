@@ -57,6 +57,6 @@ pub struct Rest {
     pub text: Vec<u8>,
     /// The byte of it that was told last, if one was.
     pub before: Option<u8>,
-    /// Whether the text goes on behind what JSON would escape.
+    /// True if the text goes on behind what JSON would escape.
     pub is_cut: bool,
 }

@@ -128,7 +128,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Whether a text is one of them, or is not.
+    /// Returns whether a text is one of them, or is not.
     pub(crate) fn holds(&self, text: &str, sign: bool) -> bool {
         match (&self.others, sign) {
             (Some(others), false) => others.is_match(text),

@@ -292,7 +292,7 @@ impl Reader<'_> {
         value
     }
 
-    /// Whether another item comes, behind the first or before it.
+    /// Returns whether another item comes, behind the first or before it.
     fn goes_on(&mut self, is_first: bool, end: &str) -> Option<bool> {
         self.blanks();
         if self.take(end).is_some() {

@@ -148,7 +148,7 @@ impl Values {
         &self.schemas[state.schema as usize]
     }
 
-    /// Whether a value may be anything.
+    /// Returns whether a value may be anything.
     pub fn is_any(&self, id: ValueId) -> bool {
         id == Self::ANY
     }
@@ -214,18 +214,18 @@ impl Values {
         }
     }
 
-    /// Whether a string, or a name, may end here.
+    /// Returns whether a string, or a name, may end here.
     pub fn may_text_end(&self, state: &ValueState) -> bool {
         self.engine(state).may_text_end(&state.place)
     }
 
-    /// Whether a number may end here.
+    /// Returns whether a number may end here.
     #[allow(clippy::unused_self, reason = "beside the others")]
     pub fn may_number_end(&self, state: &ValueState) -> bool {
         Engine::may_number_end(&state.place)
     }
 
-    /// Whether a string or a name may go on with these bytes.
+    /// Returns whether a string or a name may go on with these bytes.
     pub fn takes(&self, state: &ValueState, bytes: &[u8]) -> bool {
         let mut state = state.clone();
         bytes.iter().all(|&byte| self.tell(&mut state, Event::Text(byte)))
@@ -247,7 +247,7 @@ impl Values {
         self.engine(state).types_at(&state.place).and(state.types)
     }
 
-    /// Whether nothing but listed strings and names may be told next, and what stands around them.
+    /// Returns whether nothing but listed strings and names may be told next, and what stands around them.
     pub fn leads_to_listed(&self, state: &ValueState) -> bool {
         self.engine(state).leads_to_listed(&state.place)
     }
@@ -261,7 +261,7 @@ impl Values {
         refused.map(|refused| Problem::new(SchemaError::from(refused)))
     }
 
-    /// Whether a part could not be made out in this thread.
+    /// Returns whether a part could not be made out in this thread.
     pub fn is_failing(&self) -> bool {
         Engine::is_any_failing() && self.schemas.iter().any(Engine::is_failing)
     }
@@ -284,17 +284,17 @@ impl ValueState {
         }
     }
 
-    /// Whether a string is told here that may be anything.
+    /// Returns whether a string is told here that may be anything.
     pub fn is_free_text(&self) -> bool {
         self.place.is_free_text()
     }
 
-    /// Whether a string is told here that is held to a length and nothing else.
+    /// Returns whether a string is told here that is held to a length and nothing else.
     pub fn is_unlisted_text(&self) -> bool {
         self.place.is_unlisted_text()
     }
 
-    /// Whether a text of a list is told here, and nothing else may be.
+    /// Returns whether a text of a list is told here, and nothing else may be.
     pub fn is_listed(&self) -> bool {
         self.place.is_listed()
     }

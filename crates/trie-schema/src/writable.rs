@@ -17,12 +17,12 @@ impl Writable {
         Self { texts, names, top_names }
     }
 
-    /// Whether all can.
+    /// Returns whether all can.
     pub fn is_all(&self) -> bool {
         self.texts.is_all() && self.names.is_all() && self.top_names.is_all()
     }
 
-    /// Whether a value can be written.
+    /// Returns whether a value can be written.
     pub(crate) fn writes(&self, value: &Json) -> bool {
         match value {
             Json::String(text) => self.texts.is_match(text),

@@ -65,7 +65,7 @@ pub(crate) struct Machine {
     values: Arc<Values>,
     /// What the arguments of each tool must be.
     arguments: Vec<ValueId>,
-    /// Whether only what must be understood may come.
+    /// True if only what must be understood may come.
     strict: bool,
     required: bool,
     may_call: bool,

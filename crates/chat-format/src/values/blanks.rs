@@ -8,7 +8,7 @@ pub(crate) struct Blanks {
     blanks: u16,
 }
 
-/// Whether a byte is white space as JSON has it.
+/// Returns whether a byte is white space as JSON has it.
 #[inline]
 pub(crate) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r')

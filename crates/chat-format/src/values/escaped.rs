@@ -4,7 +4,7 @@ use crate::values::Out;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Whether JSON strings write a byte otherwise than as it is.
+/// Returns whether JSON strings write a byte otherwise than as it is.
 #[inline]
 pub(crate) const fn is_escaped(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..=0x1f)

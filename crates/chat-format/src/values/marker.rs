@@ -21,7 +21,7 @@ pub(crate) struct Chosen {
     read: u16,
     /// A bit for each text that does not go on so.
     out: u16,
-    /// Whether a control token began right here.
+    /// True if a control token began right here.
     control: bool,
 }
 
@@ -48,7 +48,7 @@ impl Choices {
         Self { texts: texts.into_iter().map(Into::into).collect() }
     }
 
-    /// Whether this text is any.
+    /// Returns whether this text is any.
     pub(crate) fn has(&self, text: usize) -> bool {
         !self.texts[text].is_empty()
     }
@@ -89,7 +89,7 @@ impl Choices {
         in_it.map_or(&[], |text| &self.texts[text][..chosen.len()])
     }
 
-    /// Whether nothing was read, not even that a control token begins.
+    /// Returns whether nothing was read, not even that a control token begins.
     pub(crate) fn is_untouched(chosen: Chosen) -> bool {
         chosen == Chosen::default()
     }
@@ -181,7 +181,7 @@ impl Finder {
         }
     }
 
-    /// Whether one of the texts begins with this byte.
+    /// Returns whether one of the texts begins with this byte.
     #[inline]
     pub(crate) fn begins(&self, byte: u8) -> bool {
         self.nodes[0].next.iter().any(|(on, _)| *on == byte)
@@ -246,13 +246,13 @@ impl Finder {
 }
 
 impl Search {
-    /// Whether nothing is held back.
+    /// Returns whether nothing is held back.
     #[inline]
     pub(crate) fn is_idle(self) -> bool {
         self == Self::default()
     }
 
-    /// Whether what is held must go on.
+    /// Returns whether what is held must go on.
     pub(crate) fn is_forced(self) -> bool {
         self.control != Control::No
     }

@@ -41,12 +41,12 @@ impl NumberAt {
         })
     }
 
-    /// Whether readers of JSON may take it for infinite: floating-point numbers end before.
+    /// Returns whether readers of JSON may take it for infinite: floating-point numbers end before.
     pub(crate) const fn is_too_large(self) -> bool {
         matches!(self, Self::Exponent(309..))
     }
 
-    /// Whether it may end here.
+    /// Returns whether it may end here.
     pub(crate) const fn is_end(self) -> bool {
         matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::Exponent(_))
     }

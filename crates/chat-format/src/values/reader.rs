@@ -43,7 +43,7 @@ pub(crate) struct ArgsState {
     at: At,
     /// Only in strict use.
     strict: Option<Strict>,
-    /// Whether the object is begun, in strict use.
+    /// True if the object is begun, in strict use.
     begun: bool,
 }
 
@@ -232,13 +232,13 @@ impl Reader {
 }
 
 impl ArgsState {
-    /// Whether a text of a list must be written here, or the rest of one; only in strict use.
+    /// Returns whether a text of a list must be written here, or the rest of one; only in strict use.
     pub(crate) fn is_listed(&self) -> bool {
         let Some(strict) = &self.strict else { return false };
         strict.raw.as_ref().map_or_else(|| strict.state.is_listed(), |raw| raw.is_listed())
     }
 
-    /// Whether nothing but listed texts may be written next, and what stands around them.
+    /// Returns whether nothing but listed texts may be written next, and what stands around them.
     pub(crate) fn leads_to_listed(&self, values: &Values) -> bool {
         let Some(strict) = &self.strict else { return false };
         strict.raw.as_ref().map_or_else(|| values.leads_to_listed(&strict.state), |raw| raw.is_listed())

@@ -12,9 +12,9 @@ pub(super) const CDATA: &[u8] = b"<![CDATA[";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Syntax {
     pub(crate) quotes: Vec<Mark>,
-    /// Whether keys may stand without quotes.
+    /// True if keys may stand without quotes.
     pub(crate) bare_keys: bool,
-    /// Whether it is JSON and nothing else: white space is kept, Python's words are none.
+    /// True if it is JSON and nothing else: white space is kept, Python's words are none.
     pub(crate) json: bool,
 }
 

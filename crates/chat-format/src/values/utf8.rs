@@ -7,7 +7,7 @@ pub(crate) struct Utf8(u8);
 impl Utf8 {
     pub(crate) const WHOLE: Self = Self(0);
 
-    /// Whether no character is begun.
+    /// Returns whether no character is begun.
     #[inline]
     pub(crate) const fn is_whole(self) -> bool {
         self.0 == 0

@@ -17,13 +17,13 @@ pub(crate) enum Escaped {
 pub(crate) trait Watch {
     /// Whether texts must be valid, and white space bounded.
     const STRICT: bool;
-    /// Whether this may come; if not, the text is dead.
+    /// Returns whether this may come; if not, the text is dead.
     fn on(&mut self, event: Event) -> bool;
-    /// Whether the string may end here.
+    /// Returns whether the string may end here.
     fn may_end(&self) -> bool;
-    /// Whether the string may go on with these bytes.
+    /// Returns whether the string may go on with these bytes.
     fn takes(&self, bytes: &[u8]) -> bool;
-    /// Whether the string may go on with this escape.
+    /// Returns whether the string may go on with this escape.
     fn may_escape(&self, escaped: Escaped, quote: u8) -> bool;
 }
 

@@ -57,7 +57,7 @@ impl Plan {
 struct CheckedGeneration {
     ready: ReadyGeneration,
     call: Call,
-    /// Whether it has a prompt of its own: if it fails, none goes on after another than that.
+    /// True if it has a prompt of its own: if it fails, none goes on after another than that.
     brings_prompt: bool,
 }
 

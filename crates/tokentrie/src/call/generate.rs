@@ -187,7 +187,7 @@ impl ReadyGeneration {
         if let Inside::Rules(rules) = &self.inside { Some(rules) } else { None }
     }
 
-    /// Whether it fills a form.
+    /// Returns whether it fills a form.
     pub fn is_form(&self) -> bool {
         self.form().is_some()
     }
@@ -197,7 +197,7 @@ impl ReadyGeneration {
         if let Inside::Form(form) = &self.inside { Some(form) } else { None }
     }
 
-    /// Whether it follows anything.
+    /// Returns whether it follows anything.
     pub fn is_constrained(&self) -> bool {
         !matches!(self.inside, Inside::Nothing)
     }
@@ -315,7 +315,7 @@ impl ReadyCall for &ReadyGeneration {
     }
 }
 
-/// Whether the output is over with a value, so that none of it is free text but thoughts before one.
+/// Returns whether the output is over with a value, so that none of it is free text but thoughts before one.
 fn ends_by_itself(rules: &SpanRules) -> bool {
     rules.after() == After::Stop && !rules.constraints().iter().all(|(_, constraint)| constraint.never_ends())
 }

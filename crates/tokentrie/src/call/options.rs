@@ -32,12 +32,12 @@ pub struct Generate {
     pub max_tokens: Option<u32>,
     /// Texts that end free text: the output goes up to the first of them. Not where all of it is constrained.
     pub stop: Stops,
-    /// Whether forced tokens are decoded together with what follows them.
+    /// True if forced tokens are decoded together with what follows them.
     pub skip_ahead: bool,
     /// Tokens that close the span at the end of a leaf.
     #[serde(deserialize_with = "maybe_ids")]
     pub end_tokens: Option<Vec<TokenId>>,
-    /// Whether the output ends with the span; `None` is the host's default.
+    /// True if the output ends with the span; `None` is the host's default.
     #[serde(deserialize_with = "after")]
     pub after: Option<After>,
     /// Of a form: the most probable value of each slot as a whole.
@@ -113,7 +113,7 @@ pub struct TextsAround {
     /// Which token sequences stand for a value.
     #[serde(with = "TokenizationWord")]
     pub tokenization: Tokenization,
-    /// Whether a token may spell the last of a text and go on.
+    /// True if a token may spell the last of a text and go on.
     pub open_end: bool,
 }
 

@@ -26,13 +26,13 @@ pub struct Receipt {
     pub constraint: Option<String>,
     /// What stood before, as it was given.
     pub prompt: ReceiptPrompt,
-    /// Whether free text may follow the value.
+    /// True if free text may follow the value.
     pub free: bool,
     /// Tokens that close the value, where they were given.
     pub end_tokens: Option<Vec<u32>>,
     /// The tokens, one that only ended the output included.
     pub steps: Vec<ReceiptStep>,
-    /// Whether the seal needs a key.
+    /// True if the seal needs a key.
     pub keyed: bool,
     /// The end of the chain, in hexadecimal.
     pub seal: String,
@@ -96,7 +96,7 @@ pub struct ReceiptStep {
     /// What it was chosen among; missing where its text had to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<ReceiptBranch>,
-    /// Whether it says more than a part of a form holds, and is no part of the text.
+    /// True if it says more than a part of a form holds, and is no part of the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
 }

@@ -35,7 +35,7 @@ pub struct GenerateRequest {
     pub constraint: Option<Spec>,
     /// How.
     pub options: Generate,
-    /// Whether it says how tokens are chosen; if not, what is followed already may say it.
+    /// True if it says how tokens are chosen; if not, what is followed already may say it.
     pub has_sampling: bool,
     /// Its time and its turn.
     pub call: CallOptions,

@@ -57,7 +57,7 @@ impl Stops {
         Ok(Self(texts.iter().enumerate().map(text).collect::<Result<_, _>>()?))
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -89,7 +89,7 @@ pub struct StopFilter {
     /// How much of each is written.
     written: Vec<usize>,
     held: String,
-    /// Whether one of them was written.
+    /// True if one of them was written.
     found: bool,
 }
 
@@ -126,7 +126,7 @@ impl StopFilter {
         std::mem::replace(&mut self.held, held)
     }
 
-    /// Whether a stop text was written.
+    /// Returns whether a stop text was written.
     pub fn found(&self) -> bool {
         self.found
     }

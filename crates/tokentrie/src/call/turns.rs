@@ -47,7 +47,7 @@ pub enum Refusal {
     Busy {
         /// What runs.
         other: &'static str,
-        /// Whether this thread itself has the turn: it would wait for ever.
+        /// True if this thread itself has the turn: it would wait for ever.
         is_own: bool,
     },
     /// The process was forked while another thread had the turn, and that thread is not here to end it.

@@ -226,12 +226,12 @@ impl<W: Hooks> Reading<W> {
         steps.push(ReplyStep { token, part, forced, legal, logprob });
     }
 
-    /// Whether a stop text came.
+    /// Returns whether a stop text came.
     pub(super) fn is_stopped_by_text(&self) -> bool {
         self.told.stop.found()
     }
 
-    /// Whether the reply said its own end, or a stop text came.
+    /// Returns whether the reply said its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.found()
     }

@@ -113,7 +113,7 @@ pub struct ChatReply {
     pub steps: Vec<ReplyStep>,
     /// What it was allowed, where that was asked for.
     pub receipt: Option<Receipt>,
-    /// Whether content that is held to something is whole; true of other content.
+    /// True if content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
     /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
     /// choose, because no more tokens fitted.

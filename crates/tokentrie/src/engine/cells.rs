@@ -38,7 +38,7 @@ pub(super) trait Cells {
     /// Keeps the first tokens of a sequence. Returns how many it kept: none, where it cannot be cut.
     fn cut(&mut self, sequence: i32, tokens: usize) -> usize;
 
-    /// Whether a slot can begin with a part of what another holds: not in recurrent models.
+    /// Returns whether a slot can begin with a part of what another holds: not in recurrent models.
     fn shares(&self) -> bool;
 
     /// Where each slot has a cache and branches of its own, so that what a job is given depends on no other: tokens of

@@ -20,7 +20,7 @@ pub(super) struct Core<M> {
     pub(super) branches: Branches,
     /// Who waits for a slot, the next one first.
     pub(super) waiting: VecDeque<Arrived>,
-    /// Whether they may begin: not while somebody waits to have the context alone.
+    /// True if they may begin: not while somebody waits to have the context alone.
     pub(super) lets_in: bool,
     /// See [`EngineOptions::prefill_chunk`](super::options::EngineOptions::prefill_chunk).
     pub(super) prefill_chunk: usize,

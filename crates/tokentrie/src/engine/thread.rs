@@ -180,7 +180,7 @@ impl Engine {
         wait(&said, &stop, &mut |_: Option<()>| watch.stop())
     }
 
-    /// Whether nothing that is decoded enters into anything else.
+    /// Returns whether nothing that is decoded enters into anything else.
     pub(super) fn is_fixed(&self) -> bool {
         self.options.batching == Batching::Fixed
     }

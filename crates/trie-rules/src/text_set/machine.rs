@@ -160,7 +160,7 @@ impl TextMachine {
         is_open.then(|| (min.saturating_sub(state.chars), max.map(|max| max - state.chars)))
     }
 
-    /// Whether texts without end go on from wherever one is.
+    /// Returns whether texts without end go on from wherever one is.
     pub fn is_endless(&self) -> bool {
         self.0.max.is_none() && self.0.most.iter().all(|&most| most == u32::MAX)
     }

@@ -202,7 +202,7 @@ impl KeptMemory {
         self.clock.load(Ordering::Relaxed)
     }
 
-    /// Whether so many bytes more can be kept without a rule forgetting.
+    /// Returns whether so many bytes more can be kept without a rule forgetting.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit()

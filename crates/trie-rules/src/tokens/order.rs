@@ -115,7 +115,7 @@ impl TokenTree {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
+    /// Returns whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

@@ -276,7 +276,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Whether the keyword itself stands in a schema that another one looks into: then that has looked at all.
+/// Returns whether the keyword itself stands in a schema that another one looks into: then that has looked at all.
 fn deep_keyword(json: &Json, source: &Source<'_>, of: Of) -> bool {
     source.draft >= Draft::Draft2019 && json.get(of.keyword()).is_some()
 }

@@ -35,7 +35,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it says nothing of members itself, but for one keyword whose schemas do.
+    /// Returns whether it says nothing of members itself, but for one keyword whose schemas do.
     fn passes_on(&self) -> bool {
         let Some(members) = self.json.as_object() else { return false };
         if self.draft <= Draft::Old && self.json.get("$ref").is_some() {
@@ -75,7 +75,7 @@ enum Beside {
     Perhaps,
 }
 
-/// Whether a schema says types by itself.
+/// Returns whether a schema says types by itself.
 fn says_types(json: &Json) -> bool {
     ["type", "enum", "const"].iter().any(|keyword| json.get(keyword).is_some())
 }

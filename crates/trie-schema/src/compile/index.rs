@@ -60,7 +60,7 @@ type Members<'a> = HashMap<&'a str, &'a Json>;
 pub(super) struct Index<'a> {
     pub(super) base: Arc<str>,
     pub(super) draft: Draft,
-    /// Whether references depend on how a schema was reached.
+    /// True if references depend on how a schema was reached.
     pub(super) is_dynamic: bool,
     resources: HashMap<Arc<str>, Arc<Resource<'a>>>,
     anchors: HashMap<(Arc<str>, String), Arc<Anchor<'a>>>,

@@ -67,7 +67,7 @@ struct Source<'a> {
     /// Resources that were entered on the way, outermost first, where that matters.
     scope: u32,
     role: Role,
-    /// Whether it is about the value itself, not one in it.
+    /// True if it is about the value itself, not one in it.
     is_top: bool,
 }
 

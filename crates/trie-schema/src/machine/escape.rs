@@ -80,12 +80,12 @@ impl TextAt {
         Self { state: machine.start(), escape: Escape::No }
     }
 
-    /// Whether a character begins here.
+    /// Returns whether a character begins here.
     pub(crate) fn is_between(self) -> bool {
         self.escape == Escape::No
     }
 
-    /// Whether the string may end here.
+    /// Returns whether the string may end here.
     pub(crate) fn is_end(self, machine: &TextMachine) -> bool {
         self.escape == Escape::No && machine.is_end(self.state)
     }

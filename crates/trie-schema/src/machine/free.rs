@@ -27,7 +27,7 @@ pub(super) struct FreeText {
     longest: u32,
 }
 
-/// Whether something of a document may follow a string or a number: blanks, then a comma, a colon or a bracket.
+/// Returns whether something of a document may follow a string or a number: blanks, then a comma, a colon or a bracket.
 pub(super) fn may_follow(rest: &[u8]) -> bool {
     let behind = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     behind.is_none_or(|byte| matches!(byte, b',' | b':' | b']' | b'}'))

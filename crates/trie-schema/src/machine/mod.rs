@@ -133,7 +133,7 @@ impl Engine {
         FAILED.with_borrow(|failed| failed.as_ref().is_some_and(|(whose, _)| *whose == self.address()))
     }
 
-    /// Whether a step of this thread could not be made out, whose ever it was.
+    /// Returns whether a step of this thread could not be made out, whose ever it was.
     pub(crate) fn is_any_failing() -> bool {
         FAILED.with_borrow(Option::is_some)
     }
@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Whether a document may end here.
+    /// Returns whether a document may end here.
     #[allow(clippy::unused_self, reason = "beside `step`")]
     pub(crate) fn may_end(&self, place: &Place) -> bool {
         place.blank() == 0
@@ -159,7 +159,7 @@ impl Engine {
             })
     }
 
-    /// Whether a value that goes on may be over, too.
+    /// Returns whether a value that goes on may be over, too.
     fn may_be_over(frame: &Frame) -> bool {
         match frame {
             Frame::Number { machine, state } => machine.is_end(state),
@@ -523,7 +523,7 @@ impl Engine {
         search.refused().unwrap_or_else(|refused| self.fail(refused));
     }
 
-    /// Whether another member may come.
+    /// Returns whether another member may come.
     fn goes_on(&self, shape: &ObjectShape, members: &Members, search: &mut Search) -> bool {
         let named = |at: usize, search: &mut Search| self.may_come(shape, members, &Member::Named(at as u32), search);
         shape.candidates(members).any(|at| named(at, search))

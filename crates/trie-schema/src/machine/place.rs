@@ -76,7 +76,7 @@ impl Record {
         Self(Some(Arc::new(Recorded { before: Self(None), byte: 0, length: 0, hash: 1 })))
     }
 
-    /// Whether anything is recorded.
+    /// Returns whether anything is recorded.
     pub(super) fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -441,7 +441,7 @@ impl Place {
         &self.0.number
     }
 
-    /// Whether it is in blanks.
+    /// Returns whether it is in blanks.
     pub(crate) fn is_blank(&self) -> bool {
         self.0.blank != 0
     }

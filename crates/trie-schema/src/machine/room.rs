@@ -98,13 +98,13 @@ impl Fitting<'_> {
         is_fit
     }
 
-    /// Whether the items of an array fit that must come.
+    /// Returns whether the items of an array fit that must come.
     fn array(&mut self, shape: &ArrayShape, room: usize) -> bool {
         self.engine.array_begins(shape, &mut self.search)
             && shape.needs(self.engine).iter().all(|goal| self.goal(goal, room))
     }
 
-    /// Whether the members of an object fit that must come.
+    /// Returns whether the members of an object fit that must come.
     fn object(&mut self, shape: &ObjectShape, room: usize) -> bool {
         if !self.engine.object_begins(shape, &mut self.search) {
             return false;

@@ -173,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// Whether a number may end here.
+    /// Returns whether a number may end here.
     pub(crate) fn may_number_end(place: &Place) -> bool {
         place.stacks().any(|stack| match stack.top.as_ref().map(|level| &level.frame) {
             Some(frame @ (Frame::Number { .. } | Frame::Listed { .. })) => {
@@ -183,7 +183,7 @@ impl Engine {
         })
     }
 
-    /// Whether a text may end here.
+    /// Returns whether a text may end here.
     pub(crate) fn may_text_end(&self, place: &Place) -> bool {
         let mut ended = Vec::new();
         place.stacks().any(|stack| {
@@ -277,7 +277,7 @@ impl Engine {
         types
     }
 
-    /// Whether nothing but listed strings and names may be written next, and what stands around them.
+    /// Returns whether nothing but listed strings and names may be written next, and what stands around them.
     pub(crate) fn leads_to_listed(&self, place: &Place) -> bool {
         place.stacks().all(|stack| match stack.top.as_ref().map(|level| &level.frame) {
             Some(Frame::Object { shape, at: ObjectAt::Open | ObjectAt::Next | ObjectAt::After, .. }) => {
@@ -289,7 +289,7 @@ impl Engine {
     }
 }
 
-/// Whether a number may end inside of a listed array or object.
+/// Returns whether a number may end inside of a listed array or object.
 fn ends_in_list(frame: &Frame) -> bool {
     match frame {
         Frame::Listed { listed, from, to, depth } => narrowed(listed, (*from, *to), *depth, MARK).is_some(),
@@ -297,7 +297,7 @@ fn ends_in_list(frame: &Frame) -> bool {
     }
 }
 
-/// Whether a text is in a string after so many bytes.
+/// Returns whether a text is in a string after so many bytes.
 fn is_in_string(text: &[u8], depth: usize) -> bool {
     let (mut is_in, mut is_escaped) = (false, false);
     for &byte in &text[..depth] {
@@ -320,7 +320,7 @@ fn is_listed(stack: &Stack) -> bool {
 }
 
 impl Place {
-    /// Whether a text of a list is written here, and nothing else may be.
+    /// Returns whether a text of a list is written here, and nothing else may be.
     pub(crate) fn is_listed(&self) -> bool {
         self.stacks().all(is_listed)
     }
@@ -353,14 +353,14 @@ impl Place {
             })
     }
 
-    /// Whether a string is written here that is held to a length and nothing else.
+    /// Returns whether a string is written here that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         self.stacks().any(|stack| {
             matches!(stack.top.as_ref().map(|level| &level.frame), Some(Frame::Text { shape, .. }) if shape.is_any)
         })
     }
 
-    /// Whether a string is written here that may be anything, and may end wherever a character does.
+    /// Returns whether a string is written here that may be anything, and may end wherever a character does.
     pub(crate) fn is_free_text(&self) -> bool {
         self.stacks().any(|stack| match stack.top.as_ref().map(|level| &level.frame) {
             Some(Frame::Text { shape, at }) => {

@@ -169,7 +169,7 @@ struct State {
     /// Without the ways that begin a name; `None` without others.
     place: Option<Place>,
     row: Box<[u32; 256]>,
-    /// Whether the value may end here.
+    /// True if the value may end here.
     is_end: bool,
     /// Ways that begin a name that the schema does not say.
     names: Box<[Stack]>,
@@ -532,7 +532,7 @@ fn last(tokens: &TokenBytes, token: TokenId, length: usize) -> &[u8] {
     &bytes[bytes.len() - length..]
 }
 
-/// Whether the value that is looked at alone may end.
+/// Returns whether the value that is looked at alone may end.
 fn is_end(place: &Place) -> bool {
     place.stacks().filter_map(|stack| stack.top.as_ref()).any(|level| {
         let is_last = level.below.as_ref().is_some_and(|below| matches!(below.frame, Frame::Floor));

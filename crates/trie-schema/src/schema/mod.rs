@@ -77,27 +77,27 @@ pub enum Closing {
 pub struct SchemaOptions {
     /// Blanks between the parts.
     pub whitespace: Whitespace,
-    /// Whether any character in a string may be written as `\uXXXX`, not only those that must be.
+    /// True if any character in a string may be written as `\uXXXX`, not only those that must be.
     pub unicode_escapes: bool,
-    /// Whether keywords that are not supported are left out, and listed in [`JsonSchema::unheld`], instead of refused.
+    /// True if keywords that are not supported are left out, and listed in [`JsonSchema::unheld`], instead of refused.
     /// Then documents may come that the schema does not allow.
     pub lenient: bool,
-    /// Whether formats are asserted.
+    /// True if formats are asserted.
     pub formats: Formats,
     /// The order of members.
     pub order: Order,
-    /// Whether numbers may be written in any way: a whole one as `1.0` or `1e2`.
+    /// True if numbers may be written in any way: a whole one as `1.0` or `1e2`.
     pub any_numerals: bool,
-    /// Whether members may come whose names are not mentioned.
+    /// True if members may come whose names are not mentioned.
     pub names: Closing,
-    /// Whether a keyword that is about one type asks for it, where no `type` stands beside it.
+    /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
     pub implied_types: bool,
     /// What cannot be written.
     pub(crate) writable: Option<Arc<Writable>>,
 }
 
 impl SchemaOptions {
-    /// Whether something is asked beside the standard.
+    /// Returns whether something is asked beside the standard.
     pub(crate) fn asks_more(&self) -> bool {
         self.names == Closing::Closed || self.implied_types || self.writable.is_some()
     }

@@ -26,9 +26,9 @@ pub(crate) struct ArrayShape {
     least: usize,
     most: usize,
     pub(crate) is_unique: bool,
-    /// Whether some two items must be equal.
+    /// True if some two items must be equal.
     repeats: bool,
-    /// Whether it may be completed from its beginning: 0 where that is not known.
+    /// True if it may be completed from its beginning: 0 where that is not known.
     pub(crate) possible: AtomicU8,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Items {
     have: Box<[usize]>,
     /// Items that were written, in order, where they must differ, or some must come again.
     pub(crate) seen: Option<Arc<Values>>,
-    /// Whether one came again.
+    /// True if one came again.
     has_repeated: bool,
 }
 
@@ -59,7 +59,7 @@ impl ArrayShape {
         Items { have: vec![0; self.counts.len()].into(), ..Items::default() }
     }
 
-    /// Whether the values of items must be kept.
+    /// Returns whether the values of items must be kept.
     pub(crate) fn keeps(&self, items: &Items) -> bool {
         self.is_unique || self.repeats && !items.has_repeated
     }
@@ -68,12 +68,12 @@ impl ArrayShape {
         self.prefix.get(index).unwrap_or(&self.rest)
     }
 
-    /// Whether items may come for ever, all but those that are told apart by their places.
+    /// Returns whether items may come for ever, all but those that are told apart by their places.
     pub(super) fn is_endless(&self) -> bool {
         self.is_plain() && self.most == usize::MAX
     }
 
-    /// Whether nothing but the place of an item says what it must be.
+    /// Returns whether nothing but the place of an item says what it must be.
     fn is_plain(&self) -> bool {
         self.counts.is_empty() && !self.is_unique && !self.repeats
     }
@@ -282,7 +282,7 @@ impl Engine {
         found
     }
 
-    /// Whether one of the items that were written may come again, or one that comes may come twice.
+    /// Returns whether one of the items that were written may come again, or one that comes may come twice.
     fn may_repeat(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> bool {
         let end = shape.most.min(items.index.max(shape.prefix.len()) + 2);
         for first in items.index..end {
@@ -343,7 +343,7 @@ impl Engine {
         cells
     }
 
-    /// Whether an array that has these items may be completed.
+    /// Returns whether an array that has these items may be completed.
     pub(crate) fn array_may_complete(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> bool {
         if shape.is_unique && !self.has_enough(shape, items, None, search) {
             return false;
@@ -417,7 +417,7 @@ impl Engine {
         if kept.is_empty() || self.has_enough(shape, &after, None, search) { Some(kept) } else { None }
     }
 
-    /// Whether the items that must come may all differ, from what was written and from one value more.
+    /// Returns whether the items that must come may all differ, from what was written and from one value more.
     fn has_enough(&self, shape: &ArrayShape, items: &Items, but: Option<&Json>, search: &mut Search) -> bool {
         let needed = shape.least.saturating_sub(items.index);
         if needed == 0 {

@@ -65,7 +65,7 @@ pub(crate) struct Goal {
     pub(crate) literals: Box<[Literal]>,
     hash: u64,
     shapes: Mutex<Option<Result<Arc<Shapes>, Refused>>>,
-    /// Whether some value is of it: 0 where that is not known yet, 1 for one, 2 for none.
+    /// True if some value is of it: 0 where that is not known yet, 1 for one, 2 for none.
     possible: AtomicU8,
 }
 
@@ -131,7 +131,7 @@ pub(crate) enum Blanks {
 }
 
 impl Blanks {
-    /// Whether blanks may be over; 0 is outside of them.
+    /// Returns whether blanks may be over; 0 is outside of them.
     pub(crate) fn is_end(&self, blank: u32) -> bool {
         match self {
             Self::None | Self::Any => true,
@@ -155,11 +155,11 @@ impl Blanks {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub(crate) blanks: Blanks,
-    /// Whether any character may be written as an escape.
+    /// True if any character may be written as an escape.
     pub(crate) escapes: bool,
-    /// Whether members come in any order.
+    /// True if members come in any order.
     pub(crate) any_order: bool,
-    /// Whether whole numbers may have a fraction or an exponent.
+    /// True if whole numbers may have a fraction or an exponent.
     pub(crate) any_spelling: bool,
     /// What cannot be written in whatever way values are written.
     pub(crate) writable: Option<Arc<Writable>>,
@@ -387,7 +387,7 @@ impl Engine {
         Ok((!texts.is_empty()).then(|| Arc::new(Listed { texts })))
     }
 
-    /// Whether values that are listed may be written in all of their ways. Of many there is one way each.
+    /// Returns whether values that are listed may be written in all of their ways. Of many there is one way each.
     fn writes_freely(&self, values: &crate::formula::Values) -> bool {
         const FEW: usize = 64;
         let in_any_order = self.written.any_order && values.all.iter().any(has_members);

@@ -49,7 +49,7 @@ pub(crate) struct Named {
     /// As it is written, behind the first quote.
     pub(crate) text: Box<[u8]>,
     pub(crate) goal: Arc<Goal>,
-    /// Whether it has its place in the order of names.
+    /// True if it has its place in the order of names.
     pub(crate) is_ordered: bool,
     pub(crate) is_required: bool,
     /// Clauses that are met by such a value.
@@ -63,9 +63,9 @@ pub(crate) struct Named {
 pub(crate) struct Class {
     pub(crate) set: TextSet,
     pub(crate) text: Arc<TextShape>,
-    /// Whether it has more names than anybody counts.
+    /// True if it has more names than anybody counts.
     is_wide: OnceLock<bool>,
-    /// Whether it has all names, but for those that the schema says.
+    /// True if it has all names, but for those that the schema says.
     pub(crate) is_all: bool,
     pub(crate) goal: Arc<Goal>,
     ways: Vec<(usize, Literal)>,
@@ -85,7 +85,7 @@ pub(crate) struct ObjectShape {
     clauses: Vec<Clause>,
     least: usize,
     most: usize,
-    /// Whether it may be completed from its beginning: 0 where that is not known.
+    /// True if it may be completed from its beginning: 0 where that is not known.
     pub(crate) possible: AtomicU8,
 }
 
@@ -180,7 +180,7 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// Whether names of a class are among some; `kinds` says which patterns it matches.
+    /// Returns whether names of a class are among some; `kinds` says which patterns it matches.
     fn is_among(&self, names: &Names, kinds: &[bool]) -> bool {
         let is = |of: &Names| self.patterns.iter().zip(kinds).any(|((own, _), is)| own == of && *is);
         match names {
@@ -222,7 +222,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Whether a goal lists values, none of which it allows.
+    /// Returns whether a goal lists values, none of which it allows.
     fn lists_nothing(&self, goal: &Goal) -> Result<bool, Refused> {
         let Some(values) = self.listed(goal) else { return Ok(false) };
         if values.all.len() > 64 {
@@ -571,7 +571,7 @@ impl Engine {
         found
     }
 
-    /// Whether a member may come next, and all of it still be completed.
+    /// Returns whether a member may come next, and all of it still be completed.
     pub(crate) fn may_come(
         &self,
         shape: &ObjectShape,
@@ -601,7 +601,7 @@ impl Engine {
         super::values::count_texts(&class.text.machine, enough.min(TEXTS)).saturating_sub(written)
     }
 
-    /// Whether a name of a class may begin.
+    /// Returns whether a name of a class may begin.
     pub(crate) fn may_open(&self, shape: &ObjectShape, members: &Members, class: usize, search: &mut Search) -> bool {
         if !self.is_possible(&shape.classes[class].goal, search) {
             return false;
@@ -615,7 +615,7 @@ impl Engine {
         self.may_complete_with(shape, &skipped, vec![(class, Vec::new())], search)
     }
 
-    /// Whether an object that has these members may be completed.
+    /// Returns whether an object that has these members may be completed.
     pub(crate) fn may_complete(&self, shape: &ObjectShape, members: &Members, search: &mut Search) -> bool {
         self.may_complete_with(shape, members, Vec::new(), search)
     }
@@ -721,7 +721,7 @@ impl Engine {
         false
     }
 
-    /// Whether there are enough names for what was chosen, and for the fewest members.
+    /// Returns whether there are enough names for what was chosen, and for the fewest members.
     fn fills(&self, way: &Completing<'_>, coming: usize, search: &mut Search) -> bool {
         let (shape, members) = (way.shape, way.members);
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -805,12 +805,12 @@ impl ObjectShape {
         }
     }
 
-    /// Whether any member may come wherever its value may be.
+    /// Returns whether any member may come wherever its value may be.
     pub(super) fn is_plain(&self) -> bool {
         self.clauses.is_empty() && self.most == usize::MAX && self.least == 0
     }
 
-    /// Whether a name may still come, as far as its place goes.
+    /// Returns whether a name may still come, as far as its place goes.
     fn is_left(&self, members: &Members, at: usize) -> bool {
         if self.names[at].is_ordered { at >= members.next as usize } else { !members.written.has(at) }
     }
@@ -860,7 +860,7 @@ impl ObjectShape {
         bytes + 8 * self.least.saturating_sub(members.count as usize + count)
     }
 
-    /// Whether the object may end here.
+    /// Returns whether the object may end here.
     pub(crate) fn may_end(&self, members: &Members) -> bool {
         let count = members.count as usize;
         count >= self.least
@@ -871,7 +871,7 @@ impl ObjectShape {
             })
     }
 
-    /// Whether a class has more names than anybody counts, so that one that was written leaves enough of them.
+    /// Returns whether a class has more names than anybody counts, so that one that was written leaves enough of them.
     pub(crate) fn is_wide(&self, class: u32) -> bool {
         let Class { text, is_wide, .. } = &self.classes[class as usize];
         let count = || super::values::count_texts(&text.machine, TEXTS);
@@ -901,12 +901,12 @@ impl ObjectShape {
         ordered.chain((free..self.names.len()).filter(|&at| !members.written.has(at)))
     }
 
-    /// Whether names may come next whose order is free.
+    /// Returns whether names may come next whose order is free.
     pub(crate) fn is_open(&self, members: &Members) -> bool {
         self.next_required(members.next as usize).is_none()
     }
 
-    /// Whether a name is one that the schema says, or that was written.
+    /// Returns whether a name is one that the schema says, or that was written.
     pub(crate) fn is_taken(&self, members: &Members, name: &str) -> bool {
         self.by_name.contains_key(name) || members.others().binary_search_by(|own| (**own).cmp(name)).is_ok()
     }

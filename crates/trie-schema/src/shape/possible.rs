@@ -30,7 +30,7 @@ impl Search {
         self.refused.get_or_insert(refused);
     }
 
-    /// Whether all was made out.
+    /// Returns whether all was made out.
     pub(super) fn is_sure(&self) -> bool {
         self.refused.is_none() && over().is_none()
     }
@@ -42,7 +42,7 @@ impl Search {
 }
 
 impl Engine {
-    /// Whether some value is of a goal.
+    /// Returns whether some value is of a goal.
     pub(crate) fn is_possible(&self, goal: &Arc<Goal>, search: &mut Search) -> bool {
         if let Some(known) = goal.known_possible() {
             return known;
@@ -95,12 +95,12 @@ impl Engine {
         found
     }
 
-    /// Whether an array may be completed from its beginning.
+    /// Returns whether an array may be completed from its beginning.
     pub(crate) fn array_begins(&self, shape: &super::array::ArrayShape, search: &mut Search) -> bool {
         Self::begins(&shape.possible, search, |search| self.array_may_complete(shape, &shape.start(), search))
     }
 
-    /// Whether an object may be completed from its beginning.
+    /// Returns whether an object may be completed from its beginning.
     pub(crate) fn object_begins(&self, shape: &super::object::ObjectShape, search: &mut Search) -> bool {
         Self::begins(&shape.possible, search, |search| {
             self.may_complete(shape, &super::object::Members::default(), search)

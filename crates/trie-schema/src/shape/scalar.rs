@@ -12,9 +12,9 @@ use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling, TextMachine,
 #[derive(Debug)]
 pub(crate) struct TextShape {
     pub(crate) machine: TextMachine,
-    /// Whether any character may be written as an escape.
+    /// True if any character may be written as an escape.
     pub(crate) escapes: bool,
-    /// Whether it has all texts, of some length.
+    /// True if it has all texts, of some length.
     pub(crate) is_any: bool,
 }
 

@@ -16,12 +16,12 @@ struct Judging<'e> {
 }
 
 impl Engine {
-    /// Whether a value is of a goal.
+    /// Returns whether a value is of a goal.
     pub(super) fn allows(&self, goal: &Goal, value: &Json) -> Result<bool, Refused> {
         goal.literals.iter().try_fold(true, |is, literal| Ok(is && self.fits(literal, value)?))
     }
 
-    /// Whether a value is what a literal says.
+    /// Returns whether a value is what a literal says.
     pub(super) fn fits(&self, literal: &Literal, value: &Json) -> Result<bool, Refused> {
         let mut judging = Judging { engine: self, deep: 0 };
         match literal {
@@ -32,7 +32,7 @@ impl Engine {
         }
     }
 
-    /// Whether a name is one of some.
+    /// Returns whether a name is one of some.
     pub(super) fn has_name(&self, names: &Names, name: &Arc<str>) -> Result<bool, Refused> {
         Ok(match names {
             Names::Exact(own) => own == name,
@@ -79,7 +79,7 @@ impl Judging<'_> {
         is
     }
 
-    /// Whether a formula holds, or does not; what is not held says neither.
+    /// Returns whether a formula holds, or does not; what is not held says neither.
     fn holds(&mut self, formula: &Formula, value: &Json, sign: bool) -> Result<bool, Refused> {
         let all = |judging: &mut Self, all: &[Formula]| {
             all.iter().try_fold(true, |is, one| Ok::<_, Refused>(is && judging.holds(one, value, sign)?))

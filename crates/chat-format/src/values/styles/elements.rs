@@ -29,7 +29,7 @@ pub(crate) struct Elements {
     /// What may come in an element: [`KEY`], or what closes one.
     inner: Choices,
     has_after: bool,
-    /// Whether all values end by themselves: they are JSON.
+    /// True if all values end by themselves: they are JSON.
     quoted: bool,
     /// What ends a value whose name was forgotten: a text that nothing spells, as far as it is the same for all names.
     unknown_end: Ending,
@@ -100,7 +100,7 @@ impl std::hash::Hash for Ending {
 
 #[cfg(test)]
 impl ElementsAt {
-    /// Whether it is in the name of the first element in one that may be text.
+    /// Returns whether it is in the name of the first element in one that may be text.
     pub(crate) fn is_in_open_name(&self) -> bool {
         matches!(self.at, At::Name(..)) && self.open.last().is_some_and(|level| level.kind == Kind::Open)
     }
@@ -478,7 +478,7 @@ fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
     go(state, At::Name(Some(Vec::new()), track, Utf8::WHOLE))
 }
 
-/// Whether an element may open here.
+/// Returns whether an element may open here.
 fn may_open(level: &Level, guard: &Guard) -> bool {
     match (level.kind, level.children) {
         (Kind::Object, 0) => guard.may(&[Event::TextOpen]),

@@ -40,21 +40,21 @@ impl Guard<'_> {
         self.strict.as_mut().is_none_or(|strict| values.tell(&mut strict.state, event))
     }
 
-    /// Whether these events may come.
+    /// Returns whether these events may come.
     pub(crate) fn may(&self, events: &[Event]) -> bool {
         let Some(strict) = &self.strict else { return true };
         let mut state = strict.state.clone();
         events.iter().all(|&event| self.values.tell(&mut state, event))
     }
 
-    /// Whether a value of one of these types may come, at the end of its key.
+    /// Returns whether a value of one of these types may come, at the end of its key.
     pub(crate) fn may_be(&self, types: Types) -> bool {
         let Some(strict) = &self.strict else { return true };
         let mut state = strict.state.clone();
         self.values.tell(&mut state, Event::TextClose) && self.values.types_here(&state).meets(types)
     }
 
-    /// Whether a list may come here that has items.
+    /// Returns whether a list may come here that has items.
     pub(crate) fn may_have_items(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
         let mut state = strict.state.clone();
@@ -91,13 +91,13 @@ impl Guard<'_> {
         }
     }
 
-    /// Whether the value may be over.
+    /// Returns whether the value may be over.
     pub(crate) fn may_end(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
         strict.raw.as_ref().map_or_else(|| self.values.may_text_end(&strict.state), |raw| raw.may_end(self.values))
     }
 
-    /// Whether the value may go on with these bytes.
+    /// Returns whether the value may go on with these bytes.
     pub(crate) fn takes(&self, bytes: &[u8]) -> bool {
         let Some(strict) = &self.strict else { return true };
         match &strict.raw {
@@ -106,7 +106,7 @@ impl Guard<'_> {
         }
     }
 
-    /// Whether the value may be over after these bytes.
+    /// Returns whether the value may be over after these bytes.
     pub(crate) fn may_end_after(&self, bytes: &[u8]) -> bool {
         let Some(strict) = &self.strict else { return true };
         let mut strict = Strict::clone(strict);
@@ -131,7 +131,7 @@ impl Guard<'_> {
         Guard { values: self.values, strict: Some(strict), syntax: self.syntax }
     }
 
-    /// Whether the value is a string that is held to a length and nothing else.
+    /// Returns whether the value is a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
         match &strict.raw {

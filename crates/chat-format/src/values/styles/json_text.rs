@@ -37,7 +37,7 @@ impl JsonText {
         Self { at: At::Plain, ..Self::new() }
     }
 
-    /// Whether a backslash was the last byte.
+    /// Returns whether a backslash was the last byte.
     pub(crate) fn is_escaping(&self) -> bool {
         self.at == At::Escape(0)
     }

@@ -67,7 +67,7 @@ impl Literal {
         Self { follow, ..Self::new() }
     }
 
-    /// Whether what was read may be whole: numbers end where something else comes.
+    /// Returns whether what was read may be whole: numbers end where something else comes.
     pub(crate) fn may_end(&self, may_number_end: impl FnOnce() -> bool) -> bool {
         match self.at {
             At::Over => true,
@@ -76,7 +76,7 @@ impl Literal {
         }
     }
 
-    /// Whether its last byte was read.
+    /// Returns whether its last byte was read.
     pub(crate) fn is_over(&self) -> bool {
         self.at == At::Over
     }
@@ -86,7 +86,7 @@ impl Literal {
         self.at = At::Over;
     }
 
-    /// Whether nothing but white space was read.
+    /// Returns whether nothing but white space was read.
     pub(crate) fn is_fresh(&self) -> bool {
         self.at == At::Value && self.depth == 0
     }

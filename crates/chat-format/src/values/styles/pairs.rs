@@ -19,7 +19,7 @@ pub(crate) struct Pairs {
     syntax: Syntax,
     /// Between key and value.
     joint: u8,
-    /// Whether white space may stand before it in strict use too.
+    /// True if white space may stand before it in strict use too.
     keys_apart: bool,
     after: Choices,
     has_after: bool,

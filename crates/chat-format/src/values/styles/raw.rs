@@ -65,7 +65,7 @@ impl Raw {
         self.text.is_some() || self.literal.is_some()
     }
 
-    /// Whether the value may be over.
+    /// Returns whether the value may be over.
     pub(crate) fn may_end(&self, values: &Values) -> bool {
         let text = self.text.as_ref().is_some_and(|(state, utf8)| utf8.is_whole() && values.may_text_end(state));
         let ends =
@@ -73,12 +73,12 @@ impl Raw {
         text || self.literal.as_ref().is_some_and(ends)
     }
 
-    /// Whether it may be a string that is held to a length and nothing else.
+    /// Returns whether it may be a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         self.text.as_ref().is_some_and(|(state, _)| state.is_unlisted_text())
     }
 
-    /// Whether it must be a string of a list.
+    /// Returns whether it must be a string of a list.
     pub(crate) fn is_listed(&self) -> bool {
         self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| state.is_listed())
     }
@@ -88,7 +88,7 @@ impl Raw {
         self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| listed(state, most, to))
     }
 
-    /// Whether the value may go on with these bytes.
+    /// Returns whether the value may go on with these bytes.
     pub(crate) fn takes(&self, values: &Values, syntax: &Syntax, bytes: &[u8]) -> bool {
         let mut raw = self.clone();
         bytes.iter().all(|&byte| raw.step(values, syntax, byte))

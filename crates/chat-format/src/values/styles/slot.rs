@@ -11,10 +11,10 @@ use trie_schema::ValueId;
 /// Where in a value between tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Slot {
-    /// Whether it is a string for sure: then its text can be written as it comes.
+    /// True if it is a string for sure: then its text can be written as it comes.
     pub(crate) text: bool,
     search: Search,
-    /// Whether a newline is held back, which is not part of the value where the end follows.
+    /// True if a newline is held back, which is not part of the value where the end follows.
     newline: bool,
     utf8: Utf8,
 }
@@ -159,7 +159,7 @@ impl Slot {
         end
     }
 
-    /// Whether these bytes may be text here, in strict use.
+    /// Returns whether these bytes may be text here, in strict use.
     fn takes(self, bytes: &[u8], guard: &Guard) -> bool {
         if !guard.is_strict() {
             return true;

@@ -30,14 +30,14 @@ pub(crate) struct Tagged {
     more: Vec<Choices>,
     types: Vec<Types>,
     value_end: Finder,
-    /// Whether a newline after each of `opened` is not part of the value.
+    /// True if a newline after each of `opened` is not part of the value.
     begins_line: Vec<bool>,
-    /// Whether one before the end is not.
+    /// True if one before the end is not.
     ends_line: bool,
     cdata: Option<Cdata>,
     /// What ends a value that ended by itself.
     after: Choices,
-    /// Whether strings stand in quotes, so that all values end by themselves.
+    /// True if strings stand in quotes, so that all values end by themselves.
     quoted: bool,
 }
 
@@ -293,7 +293,7 @@ impl Tagged {
         }
     }
 
-    /// Whether a byte that begins nothing else begins a key: where nothing ends the arguments, a word does.
+    /// Returns whether a byte that begins nothing else begins a key: where nothing ends the arguments, a word does.
     fn begins_key(&self, state: &TaggedAt, chosen: Chosen, byte: u8, guard: &Guard) -> bool {
         let word = self.around.has(AFTER) || byte.is_ascii_alphanumeric() || byte == b'_';
         !self.around.has(KEY)

@@ -236,7 +236,7 @@ impl<W: Watch> Filler<W> {
         self.generation.settle(self.at.position().certain());
     }
 
-    /// Whether a token can be written here.
+    /// Returns whether a token can be written here.
     fn goes_on(&self, token: TokenId) -> bool {
         let step = self.rules.step(&self.at, token);
         step.is_some_and(|step| step.state.position().last_token() != LastToken::Ended)

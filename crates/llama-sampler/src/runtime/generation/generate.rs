@@ -87,7 +87,7 @@ impl Context {
         Ok(walk.finish()?.0)
     }
 
-    /// Whether it was stopped, which is one way to end.
+    /// Returns whether it was stopped, which is one way to end.
     fn run_or_stop(&mut self, task: &mut dyn Task) -> Result<bool, RuntimeError> {
         match self.run(task) {
             Ok(()) => Ok(false),

@@ -30,7 +30,7 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// The most of them that are free text, after a value or where nothing is constrained; `None`: no limit besides.
     pub max_free_tokens: Option<usize>,
-    /// Whether forced tokens are decoded together with what follows them, instead of one by one.
+    /// True if forced tokens are decoded together with what follows them, instead of one by one.
     pub skip_ahead: bool,
     /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
     /// A set that knows them ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) says so itself.
@@ -257,7 +257,7 @@ pub struct TrailStep {
     pub token: TokenId,
     /// `None` where its text had to come.
     pub branch: Option<Branch>,
-    /// Whether it says more than a part of a form holds, and is no part of the output.
+    /// True if it says more than a part of a form holds, and is no part of the output.
     pub dropped: bool,
 }
 
@@ -297,7 +297,7 @@ pub struct Generated {
     /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
     /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,
-    /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
+    /// True if these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
     pub canonical: bool,
     /// `true` where a value was ended by few tokens that the model did not choose, because the room of the context or,

@@ -63,9 +63,9 @@ struct Generation<W> {
     trail: Option<Trail>,
     bias: BiasedRow,
     report: Report,
-    /// Whether tokens that are written now may be taken back.
+    /// True if tokens that are written now may be taken back.
     tentative: bool,
-    /// Whether tokens that are written now are free text: see [`Step::free`].
+    /// True if tokens that are written now are free text: see [`Step::free`].
     free: bool,
 }
 
@@ -244,7 +244,7 @@ impl<W: Watch> Generation<W> {
         self.likely.is_some() || self.trail.is_some() || self.watch.wants_steps() && self.watch.wants_shares()
     }
 
-    /// Whether no token can be added after the next.
+    /// Returns whether no token can be added after the next.
     fn is_full(&self) -> bool {
         self.text.len() > self.host.room
     }

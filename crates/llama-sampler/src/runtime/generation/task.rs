@@ -124,7 +124,7 @@ fn filled<W: Watch>(
     Ok(GenerateTask(Kind::Form(Box::new(Filler::new(vocab, host, prompt, form, options, watch)?))))
 }
 
-/// Whether a vocabulary has what rules name, and a limit of tokens leaves something to do.
+/// Returns whether a vocabulary has what rules name, and a limit of tokens leaves something to do.
 pub(super) fn check_rules(
     vocab: &Vocab,
     rules: Option<&Arc<SpanRules>>,

@@ -22,7 +22,7 @@ pub(super) struct Walk<W, C> {
     /// The most tokens of free text among them, and those that were written.
     max_free: usize,
     free: usize,
-    /// Whether no row is asked for where one token alone may come.
+    /// True if no row is asked for where one token alone may come.
     skip: bool,
     finish: Option<Finish>,
     /// The limit before which values end; `None` where none does.
@@ -35,7 +35,7 @@ struct Taken {
     token: TokenId,
     /// What it was.
     role: Role,
-    /// Whether no other could come.
+    /// True if no other could come.
     forced: bool,
     /// Tokens walked before it.
     depth: usize,
@@ -92,7 +92,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         }
     }
 
-    /// Whether nothing constrains any more what comes.
+    /// Returns whether nothing constrains any more what comes.
     fn is_free(&self) -> bool {
         self.chooser.span().is_none_or(|span| span.status() != Status::Active || span.ending() == Ending::Free)
     }
