@@ -1098,7 +1098,7 @@ def choose(
     progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice[str, _V]: ...
 @overload
-def choose(
+def choose(  # type: ignore[overload-overlap]
     scorer: Callable[[list[list[int]]], _Answer],
     values: _Untyped,
     *,

@@ -276,7 +276,7 @@ pub(crate) enum ArraySaid {
     Unique,
 }
 
-/// What a schema says of a value. Keywords of one kind of values allow all others.
+/// Formula of a schema: the values that it allows. A keyword for one kind of value allows all other kinds.
 #[derive(Debug, Clone)]
 pub(crate) enum Formula {
     True,
@@ -294,7 +294,7 @@ pub(crate) enum Formula {
     /// Exactly one.
     One(Vec<Self>),
     Not(Box<Self>),
-    /// What is asked beside the standard: it says nothing where it is denied.
+    /// A constraint beyond the standard: a negation ignores it.
     Asked(Box<Self>),
     Schema(NodeId),
 }
@@ -309,7 +309,7 @@ pub(crate) struct Node {
     pub(crate) keyword: Option<&'static str>,
 }
 
-/// What a value must be or must not be.
+/// Constraint of a goal: a schema or a list of values that must, or must not, match.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Literal {
     Is(NodeId),

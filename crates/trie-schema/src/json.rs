@@ -21,7 +21,7 @@ pub(crate) enum Json {
     Object(Vec<(Arc<str>, Self)>),
 }
 
-/// How deeply text may be nested: as `serde_json` has it.
+/// Maximum nesting depth of text, the same as in `serde_json`.
 const DEEPEST: usize = 128;
 /// Members from which on names are looked up.
 const FEW: usize = 16;
@@ -68,7 +68,7 @@ impl Json {
         if let Self::Object(members) = self { Some(members) } else { None }
     }
 
-    /// What a JSON pointer without its `#` leads to.
+    /// Returns the value at a JSON pointer, given without its `#`.
     pub(crate) fn pointer(&self, pointer: &str) -> Option<&Self> {
         if pointer.is_empty() {
             return Some(self);

@@ -14,11 +14,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use trie_core::Problem;
 
-/// What is asked of a value, by its number in [`Values`].
+/// Identifier of the schema of a value, in [`Values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(u32);
 
-/// Where one is in a value. Equal where the same may come from there on.
+/// State inside a value. Equal states allow the same continuations.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ValueState {
     schema: u32,
@@ -32,7 +32,7 @@ pub struct ValueState {
 pub struct MemberNames {
     /// In the order of their bytes.
     pub names: Box<[(Arc<str>, ValueId)]>,
-    /// What is asked of members with other names.
+    /// Schema of the members with other names.
     pub others: ValueId,
 }
 
@@ -66,7 +66,7 @@ struct Ids {
     all: Vec<Arc<Asked>>,
 }
 
-/// What is asked of a value.
+/// Constraints on a value.
 struct Asked {
     schema: u32,
     goal: Arc<Goal>,
@@ -81,8 +81,8 @@ impl fmt::Debug for Values {
 }
 
 impl SchemaOptions {
-    /// How the schemas of tools are read: names in any order and closed, types as keywords imply them, and what cannot
-    /// be followed left out.
+    /// Returns the options for the schemas of tool arguments: members in any order, undeclared names disallowed, types
+    /// implied by keywords, and unsupported keywords left out.
     pub fn of_arguments() -> Self {
         let names = Closing::Closed;
         Self { lenient: true, order: Order::Any, names, implied_types: true, ..Self::default() }
@@ -175,7 +175,7 @@ impl Values {
         asked.members.get_or_init(find).clone()
     }
 
-    /// What is asked of an item of an array, and how many items are told apart by their places.
+    /// Returns the schema of an item of an array, and the number of leading items that have schemas of their own.
     pub fn item(&self, id: ValueId, index: usize) -> (ValueId, usize) {
         let asked = self.asked(id);
         match self.schemas[asked.schema as usize].shapes(&asked.goal) {

@@ -1,4 +1,4 @@
-//! What can be written, where not all can.
+//! Texts that can be written, for formats that cannot write them all.
 
 use crate::json::Json;
 use trie_rules::TextSet;

@@ -18,7 +18,7 @@ const MOST: usize = 4096;
 /// Schemas that apply to one value inside each other at most.
 const DEEPEST: usize = 64;
 
-/// What was looked at of a value.
+/// Evaluated members and items of a value, which `unevaluated…` keywords leave out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Looked {
     pub(super) all: bool,
@@ -44,7 +44,7 @@ impl Looked {
     }
 }
 
-/// What is claimed, and what has been looked at then.
+/// Claims that are assumed to hold, with the members and items evaluated under them.
 type Choice = (Vec<Formula>, Looked);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// What must be of what nothing has looked at.
+    /// Returns the constraint on members or items that nothing has evaluated; `None` if all are evaluated.
     fn rest(&mut self, source: &Source<'a>, of: Of, looked: Looked, value: NodeId) -> Option<Formula> {
         if looked.all {
             return None;
@@ -233,7 +233,7 @@ impl<'a> Compiler<'a> {
         Ok(all)
     }
 
-    /// What the keywords of a schema itself look at.
+    /// Returns the members or items that the keywords of a schema itself evaluate.
     pub(super) fn looked(&mut self, source: &Source<'a>, of: Of, is_inner: bool) -> Result<Looked, SchemaError> {
         let json = source.json;
         let has = |keyword: &str| json.get(keyword);

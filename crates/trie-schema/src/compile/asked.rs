@@ -1,5 +1,5 @@
-//! What is asked beside the standard, where that is wanted: that a schema says which names and which types there are,
-//! and what can be written.
+//! Constraints beyond the standard, where options ask for them: closed names, implied types, and limits on what
+//! can be written.
 
 use super::annotate::{Looked, Of};
 use super::index::escaped;
@@ -67,7 +67,7 @@ impl Source<'_> {
     }
 }
 
-/// How a schema that another applies to the same value is meant.
+/// Relation of a subschema to the schema that applies it to the same value.
 #[derive(Debug, Clone, Copy)]
 enum Beside {
     Holds,

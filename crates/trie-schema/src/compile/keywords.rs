@@ -11,10 +11,9 @@ use std::sync::Arc;
 use trie_core::work::{look, spend};
 use trie_rules::{Decimal, RegexError, TextFormat, TextSet};
 
-/// Alternatives of one `unevaluatedProperties` or `unevaluatedItems` at most.
 type Result<T> = std::result::Result<T, SchemaError>;
 
-/// What comes of a pattern.
+/// Result of compiling a pattern: its texts, or nothing if it is not enforced.
 pub(super) enum Held {
     By(Arc<Texts>),
     Not,
@@ -61,7 +60,7 @@ fn decimal(source: &Source<'_>, keyword: &str, value: &Json) -> Result<Decimal> 
 }
 
 impl<'a> Compiler<'a> {
-    /// What a schema says.
+    /// Returns the formula of a schema: all of its keywords.
     pub(super) fn formula(&mut self, node: NodeId, source: &Source<'a>) -> Result<Formula> {
         let json = source.json;
         let Some(members) = json.as_object() else {
@@ -303,7 +302,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// What a keyword that refers to another schema leads to.
+    /// Returns the node that a keyword with a reference resolves to.
     pub(super) fn referred(&mut self, source: &Source<'a>, keyword: &str, to: &str) -> Result<NodeId> {
         match keyword {
             "$dynamicRef" => self.dynamic(source, to),

@@ -17,11 +17,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use trie_core::work::{Over, spend};
 
-/// Which drafts write a schema; the others are told apart by their keywords.
+/// Draft of JSON Schema that a schema is written in. Drafts that share a variant are told apart by their keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Draft {
-    /// Draft 4, 6 and 7: nothing beside `$ref` counts.
+    /// Draft 4: nothing beside `$ref` counts.
     Old4,
+    /// Drafts 6 and 7: nothing beside `$ref` counts.
     Old,
     Draft2019,
     Draft2020,
@@ -44,20 +45,20 @@ impl Draft {
     }
 }
 
-/// What a schema was compiled to.
+/// Result of compiling a schema.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: NodeId,
     /// Keywords that were left out.
     pub(crate) unheld: Vec<SchemaWarning>,
-    /// What says nothing though it may be meant to.
+    /// Warnings about keywords that have no effect though they may be meant to.
     pub(crate) notes: Vec<SchemaWarning>,
-    /// What cannot be written, and so does not come.
+    /// Warnings about values and names that the format cannot write, which are therefore not allowed.
     pub(crate) unwritten: Vec<SchemaWarning>,
 }
 
-/// Where a schema stands, and what it is read with.
+/// A schema at its place in the document, with the context in which it is read.
 #[derive(Clone)]
 struct Source<'a> {
     json: &'a Json,
@@ -248,7 +249,7 @@ impl<'a> Compiler<'a> {
         node
     }
 
-    /// What a reference leads to.
+    /// Returns the node that a reference resolves to.
     fn target(&mut self, source: &Source<'a>, keyword: &str, to: &str) -> Result<NodeId, SchemaError> {
         let whole = uri::resolved(&source.base, to);
         let (document, fragment) = uri::split(&whole);
@@ -285,7 +286,7 @@ impl<'a> Compiler<'a> {
         Ok(self.node(target))
     }
 
-    /// What a dynamic reference leads to.
+    /// Returns the node that a `$dynamicRef` resolves to.
     fn dynamic(&mut self, source: &Source<'a>, to: &str) -> Result<NodeId, SchemaError> {
         let whole = uri::resolved(&source.base, to);
         let (document, fragment) = uri::split(&whole);
@@ -308,7 +309,7 @@ impl<'a> Compiler<'a> {
         self.target(source, "$dynamicRef", to)
     }
 
-    /// What `$recursiveRef` leads to.
+    /// Returns the node that a `$recursiveRef` resolves to.
     fn recursive(&mut self, source: &Source<'a>, to: &str) -> Result<NodeId, SchemaError> {
         let recurs = |json: &Json| matches!(json.get("$recursiveAnchor"), Some(Json::Bool(true)));
         let own = self.index.resource(&source.base).filter(|resource| recurs(resource.json));

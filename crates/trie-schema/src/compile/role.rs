@@ -1,12 +1,12 @@
 //! Roles of schemas.
 
-/// Whether a schema is all that is said of a value.
+/// Role of a schema among the schemas of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
-    /// Others say something of it too: what they mention is not known here.
+    /// One schema of several: the names that the others mention are not known here.
     Part,
-    /// It is.
+    /// The only schema of the value.
     Value,
-    /// It is, but for the types of the value.
+    /// The only schema of the value, except for its types.
     Typed,
 }

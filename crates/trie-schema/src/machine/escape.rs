@@ -2,14 +2,14 @@
 
 use trie_rules::{TextMachine, TextState};
 
-/// Where in a string one is.
+/// State inside a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TextAt {
     pub(crate) state: TextState,
     escape: Escape,
 }
 
-/// How much of an escape was written.
+/// State inside an escape sequence or a multi-byte character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Escape {
     No,
@@ -29,7 +29,7 @@ const LAST_CONTROL: u32 = 0x1f;
 const FIRST_PAIR: u32 = 0x1_0000;
 const LAST: u32 = 0x10_ffff;
 
-/// What a byte adds to what a string means.
+/// Decoded output of one byte of a string.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Meant {
     Nothing,

@@ -16,7 +16,7 @@ const NEVER: u32 = u32::MAX;
 
 /// The tokens of a vocabulary as free text takes them, from between two characters on.
 pub(super) struct FreeText {
-    /// How many characters each token begins, if it is all text.
+    /// Number of characters that each token begins, if all of it is text.
     begun: Vec<u32>,
     /// Tokens whose last byte is the quote that ends the text, with the characters before it.
     closing: Vec<(u32, TokenId)>,
@@ -34,7 +34,7 @@ pub(super) fn may_follow(rest: &[u8]) -> bool {
 }
 
 impl FreeText {
-    /// Of a vocabulary; `escapes` says whether any character may be written as an escape.
+    /// Builds the tables of a vocabulary; `escapes` says whether any character may be written as an escape.
     pub(super) fn new(tokens: &TokenBytes, escapes: bool) -> Option<Self> {
         let machine = TextMachine::new(&TextSet::all(), 0, None)?;
         let mut made = Self {

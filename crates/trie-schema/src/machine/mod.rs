@@ -32,7 +32,7 @@ const UNKEPT: &str = "\u{10ffff}";
 /// Words of JSON.
 const WORDS: [&[u8]; 3] = [b"null", b"true", b"false"];
 
-/// What of an array comes next.
+/// Position in an array: the part that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ArrayAt {
     /// Behind the bracket.
@@ -45,7 +45,7 @@ pub(crate) enum ArrayAt {
     After,
 }
 
-/// What of an object comes next.
+/// Position in an object: the part that comes next.
 #[derive(Debug, Clone)]
 pub(crate) enum ObjectAt {
     /// Behind the brace.
@@ -67,7 +67,7 @@ pub(crate) enum ObjectAt {
 /// In one of some names: those whose texts begin alike.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// Of all that may come, by their texts.
+    /// All names allowed here, sorted by their texts.
     names: Arc<[u32]>,
     pub(crate) from: u32,
     pub(crate) to: u32,
@@ -75,7 +75,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Those whose texts begin as what was written does.
+    /// Returns the names whose texts begin with the bytes written so far.
     fn range(&self) -> &[u32] {
         &self.names[self.from as usize..self.to as usize]
     }
@@ -87,7 +87,7 @@ pub(crate) struct Other {
     pub(crate) class: u32,
     shape: Arc<TextShape>,
     pub(crate) at: TextAt,
-    /// What it means so far; `None` where that is not kept.
+    /// Decoded text so far; `None` if it is not kept.
     pub(crate) text: Option<Arc<[u8]>>,
 }
 
@@ -531,7 +531,7 @@ impl Engine {
                 && (0..shape.classes.len()).any(|class| self.may_open(shape, members, class, search))
     }
 
-    /// Where names begin that may come.
+    /// Returns the positions at the beginning of each name allowed next.
     fn names(&self, shape: &ObjectShape, members: &Members, search: &mut Search) -> Vec<ObjectAt> {
         let mut found = Vec::new();
         let mut known: Vec<u32> = Vec::new();

@@ -1,4 +1,4 @@
-//! Where one is in a document: values that are begun, one inside the other, in all ways in which they may go on.
+//! Positions in a document: stacks of open values, one for each way in which the document may go on.
 
 use super::escape::TextAt;
 use super::{ArrayAt, ObjectAt};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trie_rules::{NumberMachine, NumberState, TextMachine};
 
-/// Where one is in a document. Equal where the same may come from there on. A clone is one reference count.
+/// Position in a document. Equal positions allow the same continuations. A clone is one reference count.
 #[derive(Clone)]
 pub struct Place(Arc<Ways>);
 
 /// The ways in which what was written may go on.
 struct Ways {
     hash: u64,
-    /// Where in blanks: 0 for outside.
+    /// State inside whitespace; 0 outside of it.
     blank: u32,
     first: Stack,
     /// Other ways in which what was written may be meant, in order.
@@ -46,7 +46,7 @@ impl Numbered {
 #[derive(Clone)]
 pub(super) struct Stack {
     pub(super) top: Option<Arc<Level>>,
-    /// What was written of an item that others must differ from.
+    /// Bytes written so far of an item that others must differ from.
     pub(super) record: Record,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Level {
     hash: u64,
     pub(super) frame: Frame,
     pub(super) below: Option<Arc<Self>>,
-    /// Of its frame alone.
+    /// Number of the frame taken alone.
     pub(super) number: Numbered,
 }
 
@@ -71,7 +71,7 @@ struct Recorded {
 }
 
 impl Record {
-    /// Of nothing that was written yet.
+    /// Returns a record without any bytes yet.
     pub(super) fn begun() -> Self {
         Self(Some(Arc::new(Recorded { before: Self(None), byte: 0, length: 0, hash: 1 })))
     }
@@ -92,7 +92,7 @@ impl Record {
         self.0.as_ref().map_or(0, |last| last.length)
     }
 
-    /// What was written from a place on.
+    /// Returns the bytes written since a position in the record.
     pub(super) fn since(&self, start: u32) -> Vec<u8> {
         let before = std::iter::successors(self.0.as_ref(), |last| last.before.0.as_ref());
         let mut text: Vec<u8> = before.take_while(|last| last.length > start).map(|last| last.byte).collect();
@@ -391,14 +391,14 @@ impl Place {
         Self::of_one(Stack { top: Some(Level::new(frame, below)), record: Record::default() }, blank)
     }
 
-    /// Of one way.
+    /// Returns the place with a single alternative.
     pub(super) fn of_one(first: Stack, blank: u32) -> Self {
         let mut hash = Quick(first.hash());
         hash.write_u32(blank);
         Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: Numbered::default() }))
     }
 
-    /// Of some ways, each once; `None` without any.
+    /// Returns the place with these alternatives, without duplicates; `None` if there are none.
     pub(super) fn of(mut all: Vec<Stack>, blank: u32) -> Option<Self> {
         if all.len() == 1 {
             return Some(Self::of_one(all.pop()?, blank));
@@ -423,7 +423,7 @@ impl Place {
         first.top.as_ref().filter(|_| is_plain)
     }
 
-    /// Of one way, in which nothing is recorded.
+    /// Returns the place with a single alternative, without whitespace or a record.
     pub(super) fn of_level(level: Arc<Level>) -> Self {
         Self::of_one(Stack { top: Some(level), record: Record::default() }, 0)
     }
@@ -432,7 +432,7 @@ impl Place {
         std::iter::once(&self.0.first).chain(&self.0.more)
     }
 
-    /// Where in blanks: 0 for outside.
+    /// Returns the state inside whitespace; 0 outside of it.
     pub(super) fn blank(&self) -> u32 {
         self.0.blank
     }

@@ -73,7 +73,7 @@ impl Engine {
     }
 }
 
-/// Whether values fit into some levels.
+/// Cached test of whether values fit into a number of nesting levels.
 struct Fitting<'e> {
     engine: &'e Engine,
     known: HashMap<(*const Goal, usize), bool>,
@@ -124,7 +124,7 @@ impl Fitting<'_> {
     }
 }
 
-/// How many levels a listed value has.
+/// Returns the nesting depth of a listed value.
 fn depth(text: &[u8]) -> usize {
     let (mut here, mut most) = (0usize, 0);
     let (mut is_text, mut is_escaped) = (false, false);

@@ -11,7 +11,7 @@ use trie_core::work::spend;
 
 /// Bytes of places, and of ways between them, from which on all are forgotten, about.
 const MOST_BYTES: usize = 4 << 20;
-/// What a way between two places takes.
+/// Bytes that a step between two places takes.
 const WAY: usize = 24;
 /// No document goes on so.
 const DEAD: u32 = u32::MAX;

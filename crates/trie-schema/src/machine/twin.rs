@@ -138,7 +138,7 @@ fn options(random: &mut Random) -> SchemaOptions {
     }
 }
 
-/// What a walk without tables finds.
+/// Computes the allowed tokens by a walk without tables.
 fn plainly(schema: &JsonSchema, tokens: &TokenBytes, place: &Place) -> Vec<TokenId> {
     let mut found = Vec::new();
     tokens.walk(place, |place, byte| schema.engine().step(place, byte), |token| found.push(token));

@@ -31,7 +31,7 @@ const MOST_BYTES: usize = 32 << 20;
 /// Bytes that a place takes, beside what it shares with others.
 const PLACE: usize = size_of::<[u32; 256]>() + 256;
 
-/// What of tokens is left where a value ends.
+/// Token remainders: the bytes of tokens that are left where a value ends.
 pub(super) struct Rests {
     /// No two have the same.
     number: u64,
@@ -39,9 +39,9 @@ pub(super) struct Rests {
     tree: Option<TokenTree>,
     /// The same tokens with all of their bytes.
     whole: OnceLock<TokenTree>,
-    /// What is left of those below some nodes of the tree.
+    /// Cache of the remainders below some nodes of the tree.
     below: Mutex<HashMap<Vec<usize>, Option<Arc<Rests>>>>,
-    /// Those that end a text from between two characters on: what it means, with the quote behind it, in order.
+    /// Tokens that end a text, from between two characters on, with their decoded text and its quote, in order.
     ending: OnceLock<Vec<(Box<[u8]>, TokenId)>>,
 }
 
@@ -52,7 +52,7 @@ impl Rests {
         Arc::new(Self { number, tree, whole: OnceLock::new(), below: Mutex::default(), ending: OnceLock::new() })
     }
 
-    /// Of tokens with what is left of them; `None` without any.
+    /// Returns the remainders of some tokens; `None` if there are none.
     pub(super) fn of(rows: Vec<(&[u8], TokenId)>) -> Option<Arc<Self>> {
         let tree = TokenTree::new(rows);
         (!tree.is_empty()).then(|| Self::numbered(Some(tree)))
@@ -67,7 +67,7 @@ impl Rests {
         self.whole.get_or_init(|| TokenTree::new(tree.tokens().iter().map(|&one| (tokens.bytes(one), one)).collect()))
     }
 
-    /// What is left below some nodes.
+    /// Returns the remainders below some nodes.
     fn below(&self, tokens: &TokenBytes, nodes: Vec<usize>) -> Option<Arc<Self>> {
         if let Some(known) = lock(&self.below).get(&nodes) {
             return known.clone();
@@ -94,13 +94,13 @@ impl Rests {
     }
 }
 
-/// What was found of a value alone.
+/// Allowed tokens and remainders of a value taken alone.
 pub(super) struct Found {
     /// Tokens that go on in it, or end just where it does.
     pub(super) legal: Legal,
-    /// What is left of tokens behind it.
+    /// Remainders of tokens that go on after the value.
     pub(super) rests: Vec<Arc<Rests>>,
-    /// What is left of tokens where names begin that the schema does not say.
+    /// Remainders of tokens at the beginnings of names that the schema does not declare.
     pub(super) names: Vec<(Stack, Arc<Rests>)>,
 }
 
@@ -110,16 +110,16 @@ impl Found {
     }
 }
 
-/// What documents of all schemas share in a vocabulary.
+/// Tables of a vocabulary, shared by the documents of all schemas.
 struct Vocabulary {
     all: Arc<Rests>,
-    /// Where few characters may be escapes, and where all may.
+    /// Free-text tables: where few characters may be escapes, and where all may.
     free: [OnceLock<Option<FreeText>>; 2],
     /// Tokens with a quote.
     quoted: OnceLock<TokenTree>,
 }
 
-/// Those that were asked for last.
+/// Cache of the tables of each vocabulary in use.
 static KNOWN: Mutex<Vec<(Weak<TokenBytes>, Arc<Vocabulary>)>> = Mutex::new(Vec::new());
 
 impl Vocabulary {
@@ -213,7 +213,7 @@ impl DocumentWalk {
         }
     }
 
-    /// What is found of the innermost value of a way, with what stands behind it.
+    /// Computes the tokens of an alternative's innermost value, and the alternatives that follow that value.
     fn top(&self, alone: &mut Alone, stack: &Stack, blank: u32, rests: &Arc<Rests>) -> (Arc<Found>, Vec<Stack>) {
         let engine = self.schema.engine();
         let Some(level) = &stack.top else {
@@ -253,7 +253,7 @@ impl DocumentWalk {
         (found, behind)
     }
 
-    /// What is found of a text alone, which is all of a level.
+    /// Computes the tokens of a text alone, which is all of a level.
     fn text(
         &self,
         alone: &mut Alone,
@@ -275,8 +275,8 @@ impl DocumentWalk {
         Place::alone(Frame::Text { shape: Arc::clone(shape), at }, Some(Arc::clone(&self.floor)), 0)
     }
 
-    /// What is found of a name that the schema does not say, without the tokens that end it as one that must not come;
-    /// or without all that end it.
+    /// Returns the tokens of an undeclared name without those that complete it to a name that is not allowed, or,
+    /// unless `may_end`, without all that end it.
     fn but_taken(&self, found: &Arc<Found>, rests: &Rests, level: &Level, may_end: bool) -> Arc<Found> {
         let Some((shape, members, other)) = name_of(level) else { return Arc::clone(found) };
         let begun = other.text.as_deref().unwrap_or(&[]);
@@ -317,8 +317,8 @@ impl DocumentWalk {
         Arc::new(Found::new(legal, left.collect()))
     }
 
-    /// What is found inside a character of a name that the schema does not say. The beginning of the name counts only
-    /// for tokens that end it.
+    /// Computes the allowed tokens inside a character of an undeclared name. The beginning of the name matters only for
+    /// tokens that end it.
     fn in_character(&self, alone: &mut Alone, stack: &Stack, other: &Other) -> Arc<Found> {
         let number = alone.number(self, self.text_alone(&other.shape, other.at));
         let found = self.found(alone, &self.vocabulary.all, number);
@@ -511,7 +511,7 @@ fn grafted(level: &Level, below: Option<&Arc<Level>>) -> Option<Arc<Level>> {
     }
 }
 
-/// What of each token a tree has from a node on, as far as it is below the one before it.
+/// Returns the tokens of a tree from a node on, below the node before it, with the bytes that are below that one.
 fn rows<'t>(tree: &TokenTree, from: usize, tokens: &'t TokenBytes) -> Vec<(&'t [u8], TokenId)> {
     let nodes = tree.nodes();
     let (end, depth) = match from.checked_sub(1) {
@@ -540,7 +540,7 @@ fn is_end(place: &Place) -> bool {
     })
 }
 
-/// What is found in a scan.
+/// Accumulated result of a scan.
 struct Finding<'t> {
     tokens: &'t TokenBytes,
     tree: &'t TokenTree,

@@ -1,4 +1,4 @@
-//! What is wrong with a schema, and where.
+//! Errors and warnings about a schema, with their places.
 
 use crate::json::Json;
 use crate::shape::Refused;
@@ -13,13 +13,13 @@ pub enum SchemaError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// Description of the syntax error.
         reason: String,
     },
     /// Keywords that cannot be kept.
     #[error("{}{} {} not supported", place(.at), .keywords.join(", "), if .keywords.len() == 1 { "is" } else { "are" })]
     Unsupported {
-        /// Where.
+        /// JSON pointer of the schema.
         at: String,
         /// The keywords.
         keywords: Vec<String>,
@@ -27,15 +27,15 @@ pub enum SchemaError {
     /// Something that is no schema.
     #[error("{}{reason}", place(.at))]
     Invalid {
-        /// Where.
+        /// JSON pointer of the schema.
         at: String,
-        /// What is wrong, with the value.
+        /// Description of the error, with the invalid value.
         reason: String,
     },
     /// No document is allowed.
     #[error("{}no document is allowed: {reason}", place(.at))]
     Nothing {
-        /// Where.
+        /// JSON pointer of the schema.
         at: String,
         /// Why.
         reason: String,
@@ -43,7 +43,7 @@ pub enum SchemaError {
     /// It is larger than can be compiled.
     #[error("the schema is too large: {reason}")]
     TooLarge {
-        /// What is.
+        /// Description of the part that is too large.
         reason: String,
     },
 }

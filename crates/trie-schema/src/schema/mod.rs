@@ -22,31 +22,31 @@ use trie_core::Problem;
 use trie_core::work::{Limits, Work, over, spend};
 use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
 
-/// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
+/// Maximum nesting depth of a schema. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
 /// Goals that are made out before a document is begun, so that what cannot be is refused then: all of nearly every
 /// schema, and never so many that compiling one takes long.
 const FIRST_GOALS: usize = 20_000;
 
-/// Which blanks may stand between the parts of a document.
+/// Whitespace allowed between the parts of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Whitespace {
-    /// Any, any number of them.
+    /// Any whitespace, of any length.
     #[default]
     Any,
-    /// None.
+    /// No whitespace at all.
     None,
-    /// What this regular expression matches.
+    /// Whitespace that this regular expression matches.
     Pattern(String),
 }
 
-/// Whether `format` is asserted.
+/// Treatment of the `format` keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Formats {
-    /// Each that JSON Schema names.
+    /// Every format that JSON Schema names is asserted.
     #[default]
     Assert,
-    /// It says nothing.
+    /// Formats have no effect.
     Annotate,
 }
 
@@ -60,17 +60,17 @@ pub enum Order {
     Any,
 }
 
-/// Whether members may come whose names a schema does not mention.
+/// Treatment of members whose names a schema does not mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Closing {
-    /// As the standard has it: `additionalProperties` says so.
+    /// Allowed unless `additionalProperties` says otherwise, as in the standard.
     #[default]
     Open,
-    /// They may not, where a schema mentions some names and says nothing of others.
+    /// Disallowed where a schema mentions some names and says nothing of others.
     Closed,
 }
 
-/// How a schema is read.
+/// Options for reading a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[non_exhaustive]
@@ -92,7 +92,7 @@ pub struct SchemaOptions {
     pub names: Closing,
     /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
     pub implied_types: bool,
-    /// What cannot be written.
+    /// Limits on the texts that can be written; `None` if there are none.
     pub(crate) writable: Option<Arc<Writable>>,
 }
 
@@ -155,7 +155,7 @@ impl fmt::Debug for JsonSchema {
     }
 }
 
-/// How documents are written with some options.
+/// Returns the spelling of documents under some options.
 pub(crate) fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
     let blanks = match &options.whitespace {
         Whitespace::Any => Blanks::Any,
@@ -224,12 +224,12 @@ impl JsonSchema {
         Ok(Self { engine: Arc::new(made.engine), root: made.root, unheld: unheld.into(), warnings: warnings.into() })
     }
 
-    /// What is not held, where it was asked to leave that out: keywords and their places.
+    /// Returns the keywords that are not enforced, with their places: only [`SchemaOptions::lenient`] leaves any out.
     pub fn unheld(&self) -> &[SchemaWarning] {
         &self.unheld
     }
 
-    /// What is not held, and what says nothing though it may be meant to.
+    /// Returns warnings: keywords that are not enforced or have no effect, and places where no value is allowed.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -253,7 +253,7 @@ pub(crate) struct Made {
     pub(crate) root: Arc<Goal>,
     /// Keywords that were left out.
     pub(crate) unheld: Vec<SchemaWarning>,
-    /// What says nothing though it may be meant to, and what cannot be written.
+    /// Warnings about keywords that have no effect, and about values that the format cannot write.
     pub(crate) notes: Vec<SchemaWarning>,
     /// Places where no value can come.
     pub(crate) dead: Vec<SchemaWarning>,

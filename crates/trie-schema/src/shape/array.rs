@@ -18,9 +18,9 @@ const MOST_MATCHED: usize = 256;
 /// An array.
 #[derive(Debug)]
 pub(crate) struct ArrayShape {
-    /// What is asked of the first items, each.
+    /// Goals of the first items, one each.
     pub(crate) prefix: Vec<Arc<Goal>>,
-    /// What is asked of all others.
+    /// Goal of all other items.
     pub(crate) rest: Arc<Goal>,
     counts: Vec<Count>,
     least: usize,
@@ -42,11 +42,11 @@ struct Count {
     most: usize,
 }
 
-/// Which items were written.
+/// Items of an array that were written so far.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Items {
     pub(crate) index: usize,
-    /// How many items were counted, as far as that matters.
+    /// Number of items that match each count, as far as that matters.
     have: Box<[usize]>,
     /// Items that were written, in order, where they must differ, or some must come again.
     pub(crate) seen: Option<Arc<Values>>,
@@ -95,14 +95,14 @@ impl ArrayShape {
         after
     }
 
-    /// What is asked of the items that must come, each kind once.
+    /// Returns the goals of the required items, each kind once.
     pub(crate) fn needs(&self, engine: &Engine) -> Vec<Arc<Goal>> {
         let first = (0..self.least.min(self.prefix.len() + 1)).map(|index| Arc::clone(self.goal(index)));
         let counts = self.counts.iter().filter(|count| count.least > 0);
         first.chain(counts.map(|count| engine.with(self.goal(count.from), count.value.clone()))).collect()
     }
 
-    /// How many items must still come.
+    /// Returns the number of items that are still required.
     pub(crate) fn missing(&self, items: &Items) -> usize {
         self.least.saturating_sub(items.index)
     }

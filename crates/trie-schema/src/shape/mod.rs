@@ -1,4 +1,4 @@
-//! What a value may look like: what is asked of it, sorted by its kind, with all keywords of one kind together.
+//! Shapes of values: the constraints on a value, sorted by its kind, with all keywords of one kind together.
 
 pub(crate) mod array;
 mod normal;
@@ -60,7 +60,7 @@ impl From<Over> for Refused {
     }
 }
 
-/// What is asked of one value: all of some schemas, and none of others.
+/// Goal of one value: it must match all of some schemas, and none of others.
 pub(crate) struct Goal {
     pub(crate) literals: Box<[Literal]>,
     hash: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Listed {
 /// Stands where blanks may; no byte of any text.
 pub(crate) const MARK: u8 = 0xff;
 
-/// What may stand between the parts of a document.
+/// Whitespace allowed between the parts of a document.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Blanks {
     None,
@@ -151,7 +151,7 @@ impl Blanks {
     }
 }
 
-/// How documents are written.
+/// Spelling of documents: the freedom that a writer has.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub(crate) blanks: Blanks,
@@ -161,7 +161,7 @@ pub(crate) struct Written {
     pub(crate) any_order: bool,
     /// True if whole numbers may have a fraction or an exponent.
     pub(crate) any_spelling: bool,
-    /// What cannot be written in whatever way values are written.
+    /// Limits on the texts that can be written, however values are spelled; `None` if there are none.
     pub(crate) writable: Option<Arc<Writable>>,
 }
 
@@ -179,10 +179,10 @@ pub(crate) struct Engine {
     common: Arc<Common>,
 }
 
-/// How an item goes on, in an array that is kept with it.
+/// Alternatives for the next item of an array, kept with the array.
 type Known = (Arc<ArrayShape>, Arc<[(Arc<Goal>, Items)]>);
 
-/// What many goals share.
+/// Shapes and machines that many goals share.
 #[derive(Default)]
 pub(crate) struct Common {
     any: OnceLock<Arc<Shapes>>,
@@ -365,7 +365,7 @@ impl Engine {
         Ok(Arc::new(shapes))
     }
 
-    /// Those of some values that are of a goal.
+    /// Returns the listed values that a goal allows.
     fn some_of<'v>(
         &self,
         goal: &Goal,

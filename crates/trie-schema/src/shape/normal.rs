@@ -1,4 +1,4 @@
-//! What is asked of a value of one kind as alternatives, each a list of keywords.
+//! Normal form of the constraints on a value of one kind: alternatives, each a list of keywords.
 
 use super::{Engine, Goal, Refused};
 use crate::formula::{
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trie_core::work::spend;
 use trie_rules::Decimal;
 
-/// What one keyword asks, or what its opposite does.
+/// Constraint of one keyword, or its negation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
     Number(NumberSaid, bool),
@@ -252,7 +252,7 @@ impl Reading<'_> {
         Ok(any_of(any))
     }
 
-    /// Whether values of this kind may be written in all of their ways: of a number there is one, unless all have more.
+    /// Returns whether values of this kind may be spelled freely: a number has one spelling unless `any_spelling`.
     fn writes_freely(&self, values: &Arc<Values>) -> bool {
         self.engine.writes_freely(values) && (self.kind != Kind::Number || self.engine.written.any_spelling)
     }
@@ -362,7 +362,7 @@ fn equals(value: &Json, values: &Arc<Values>) -> Normal {
     }
 }
 
-/// What an array or an object is that is not this one.
+/// Returns the constraint that an array or an object differs from this one.
 fn differs(value: &Json) -> Normal {
     let not = |value: &Json| Literal::NotIn(Arc::new(Values::new(vec![value.clone()])));
     match value {
@@ -431,7 +431,7 @@ impl Engine {
         tags.values
     }
 
-    /// What is asked of a value of one kind, as alternatives.
+    /// Returns the constraints on a value of one kind, as alternatives.
     pub(super) fn alternatives(&self, goal: &Goal, kind: Kind) -> Result<Vec<Vec<Said>>, Refused> {
         let mut reading =
             Reading { engine: self, kind, open: Vec::new(), known: HashMap::new(), outermost: usize::MAX };

@@ -74,7 +74,7 @@ pub(crate) struct Class {
 /// An object.
 #[derive(Debug)]
 pub(crate) struct ObjectShape {
-    /// Those with a place first, in their order.
+    /// Declared names; those with a fixed place come first, in their order.
     pub(crate) names: Vec<Named>,
     pub(crate) ordered: usize,
     /// Places of those that must come.
@@ -97,7 +97,7 @@ struct Clause {
     open: Vec<(usize, Literal)>,
 }
 
-/// Which members of an object were written.
+/// Members of an object that were written so far.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Members {
     /// The next name that has a place.
@@ -479,7 +479,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Whether all values of a goal are what a literal says, or none; `None` for some, and where that is not clear.
+    /// Compares a goal with a literal: `Some(true)` if all values of the goal satisfy it, `Some(false)` if none does,
+    /// and `None` if some do or it is not clear.
     fn compared(&self, goal: &Arc<Goal>, literal: &Literal) -> Result<Option<bool>, Refused> {
         if *literal == Literal::Is(ANY) || goal.literals.contains(literal) {
             return Ok(Some(true));
@@ -759,7 +760,7 @@ impl Engine {
     }
 }
 
-/// How the rest of an object is completed.
+/// Search for a completion of an object.
 struct Completing<'s> {
     shape: &'s ObjectShape,
     members: &'s Members,
@@ -774,7 +775,7 @@ struct Completing<'s> {
     turns: usize,
 }
 
-/// What is asked of the members of an object that must come.
+/// Goals of the required members of an object.
 pub(crate) struct Needs {
     pub(crate) all: Vec<Arc<Goal>>,
     /// One of each of these.
@@ -786,7 +787,7 @@ pub(crate) struct Needs {
 }
 
 impl ObjectShape {
-    /// What must come.
+    /// Returns the goals of the required members.
     pub(crate) fn needs(&self, engine: &Engine) -> Needs {
         let own = |at: usize| &self.names[at].goal;
         let clauses = self.clauses.iter().filter(|clause| clause.absent.is_empty());

@@ -1,4 +1,4 @@
-//! Whether some value is of a goal. A goal may need itself, as a tree does; then only a value that ends counts.
+//! Satisfiability of goals. A goal may need itself, as a tree does; then only a value that ends counts.
 
 use super::{Engine, Goal, Refused, lock};
 use std::sync::Arc;
@@ -10,7 +10,8 @@ const DEEPEST: usize = 200;
 /// Texts that are counted at most: more are as good as endless.
 pub(super) const TEXTS: usize = 4096;
 
-/// What is being looked for. What is found of goals on the way is kept where it does not hang on one that is open.
+/// State of a satisfiability search. Results for goals on the way are cached unless they depend on a goal that is still
+/// open.
 #[derive(Default)]
 pub(crate) struct Search {
     open: Vec<Arc<Goal>>,
@@ -35,7 +36,7 @@ impl Search {
         self.refused.is_none() && over().is_none()
     }
 
-    /// What could not be made out.
+    /// Returns the error that ended the search, if any.
     pub(crate) fn refused(self) -> Result<(), Refused> {
         self.refused.map_or(Ok(()), Err)
     }
@@ -124,7 +125,7 @@ impl Engine {
         found
     }
 
-    /// What may be asked of parts of values of a goal.
+    /// Returns the goals of the items and members of a goal's values.
     #[allow(clippy::unused_self, reason = "beside `shapes`")]
     pub(crate) fn parts(&self, goal: &Goal) -> Vec<Arc<Goal>> {
         let Some(Ok(shapes)) = lock(&goal.shapes).clone() else { return Vec::new() };

@@ -18,7 +18,7 @@ pub(crate) struct TextShape {
     pub(crate) is_any: bool,
 }
 
-/// What an automaton that cannot be made is refused with.
+/// Returns the error for an automaton that cannot be built.
 fn too_large(keyword: &'static str, error: &dyn std::fmt::Display) -> Refused {
     match look(0, 0) {
         Err(over) => Refused::Over(over),

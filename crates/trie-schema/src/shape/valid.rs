@@ -1,4 +1,4 @@
-//! Whether a value that is known is of a goal.
+//! Validation of known values against goals.
 
 use super::{Engine, Goal, Refused};
 use crate::formula::{ArraySaid, Formula, Literal, Names, NodeId, NumberSaid, ObjectSaid, TextSaid, Types};

@@ -77,7 +77,7 @@ impl Engine {
     }
 }
 
-/// How many texts an automaton has, up to some.
+/// Returns the number of texts of an automaton, or `enough` if there are more.
 pub(super) fn count_texts(machine: &TextMachine, enough: usize) -> usize {
     if enough == 0 {
         return 0;
