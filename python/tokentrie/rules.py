@@ -116,7 +116,7 @@ SHOWN = 80
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What making a rule may cost. The defaults are meant for what strangers send to a server.
+    """Limits on the cost of making a rule. The defaults are meant for untrusted input to a server.
 
     All three hold together; what meets one of them ends in a RuleError that says which. The same rule takes the same
     steps everywhere, so a limit of steps does not depend on how busy a machine is. Ctrl-C ends the work at any time.
@@ -158,7 +158,7 @@ USUAL_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class RuleStats:
-    """What a rule keeps for a vocabulary.
+    """Statistics of the token masks that a rule keeps for a vocabulary.
 
     Attributes:
         masks: masks kept, one for each state that was visited.

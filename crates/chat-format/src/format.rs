@@ -69,7 +69,7 @@ pub struct ConstraintOptions {
     pub parallel: bool,
     /// The prompt from where the assistant's turn begins; `None` is what the template writes there.
     pub prompt: Option<String>,
-    /// In which tokens names, keys and values of enums may be spelled.
+    /// Tokens that may spell names, keys and values of enums.
     pub spelling: CallSpelling,
 }
 

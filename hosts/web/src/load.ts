@@ -10,7 +10,7 @@ export type Source = string | URL | Response | BufferSource | WebAssembly.Module
 export interface LoadOptions {
   /** Unless given, the file beside this package. */
   readonly source?: Source | Promise<Source>;
-  /** Whether the module reads JSON Schema: a larger file. */
+  /** Loads the module that reads JSON Schema: a larger file. */
   readonly schema?: boolean;
   /** Loads the module of sets and regular languages: a smaller file, without grammars, forms, thinking and chats. */
   readonly core?: boolean;

@@ -128,7 +128,7 @@ def model_of(reader: GGUFReader) -> Any:
 
 
 def files_of(reader: GGUFReader) -> dict[str, Any]:
-    """What stands beside the graph."""
+    """Returns the contents of the files beside the graph, by name."""
     field = {name: entry.contents() for name, entry in reader.fields.items()}
     names, kinds = field["tokenizer.ggml.tokens"], field["tokenizer.ggml.token_type"]
     special = [n for n, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED)]

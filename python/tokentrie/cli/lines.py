@@ -125,7 +125,7 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Which byte of a line is not text."""
+    """Returns a message that names the byte of a line that is not UTF-8."""
     return f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
 
 

@@ -248,7 +248,7 @@ class TrieTensors:
         return self._walk.step(self._walk.place(states), tokens, known)
 
     def finished(self, states: torch.Tensor) -> torch.Tensor:
-        """Which rows have their value.
+        """Returns a mask of the rows whose value is complete.
 
         Args:
             states: int64 [rows].
@@ -276,7 +276,7 @@ class TrieTensors:
         return torch.where(at.over & (items(nodes, nth) == node), items(leaves, nth).long(), -1)
 
     def dead(self, states: torch.Tensor) -> torch.Tensor:
-        """Which rows took a token that was not allowed.
+        """Returns a mask of the rows that took a token that was not allowed.
 
         Args:
             states: int64 [rows].

@@ -1,4 +1,4 @@
-"""Which prefix table belongs to a model, by the rule of RTP-LLM's tree decoding.
+"""Finds the prefix table that belongs to a model, by the rule of RTP-LLM's tree decoding.
 
 The environment variable TREE_DECODE_CONFIG names the file, relative to the folder of the model. An absolute name stays
 what it is. Unset or empty, there is none.

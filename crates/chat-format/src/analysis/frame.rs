@@ -30,11 +30,11 @@ pub(super) enum Taken {
 /// All that is known before the calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
-    /// After what the user said.
+    /// Text after a message of the user.
     pub(super) user_end: String,
-    /// After that, before what the model says: its turn's header.
+    /// Text after that, before a message of the model: the header of its turn.
     pub(super) header: String,
-    /// After what the model said, where that was the last message.
+    /// Text after a message of the model that is the last one.
     pub(super) turn_end: String,
     pub(super) prompts: Prompts,
     pub(super) turns: Turns,

@@ -13,7 +13,7 @@ const ANSWER: &str = "**Seven**, or `7`:\n\n- one\n- \"two\" {3}";
 const AWKWARD: &str = "a \"b\" \\ it's\n\u{e9}, {x: [1]} <b>&amp;</b>";
 const HARBOUR: &str = "Am Hafen 9";
 
-/// In what conversation a reply stands.
+/// Conversation in which a reply stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Conversation {
     pub(super) tools: bool,

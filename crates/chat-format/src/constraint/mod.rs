@@ -27,7 +27,7 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 /// Text that must come is looked at so far ahead.
 const MOST_FORCED: usize = 512;
 
-/// In which tokens the names of tools, named keys of arguments and values of enums may be spelled.
+/// Tokens that may spell the names of tools, named keys of arguments and values of enums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CallSpelling {
     /// In the tokenizer's own, as a model has learned them. Any where there is no tokenizer, where its tokens are not

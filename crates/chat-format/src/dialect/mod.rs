@@ -107,11 +107,11 @@ pub enum ContentMode {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Turns {
-    /// Before what the user says.
+    /// Text before a message of the user.
     pub user: String,
-    /// Before what the model says.
+    /// Text before a message of the model.
     pub assistant: String,
-    /// After what the model says, where that is more than a token which ends generation.
+    /// Text after a message of the model, where that is more than a token which ends generation.
     pub end: String,
     /// The marker that ends a turn with calls, where that is not what ends other turns. It may be missing.
     pub end_of_calls: String,

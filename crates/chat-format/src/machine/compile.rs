@@ -34,7 +34,7 @@ pub(crate) struct Plan<'a> {
     /// The tools; `None` where any may be called.
     pub tools: Option<&'a Tools>,
     pub values: Arc<Values>,
-    /// What the arguments of each tool must be.
+    /// Schema of the arguments of each tool.
     pub arguments: Vec<ValueId>,
     pub choice: &'a ToolChoice,
     pub parallel: bool,

@@ -63,7 +63,7 @@ pub(crate) struct Machine {
     /// The names that may be called, if only they may.
     names: Option<Names>,
     values: Arc<Values>,
-    /// What the arguments of each tool must be.
+    /// Schema of the arguments of each tool.
     arguments: Vec<ValueId>,
     /// True if only what must be understood may come.
     strict: bool,

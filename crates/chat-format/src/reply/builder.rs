@@ -50,7 +50,7 @@ struct Call {
     begun: bool,
     id: String,
     json: JsonOut<Arc<Values>>,
-    /// How much of its JSON was said, or is white space before it.
+    /// Number of bytes of its JSON that were reported, or are the white space before it.
     said: usize,
     /// True if that is more than white space.
     any: bool,

@@ -3,7 +3,7 @@
 use crate::values::watch::{Escaped, Watch};
 use trie_schema::{Event, ValueState, Values};
 
-/// Where a value is, and what is asked of it.
+/// State of a value that is being read, and the schemas that it must match.
 pub(crate) struct Held<'a> {
     pub(crate) values: &'a Values,
     pub(crate) state: &'a mut ValueState,

@@ -22,7 +22,7 @@ impl<S: Deref<Target = Values>> JsonOut<S> {
         Self { values, text: String::new(), begun: Vec::new(), at: Utf8::WHOLE, raw: None }
     }
 
-    /// What is certain so far.
+    /// Returns the JSON text that is certain so far.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

@@ -1,16 +1,16 @@
-//! What styles cannot write: texts that hold the end of a value, keys that hold what ends a key.
+//! Limits of styles: texts that hold the end of a value and keys that hold the end of a key cannot be written.
 
 use crate::dialect::{Arguments, Calls, Part, Style};
 use crate::values::syntax::CDATA;
 use trie_rules::TextSet;
 use trie_schema::Writable;
 
-/// What cannot be written in the styles of a format. The default is nothing.
+/// Texts and keys that cannot be written in the styles of a format. The default has none.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// What ends a text, wherever it stands.
+    /// Endings of a text, wherever they stand.
     ends: Vec<Vec<u8>>,
-    /// What ends a key of the arguments.
+    /// Endings of a key of the arguments.
     key_ends: Vec<Vec<u8>>,
     /// Keys of the arguments stand bare, and end with this byte.
     bare: Option<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Of all the ways to write calls.
+    /// Computes the limits of all call patterns of a format.
     pub(crate) fn of(calls: &Calls) -> Self {
         let mut limits = Self::default();
         for part in calls.patterns.iter().flat_map(|pattern| &pattern.parts) {
@@ -34,7 +34,7 @@ impl Limits {
         limits
     }
 
-    /// Of one style too.
+    /// Adds the limits of one style of arguments.
     pub(crate) fn add(&mut self, arguments: &Arguments) {
         let trimmed =
             |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(|text| text.as_bytes().to_vec());
@@ -66,7 +66,7 @@ impl Limits {
         self.ends.extend(closed.map(|quote| quote.mark.clone().into_bytes()));
     }
 
-    /// What can be written; `None` where all can.
+    /// Returns the texts that can be written; `None` if all can.
     pub(crate) fn writable(&self) -> Option<Writable> {
         let sections = if self.sections { format!("|^{}", escaped(CDATA)) } else { String::new() };
         let without = |ends: &[Vec<u8>], more: &str| {

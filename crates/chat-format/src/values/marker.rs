@@ -15,7 +15,7 @@ pub(crate) struct Choices {
     texts: Vec<Box<[u8]>>,
 }
 
-/// How much of [`Choices`] was read.
+/// Progress in reading [`Choices`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Chosen {
     read: u16,
@@ -25,7 +25,7 @@ pub(crate) struct Chosen {
     control: bool,
 }
 
-/// What a byte is to [`Choices`].
+/// Result of a byte read by [`Choices`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chooses {
     More(Chosen),
@@ -37,7 +37,7 @@ pub(crate) enum Chooses {
 }
 
 impl Chosen {
-    /// How many bytes were read.
+    /// Returns the number of bytes read.
     pub(crate) fn len(self) -> usize {
         usize::from(self.read)
     }
@@ -113,7 +113,7 @@ struct Node {
     whole: bool,
 }
 
-/// Where in a search.
+/// State of a search with a [`Finder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Search {
     node: u32,
@@ -132,7 +132,7 @@ enum Control {
     Again,
 }
 
-/// What a byte is to a [`Finder`]. Before it, so much of what was held is text.
+/// Result of a byte read by a [`Finder`]. [`Finder::step`] also returns how many of the held bytes before it are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finds {
     /// The beginning of a text; whether it must go on.
@@ -191,7 +191,7 @@ impl Finder {
         self.nodes[node as usize].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node)
     }
 
-    /// What is held back.
+    /// Returns the bytes held back.
     pub(crate) fn held(&self, search: Search) -> &[u8] {
         let node = &self.nodes[search.node as usize];
         &self.texts[usize::from(node.text)][..node.depth as usize]

@@ -1,6 +1,6 @@
 //! Numbers as JSON writes them.
 
-/// Where in a number.
+/// Position in a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum NumberAt {
     Minus,

@@ -1,9 +1,9 @@
-//! Where the JSON of arguments goes.
+//! Sinks for the JSON of arguments.
 
 use trie_schema::Types;
 use trie_schema::ValueId;
 
-/// What a reader writes to.
+/// Sink that a reader writes to.
 pub(crate) trait Out {
     /// More of the JSON text. Inside of strings it may be invalid UTF-8, as it was read.
     fn json(&mut self, text: &[u8]);

@@ -20,7 +20,7 @@ use trie_schema::{ValueId, Values};
 pub(crate) struct Reader {
     strict: bool,
     kind: Kind,
-    /// What stands between tags where it is no string.
+    /// Syntax of values between tags that are not strings.
     both: Syntax,
 }
 
@@ -36,7 +36,7 @@ enum Kind {
     Elements(Elements),
 }
 
-/// Where a reader is.
+/// State of a reader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ArgsState {
     id: ValueId,
@@ -61,7 +61,7 @@ enum At {
     },
 }
 
-/// What a byte was.
+/// Role of a byte that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Part of the arguments; more must come.
@@ -90,7 +90,7 @@ impl Reader {
         Self { strict, kind, both: Syntax::both() }
     }
 
-    /// Where arguments begin of which this is asked.
+    /// Returns the state before arguments that must match the schema `id`.
     pub(crate) fn begin(&self, values: &Values, id: ValueId) -> ArgsState {
         let at = match &self.kind {
             // A lenient reader finds out which of both it is.
@@ -222,7 +222,7 @@ impl Reader {
         strict.raw.iter_mut().for_each(|raw| raw.forget_names());
     }
 
-    /// What elements that close begin with, before their names.
+    /// Returns the text that closing elements begin with, before their names.
     pub(crate) fn closing(&self) -> Option<Vec<u8>> {
         match &self.kind {
             Kind::Elements(elements) => Some(elements.closing()),
@@ -256,7 +256,7 @@ impl ArgsState {
 
 #[cfg(test)]
 impl ArgsState {
-    /// How far it is from its end, about.
+    /// Estimates the distance to the end of the arguments.
     pub(super) fn distance(&self) -> u32 {
         let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance());
         // Names in what may be text are only held at their end.

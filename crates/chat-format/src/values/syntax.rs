@@ -1,14 +1,14 @@
-//! How nested values are written, ready to be read.
+//! Syntax of nested values, ready to be read.
 
 use crate::dialect::Style;
 
-/// How deep objects and lists may stand in each other.
+/// Maximum nesting depth of objects and lists.
 pub(super) const MOST_LEVELS: u8 = trie_schema::MOST_LEVELS as u8;
 
-/// What a section of plain text begins with.
+/// Beginning of a section of plain text.
 pub(super) const CDATA: &[u8] = b"<![CDATA[";
 
-/// How nested values are written.
+/// Syntax of nested values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Syntax {
     pub(crate) quotes: Vec<Mark>,
@@ -18,7 +18,7 @@ pub(crate) struct Syntax {
     pub(crate) json: bool,
 }
 
-/// What a string stands in.
+/// Quotation mark around a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) text: Box<[u8]>,

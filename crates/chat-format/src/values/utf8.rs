@@ -1,6 +1,6 @@
 //! UTF-8, byte by byte.
 
-/// Where in a character a text is; the default is between two.
+/// Position inside a UTF-8 character; the default is between two characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Utf8(u8);
 

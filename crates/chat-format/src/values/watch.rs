@@ -1,4 +1,4 @@
-//! What a strict reader asks while it reads.
+//! Checks that a strict reader makes while it reads.
 
 use trie_schema::Event;
 
@@ -13,9 +13,9 @@ pub(crate) enum Escaped {
     Hex(u8, u16),
 }
 
-/// What sees all that is read, and may say no.
+/// Observer of everything that is read, which may refuse an event.
 pub(crate) trait Watch {
-    /// Whether texts must be valid, and white space bounded.
+    /// True if texts must be valid and white space bounded.
     const STRICT: bool;
     /// Returns whether this may come; if not, the text is dead.
     fn on(&mut self, event: Event) -> bool;

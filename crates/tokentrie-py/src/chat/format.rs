@@ -187,7 +187,7 @@ impl ChatFormat {
     }
 }
 
-/// In which tokens names may be spelled.
+/// Returns the tokens that may spell names.
 ///
 /// # Errors
 /// `OptionError` for a word that is none of the two.

@@ -16,7 +16,7 @@ use tokentrie::chat::Event;
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
     stream: Option<Py<PyAny>>,
-    /// What else may end the call.
+    /// Further reasons to end the call.
     pub(crate) call: Call,
     signals: Signals,
 }
@@ -107,10 +107,10 @@ impl Hooks for Watch {
     }
 }
 
-/// What a callback returned: one that is `async def` has only begun then.
+/// Awaits the result of a callback that is `async def`: it has only begun when the callback returns.
 ///
 /// # Errors
-/// What it raises.
+/// The exception that it raises.
 pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
     if result.is_none() {
         return Ok(());

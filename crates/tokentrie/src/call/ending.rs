@@ -1,4 +1,4 @@
-//! What may end a call before it is done: handles that others hold, and its time.
+//! Reasons to end a call early: cancel handles that others hold, and a time limit.
 
 use crate::json::expected;
 use serde::{Deserialize, Deserializer};
@@ -40,14 +40,14 @@ pub enum Ended {
     TimedOut(f64),
 }
 
-/// What is said of a call beside what it does.
+/// Options of any call, whatever it does.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallOptions {
     /// The seconds that it may take.
     #[serde(deserialize_with = "seconds")]
     pub timeout: Option<f64>,
-    /// How urgent it is beside others of an engine: those of higher priority go first.
+    /// Priority among the calls of an engine: higher ones go first.
     pub priority: i32,
 }
 
@@ -96,12 +96,12 @@ impl Call {
         self
     }
 
-    /// How urgent it is beside others of an engine.
+    /// Returns the priority among the calls of an engine.
     pub fn priority(&self) -> i32 {
         self.priority
     }
 
-    /// What ended it, if anything did. Its time counts first.
+    /// Returns the reason why the call must end, if there is one. The time limit is checked first.
     pub fn ended(&self) -> Option<Ended> {
         match self.deadline {
             Some((deadline, timeout)) if Instant::now() >= deadline => Some(Ended::TimedOut(timeout)),
@@ -115,7 +115,7 @@ impl Call {
         Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work)
     }
 
-    /// How long one may wait for something else, at most so long.
+    /// Returns the time that the call may wait for something else, at most `at_most`.
     pub fn left(&self, at_most: Duration) -> Duration {
         self.deadline.map_or(at_most, |(deadline, _)| at_most.min(deadline.saturating_duration_since(Instant::now())))
     }

@@ -7,7 +7,7 @@ use trie_text::VocabError;
 /// Why a generation cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// What the constraint cannot do after this prompt.
+    /// Feature that the constraint does not support after this prompt.
     #[error(transparent)]
     Constraint(#[from] SpecProblem),
     /// The prompt.
@@ -16,7 +16,7 @@ pub enum GenerateError {
     /// The vocabulary and the constraint.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// What follows a slot ends it.
+    /// Options that do not apply to forms: the text after a slot ends it.
     #[error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")]
     NotForForms,
     /// A form is filled to its end.
@@ -29,7 +29,7 @@ pub enum GenerateError {
          text behind the value"
     )]
     StopOfValue,
-    /// What has no end.
+    /// End tokens for free text, which has no end.
     #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
     NothingToEnd,
     /// No text comes after the value.
@@ -47,7 +47,7 @@ pub enum GenerateError {
     /// A form whose values are weighed as wholes, or whose tokens are not taken back.
     #[error("the receipt of a form is of its tokens: leave out mode \"exact\", probabilities and skip_ahead")]
     ReceiptOfForm,
-    /// What has no slots.
+    /// Option for forms, of a constraint without slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
 use trie_text::{Form, Prompt, ValueSets, Vocab};
 
-/// What a generation follows.
+/// Constraint that a generation follows.
 #[derive(Debug, Clone)]
 pub enum Follows {
     /// Nothing: free text.
@@ -45,9 +45,9 @@ pub struct ReadyGeneration {
     healed_bytes: usize,
     inside: Inside,
     options: Generate,
-    /// How many results are wanted.
+    /// Number of results.
     n: u32,
-    /// What its receipts are of, where they are asked for, and the key of their seals.
+    /// Subject of its receipts, where they are requested, and the key of their seals.
     subject: Option<ReceiptSubject>,
     key: Option<Vec<u8>>,
     vocab: Arc<Vocab>,
@@ -59,7 +59,7 @@ pub struct ReadyGeneration {
 pub struct GenerateResult {
     /// The output. Its seconds count from when the generation began.
     pub generated: Generated,
-    /// What it was allowed, where [`Generate::receipt`] asks for that.
+    /// Receipt of the allowed tokens, if [`Generate::receipt`] is set.
     pub receipt: Option<Receipt>,
 }
 
@@ -279,7 +279,7 @@ impl ReadyGeneration {
         Ok(stopping.finish(generated))
     }
 
-    /// Those of one of several.
+    /// Returns the options of the `nth` result of several.
     fn options(&self, options: &Generate, nth: u32) -> GenerateOptions {
         GenerateOptions::default()
             .with_sampling(nth_seed(options.sampling, nth))
@@ -320,7 +320,7 @@ fn ends_by_itself(rules: &SpanRules) -> bool {
     rules.after() == After::Stop && !rules.constraints().iter().all(|(_, constraint)| constraint.never_ends())
 }
 
-/// How one of several is drawn: the first with the seed that is given, the next ones with those after it.
+/// Returns the sampling of the `nth` result of several: the first has the given seed, the next ones those after it.
 pub(crate) fn nth_seed(sampling: SamplerOptions, nth: u32) -> SamplerOptions {
     SamplerOptions { seed: sampling.seed.map(|seed| seed.wrapping_add(nth)), ..sampling }
 }

@@ -14,16 +14,16 @@ use trie_text::{TextValues, Tokenization};
 /// The most tokens of free text, unless something else is said.
 pub const FREE_TOKENS: u32 = 64;
 
-/// How to generate.
+/// Options of a generation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Generate {
-    /// How a token is chosen among the allowed ones.
+    /// Sampling among the allowed tokens.
     #[serde(deserialize_with = "sampling")]
     pub sampling: SamplerOptions,
-    /// How a token of the free text after a span is chosen, where that differs.
+    /// Sampling of the free text after a span, where it differs.
     #[serde(deserialize_with = "maybe_sampling")]
     pub free_sampling: Option<SamplerOptions>,
     /// The most tokens to generate; `None`: [`FREE_TOKENS`] of free text, and of a value what the context has room
@@ -40,15 +40,16 @@ pub struct Generate {
     /// True if the output ends with the span; `None` is the host's default.
     #[serde(deserialize_with = "after")]
     pub after: Option<After>,
-    /// Of a form: the most probable value of each slot as a whole.
+    /// True if, in a form, the most probable value of each slot is taken as a whole.
     pub exact: bool,
-    /// Of a form: the probability of every value of every slot.
+    /// True if, in a form, the probability of every value of every slot is returned.
     pub probabilities: bool,
-    /// How probable each token was, and so many of the most probable beside it.
+    /// Number of most probable tokens to report beside each token, whose own log-probability is then reported too.
     pub logprobs: Option<u32>,
-    /// Whether to keep what each token was chosen among, for a [`Receipt`](super::Receipt). Not of forms.
+    /// True if the alternatives of each token are kept, for a [`Receipt`](super::Receipt). Not for forms with `exact`
+    /// or `probabilities`, or without `skip_ahead`.
     pub receipt: bool,
-    /// What is added to the logits of tokens. Not where whole values of a form are weighed.
+    /// Bias added to the logits of tokens. Not where whole values of a form are weighed.
     #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
 }
@@ -72,7 +73,7 @@ impl Default for Generate {
     }
 }
 
-/// How to choose.
+/// Options of a choice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -101,7 +102,7 @@ impl Choose {
     }
 }
 
-/// What stands around the texts of a list, and how they become tokens.
+/// Text around each value of a list, and its tokenization.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -110,14 +111,14 @@ pub struct TextsAround {
     pub prefix: String,
     /// Text after each.
     pub suffix: String,
-    /// Which token sequences stand for a value.
+    /// Token sequences that stand for a value.
     #[serde(with = "TokenizationWord")]
     pub tokenization: Tokenization,
     /// True if a token may spell the last of a text and go on.
     pub open_end: bool,
 }
 
-/// What is said of a choice beside its values and how they are scored.
+/// Options of a choice besides its values and their scoring.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -139,7 +140,7 @@ fn system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
     Ok(Some(text))
 }
 
-/// How many beginnings of one length a beam search goes on from.
+/// Width of a beam search: the number of prefixes of one length that it extends.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BeamWidth {

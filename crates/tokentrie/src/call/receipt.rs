@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 use trie_core::{After, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
-/// What a generation was allowed: its prompt, its tokens, and at each token that could have been another the mask and
-/// what the model made of it. [`Receipt::check_seal`] and [`Receipt::check_steps`] check it without the model.
+/// Record of what a generation was allowed: its prompt, its tokens and, at each token that could have been another, the
+/// token mask and the probabilities that the model gave. [`Receipt::check_seal`] and [`Receipt::check_steps`] verify it
+/// without the model.
 ///
 /// All of it is chained by SHA-256: `seal` is the last of the chain, or an HMAC of it where there is a key. Without a
 /// key everybody can seal another receipt; the tokens and masks of it must still be those of the constraint.
@@ -24,7 +25,7 @@ pub struct Receipt {
     pub vocabulary: String,
     /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint is no data.
     pub constraint: Option<String>,
-    /// What stood before, as it was given.
+    /// The prompt, as it was given.
     pub prompt: ReceiptPrompt,
     /// True if free text may follow the value.
     pub free: bool,
@@ -48,7 +49,7 @@ pub enum ReceiptPrompt {
     Tokens(Vec<u32>),
 }
 
-/// What receipts of one request are of: worked out once for all of its results.
+/// Subject of the receipts of one request, computed once for all of its results.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiptSubject {
     pub(crate) prompt: ReceiptPrompt,
@@ -93,7 +94,7 @@ pub(super) fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, R
 pub struct ReceiptStep {
     /// The token.
     pub token: u32,
-    /// What it was chosen among; missing where its text had to come.
+    /// Alternatives it was chosen among; missing where its text was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<ReceiptBranch>,
     /// True if it says more than a part of a form holds, and is no part of the text.
@@ -101,11 +102,11 @@ pub struct ReceiptStep {
     pub dropped: bool,
 }
 
-/// Where several tokens could come. Shares have nine digits.
+/// Choice among several allowed tokens. Shares have nine digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptBranch {
-    /// What the model gave to all that could come, together.
+    /// Probability mass that the model gave to all allowed tokens together.
     pub mass: f64,
     /// The share of the chosen token among them.
     pub probability: f64,
@@ -136,9 +137,9 @@ pub enum ReceiptError {
     /// Another vocabulary.
     #[error("the receipt is of another vocabulary: its fingerprint is {found}, and that of the given one {own}")]
     Vocabulary {
-        /// That of the receipt.
+        /// Fingerprint in the receipt.
         found: String,
-        /// That which it is checked with.
+        /// Fingerprint of the vocabulary that it is checked with.
         own: String,
     },
     /// Another conversation.
@@ -147,17 +148,17 @@ pub enum ReceiptError {
     /// Another constraint.
     #[error("the receipt is of another constraint: its fingerprint is {found}, and that of the given one {own}")]
     Constraint {
-        /// That of the receipt.
+        /// Fingerprint in the receipt.
         found: String,
-        /// That which it is checked with.
+        /// Fingerprint of the constraint that it is checked with.
         own: String,
     },
     /// A number that is no share.
     #[error("steps[{step}]: {field} is {value}, which is no share")]
     Share {
-        /// Which token.
+        /// Index of the step.
         step: usize,
-        /// Which number.
+        /// Name of the number.
         field: &'static str,
         /// The number.
         value: f64,
@@ -165,7 +166,7 @@ pub enum ReceiptError {
     /// A token that may not come.
     #[error("steps[{step}]: the constraint does not allow token {token} here")]
     Token {
-        /// Which token.
+        /// Index of the step.
         step: usize,
         /// Its id.
         token: u32,
@@ -173,16 +174,16 @@ pub enum ReceiptError {
     /// Other tokens could come than the receipt says.
     #[error("steps[{step}]: what could come here is not what the receipt says")]
     Mask {
-        /// Which token.
+        /// Index of the step.
         step: usize,
     },
     /// A token stays that is said to be taken back, or the other way round.
     #[error("steps[{step}]: whether the token stays in the text is not what the receipt says")]
     Dropped {
-        /// Which token.
+        /// Index of the step.
         step: usize,
     },
-    /// What no generation inside the constraint has, such as another prompt, end or end tokens than it can have.
+    /// Claim that no generation inside the constraint can make, such as an impossible prompt, end or end tokens.
     #[error("the receipt says what no generation inside the constraint has: {0}")]
     Generate(#[from] GenerateError),
 }
@@ -195,7 +196,7 @@ const VERSION: u32 = 1;
 const DIGITS: f64 = 1e9;
 
 impl Receipt {
-    /// Of what was generated with [`Generate::receipt`] after this prompt, inside this constraint.
+    /// Creates the receipt of a generation with [`Generate::receipt`] after this prompt, inside this constraint.
     #[must_use]
     pub(crate) fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
         let ReceiptSubject { prompt, constraint, free, end_tokens } = subject.clone();
@@ -228,11 +229,12 @@ impl Receipt {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// That nothing was changed, and of which vocabulary and constraint it is: what can be told before the constraint
-    /// is built. [`Receipt::check_steps`] is the other half. `spec` is its data; nothing for free text.
+    /// Checks that nothing was changed, and that the receipt is of this vocabulary and constraint: the part that needs
+    /// no built constraint. [`Receipt::check_steps`] is the other half. `spec` is the constraint as data; `None` for
+    /// free text.
     ///
     /// # Errors
-    /// What does not fit, and where.
+    /// The first mismatch, with its place.
     pub fn check_seal(&self, spec: Option<&Spec>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
         self.check_is_of(spec.and_then(Spec::fingerprint).as_deref(), vocab, key)
     }
@@ -265,11 +267,12 @@ impl Receipt {
         Ok(())
     }
 
-    /// That each token was allowed, among what the receipt says: the other half of [`Receipt::check_seal`]. `built` is
-    /// the constraint over the vocabulary of `sets`; nothing for free text. `O(tokens × vocabulary)`.
+    /// Checks that each token was allowed, among the tokens that the receipt claims: the other half of
+    /// [`Receipt::check_seal`]. `built` is the constraint over the vocabulary of `sets`; `None` for free text.
+    /// `O(tokens × vocabulary)`.
     ///
     /// # Errors
-    /// What does not fit, and where.
+    /// The first mismatch, with its place.
     pub fn check_steps(&self, built: Option<Built>, sets: &ValueSets) -> Result<(), ReceiptError> {
         let vocab = sets.vocab();
         let all =
@@ -292,7 +295,7 @@ impl Receipt {
         }
     }
 
-    /// That shares are shares, in the digits that are sealed.
+    /// Checks that shares are valid, in the digits that are sealed.
     fn check_shares(&self) -> Result<(), ReceiptError> {
         for (step, of) in self.steps.iter().enumerate() {
             let Some(branch) = &of.branch else { continue };

@@ -18,7 +18,7 @@ type Result<T, E = SpecError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefillRequest {
-    /// Of a text the names of control tokens are those tokens.
+    /// The prompt. In a text, the names of control tokens are those tokens.
     #[serde(deserialize_with = "prompt")]
     pub prompt: Prompt,
     /// The shared cache that holds it, from 0 to [`PrefillRequest::MOST_SLOTS`]; `None` is the caller's own.
@@ -29,11 +29,11 @@ pub struct PrefillRequest {
 /// A generation.
 #[derive(Debug, Clone)]
 pub struct GenerateRequest {
-    /// After what; `None` goes on after what stands there.
+    /// The prompt; `None` goes on after the text that stands there.
     pub prompt: Option<Prompt>,
-    /// Inside what; `None` is what is followed already, or free text.
+    /// The constraint; `None` is the one that is followed already, or free text.
     pub constraint: Option<Spec>,
-    /// How.
+    /// Options of the generation.
     pub options: Generate,
     /// True if it says how tokens are chosen; if not, what is followed already may say it.
     pub has_sampling: bool,
@@ -44,11 +44,11 @@ pub struct GenerateRequest {
 /// A choice.
 #[derive(Debug, Clone)]
 pub struct ChooseRequest {
-    /// After what; `None` is after what stands there.
+    /// The prompt; `None` is the text that stands there.
     pub prompt: Option<Prompt>,
-    /// Which values; `None` are those of what is followed already.
+    /// Values to choose among; `None` are those of the constraint that is followed already.
     pub choices: Option<Spec>,
-    /// How.
+    /// Options of the choice.
     pub options: Choose,
     /// Its time and its turn.
     pub call: CallOptions,
@@ -68,7 +68,7 @@ pub fn names_of<T: DeserializeOwned>() -> Vec<&'static str> {
 }
 
 impl PrefillRequest {
-    /// How many shared caches there are.
+    /// Number of shared caches.
     pub const MOST_SLOTS: u8 = 64;
 
     /// Reads `{"prompt": "...", "slot": 3}`, where a prompt is a text or an array of token ids.

@@ -9,7 +9,7 @@ use trie_core::{Allowed, Scratch, Span, SpanRules, TokenId};
 use trie_text::{Form, FormConstraint, KeptTokens, LastToken, Listing, Vocab, hexadecimal};
 
 impl Receipt {
-    /// That each token was allowed by rules; nothing for free text.
+    /// Checks that each token was allowed by rules; `None` for free text.
     pub(crate) fn check_inside(&self, rules: Option<&Arc<SpanRules>>, vocab: &Arc<Vocab>) -> Result<(), ReceiptError> {
         if let Some(form) = rules.and_then(|rules| form_of(rules)) {
             return self.check_filled(form, vocab);
@@ -59,7 +59,8 @@ impl Receipt {
 }
 
 impl ReceiptStep {
-    /// That it is among these, and that these are what it was chosen among; whether no other is.
+    /// Checks that the token is allowed and that the receipt records this token mask; returns whether it is the only
+    /// allowed token.
     fn check_among(
         &self,
         step: usize,

@@ -21,8 +21,8 @@ use crate::engine::Runtime;
 use chat_format::Event;
 use llama_sampler::{Finish, Watch};
 
-/// What a host does while a call runs: it ends the call ([`Watch::stop`]), and hears of tokens ([`Watch::step`]) and of
-/// events of a chat. `()` does nothing.
+/// Callbacks of a host while a call runs: they end the call ([`Watch::stop`]), and hear of tokens ([`Watch::step`]) and
+/// of events of a chat. `()` does nothing.
 pub trait Hooks: Watch {
     /// Returns what ended the call, where something did.
     fn ended(&self) -> Option<Ended> {

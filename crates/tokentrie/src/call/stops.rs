@@ -17,7 +17,7 @@ pub enum StopError {
     /// One that is too long.
     #[error("stop[{number}] has {bytes} bytes: it may have {LONGEST}")]
     TooLong {
-        /// Which.
+        /// Index of the stop text.
         number: usize,
         /// Its length.
         bytes: usize,
@@ -73,7 +73,7 @@ impl Text {
         made
     }
 
-    /// How much of it is written after a byte more.
+    /// Returns the number of its bytes that are written after one more byte.
     fn step(&self, mut written: usize, byte: u8) -> usize {
         while written > 0 && self.bytes.get(written) != Some(&byte) {
             written = self.back[written - 1];
@@ -86,7 +86,7 @@ impl Text {
 #[derive(Debug, Clone)]
 pub struct StopFilter {
     stops: Stops,
-    /// How much of each is written.
+    /// Number of bytes written of each.
     written: Vec<usize>,
     held: String,
     /// True if one of them was written.
@@ -136,7 +136,7 @@ impl StopFilter {
         self.held.len()
     }
 
-    /// What was held: no more comes.
+    /// Returns the held text at the end of the output.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
@@ -177,7 +177,7 @@ impl<W: Watch> Stopping<W> {
         }
     }
 
-    /// What the generation gave, without the stop text and what came after it.
+    /// Returns the result of the generation, without the stop text and the text after it.
     pub(super) fn finish(mut self, mut generated: Generated) -> Generated {
         if !self.filter.found {
             self.tell(0);

@@ -1,4 +1,4 @@
-//! Whose turn it is: a context, and what goes with it, is used by one call at a time.
+//! Turns of calls: a context, and what goes with it, is used by one call at a time.
 
 use super::ending::Cancel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     now: Now,
-    /// How many wait: where nobody does, nobody is woken, which is a call of the system.
+    /// Number of waiting calls. While it is 0, nobody is woken, which would be a system call.
     waiting: usize,
 }
 
@@ -30,7 +30,7 @@ enum Now {
     Closed,
 }
 
-/// Who has the turn.
+/// Call that has the turn.
 #[derive(Debug)]
 struct User {
     what: &'static str,
@@ -45,7 +45,7 @@ struct User {
 pub enum Refusal {
     /// This runs. Waiting helps, unless it is this thread's own.
     Busy {
-        /// What runs.
+        /// Name of the running call.
         other: &'static str,
         /// True if this thread itself has the turn: it would wait for ever.
         is_own: bool,
@@ -64,7 +64,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// What [`Turns::cancel`] cancels while this is the turn.
+    /// Returns the handle that [`Turns::cancel`] cancels while this is the turn.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
@@ -121,7 +121,7 @@ impl Turns {
         }
     }
 
-    /// What runs.
+    /// Returns the name of the running call.
     pub fn running(&self) -> Option<&'static str> {
         if let Now::Busy(user) = &self.state().now { Some(user.what) } else { None }
     }

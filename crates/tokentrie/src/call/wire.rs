@@ -1,4 +1,4 @@
-//! What came of generations and choices as JSON, under the names that Python has for it.
+//! Results of generations and choices as JSON, under the names of the Python API.
 
 use super::choose::ChoiceResult;
 use super::generate::GenerateResult;
@@ -21,7 +21,7 @@ pub struct GenerationFields<'g> {
 }
 
 impl<'g> GenerationFields<'g> {
-    /// Those of a generation.
+    /// Creates the fields of a generation.
     #[must_use]
     pub fn new(generated: &'g Generated) -> Self {
         Self {
@@ -100,7 +100,7 @@ fn leaf(leaf: &Leaf) -> Value {
     json!({"index": leaf.index.index(), "name": leaf.name, "tokens": leaf.tokens})
 }
 
-/// What is no number in JSON becomes null.
+/// Returns an array of numbers, with null for those that JSON cannot write.
 fn numbers(numbers: &[f64]) -> Value {
     numbers.iter().map(|&number| Value::from(number)).collect()
 }

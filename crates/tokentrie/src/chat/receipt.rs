@@ -42,11 +42,11 @@ pub(super) fn fingerprint(
 }
 
 impl ReadyChat {
-    /// That a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its prompt
-    /// and its constraint, unchanged, each token allowed. `O(tokens × vocabulary)`.
+    /// Checks that a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its
+    /// prompt and its constraint, unchanged, with each token allowed. `O(tokens × vocabulary)`.
     ///
     /// # Errors
-    /// What does not fit, and where.
+    /// The first mismatch, with its place.
     pub fn check_receipt(&self, receipt: &Receipt, key: Option<&[u8]>) -> Result<(), ReceiptError> {
         let own = self.subject.as_ref();
         receipt.check_is_of(own.and_then(|own| own.constraint.as_deref()), &self.vocab, key)?;

@@ -75,7 +75,7 @@ impl ReplyOptions {
     }
 }
 
-/// What a reply took.
+/// Cost of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct ChatStats {
     /// Tokens of the prompt.
@@ -111,16 +111,16 @@ pub struct ChatReply {
     pub logprobs: Vec<TokenLogprob>,
     /// Each token, where it was asked to explain them.
     pub steps: Vec<ReplyStep>,
-    /// What it was allowed, where that was asked for.
+    /// Receipt of the allowed tokens, if requested.
     pub receipt: Option<Receipt>,
     /// True if content that is held to something is whole; true of other content.
     pub content_is_whole: bool,
     /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
     /// choose, because no more tokens fitted.
     pub completed: bool,
-    /// Why it ended.
+    /// Reason why the generation ended.
     pub finish: Finish,
-    /// What it took.
+    /// Cost of the reply.
     pub stats: ChatStats,
 }
 
@@ -137,10 +137,10 @@ pub struct ReadyChat {
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
-    /// Where a receipt is asked for, and the key of its seal.
+    /// Subject of its receipt, if one is requested, and the key of its seal.
     pub(super) subject: Option<ReceiptSubject>,
     pub(super) key: Option<Vec<u8>>,
-    /// How many replies are wanted.
+    /// Number of replies.
     pub(super) n: u32,
     /// When it was made ready.
     pub(super) started: Instant,

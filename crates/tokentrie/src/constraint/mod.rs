@@ -248,7 +248,7 @@ pub struct SchemaSpec {
     pub limits: LimitsSpec,
 }
 
-/// Whether `format` of a JSON Schema is asserted.
+/// Treatment of `format` in a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Formats {
@@ -259,14 +259,14 @@ pub enum Formats {
     Annotate,
 }
 
-/// In which order the members of an object come.
+/// Order of the members of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// As the schema names them; names that it does not name come behind those.
     #[default]
     Schema,
-    /// In any.
+    /// Any order.
     Any,
 }
 

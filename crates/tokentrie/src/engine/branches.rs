@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(super) struct Branches {
     /// The first sequence.
     first: usize,
-    /// How many there are for all slots, or for each.
+    /// Number of sequences for all slots, or for each.
     count: usize,
     is_lent: Vec<bool>,
 }
@@ -22,7 +22,7 @@ impl Branches {
         Self { first: slots, count, is_lent: vec![false; slots * count] }
     }
 
-    /// Those that a slot may use.
+    /// Returns the number of sequences that a slot may use.
     pub(super) fn len(&self) -> usize {
         self.count
     }

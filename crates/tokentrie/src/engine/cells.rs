@@ -1,4 +1,4 @@
-//! What an engine asks of a context.
+//! Operations that an engine needs from a context.
 
 use llama_sampler::{Placed, RuntimeError};
 use trie_core::Host;
@@ -14,7 +14,7 @@ pub(super) trait Cells {
     /// The most tokens of one pass.
     fn n_batch(&self) -> usize;
 
-    /// What a job may ask for.
+    /// Returns the limits of a job's requests.
     fn host(&self) -> Host;
 
     /// Threads of the last pass.
@@ -41,7 +41,8 @@ pub(super) trait Cells {
     /// Returns whether a slot can begin with a part of what another holds: not in recurrent models.
     fn shares(&self) -> bool;
 
-    /// Where each slot has a cache and branches of its own, so that what a job is given depends on no other: tokens of
-    /// its prompt that are decoded together, and of which all or none are kept for another. Nothing is beside them.
+    /// Returns the size of a piece, where each slot has a KV cache and branches of its own, so that the rows of a job
+    /// depend on no other: a piece is the tokens of its prompt that are decoded together, with nothing beside them, and
+    /// of which all or none are kept for another job.
     fn piece(&self) -> Option<usize>;
 }

@@ -18,7 +18,7 @@ pub(super) struct Core<M> {
     pub(super) cells: M,
     pub(super) slots: Vec<Slot>,
     pub(super) branches: Branches,
-    /// Who waits for a slot, the next one first.
+    /// Jobs that wait for a slot, the next one first.
     pub(super) waiting: VecDeque<Arrived>,
     /// True if they may begin: not while somebody waits to have the context alone.
     pub(super) lets_in: bool,
@@ -27,7 +27,7 @@ pub(super) struct Core<M> {
     pub(super) counts: Counts,
 }
 
-/// What was done.
+/// Counters of the work done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) passes: u64,
@@ -242,7 +242,7 @@ pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_thread
     let _ = catch_unwind(AssertUnwindSafe(|| job.finish(ended, n_threads)));
 }
 
-/// What a job says; a panic in it is its error, and no other's.
+/// Returns the result of a call into a job; a panic in it becomes the error of that job alone.
 pub(super) fn guarded<T>(asked: impl FnOnce() -> Result<T, RuntimeError>) -> Result<T, RuntimeError> {
     catch_unwind(AssertUnwindSafe(asked)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());

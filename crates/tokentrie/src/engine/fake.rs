@@ -27,7 +27,7 @@ fn row_of<T: Hash>(text: &[T]) -> Vec<f32> {
     (0..VOCABULARY).map(logit).collect()
 }
 
-/// What a token was decoded beside; 0 where rows do not depend on it.
+/// Hash of the tokens that a token was decoded beside; 0 where rows do not depend on them.
 type Beside = u64;
 
 /// A cache that refuses what llama.cpp would abort at, and passes that fail now and then.

@@ -1,4 +1,4 @@
-//! What has come for the thread of an engine, and what the thread does.
+//! Inbox of the thread of an engine, and the loop of that thread.
 
 use super::core::{Core, stopped};
 use super::job::Arrived;
@@ -20,7 +20,7 @@ pub(super) struct Shared {
     pub(super) taken: Arc<AtomicUsize>,
 }
 
-/// What is done with nothing beside it.
+/// Task that runs with nothing beside it.
 pub(super) type Alone = Box<dyn FnOnce(&mut Core<Pool>) + Send>;
 
 #[derive(Default)]

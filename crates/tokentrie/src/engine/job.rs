@@ -18,7 +18,7 @@ pub trait Job: Task + Send {
 /// A job that has come.
 pub(super) struct Arrived {
     pub(super) job: Box<dyn Job>,
-    /// Who may end it in the middle of a mask.
+    /// Budget that may end it in the middle of a token mask.
     pub(super) work: Work,
     /// Higher ones go first.
     pub(super) priority: i32,
@@ -56,13 +56,13 @@ impl Drop for Place {
 pub(super) struct Running {
     pub(super) arrived: Arrived,
     pub(super) stage: Stage,
-    /// What it cost since it wanted something.
+    /// Cost of decoding since its last request.
     pub(super) cost: Decoded,
     /// The pass that took something of it last.
     pub(super) served: u64,
 }
 
-/// How far it is.
+/// Progress of a running job.
 pub(super) enum Stage {
     /// It is to be asked what it wants.
     Asking,
@@ -74,7 +74,7 @@ pub(super) enum Stage {
 
 /// A tree on its way.
 pub(super) struct Growing {
-    /// What is left of it; of the first wave, the tokens from `from` on.
+    /// Remaining waves; of the first one, the tokens from `from` on.
     pub(super) waves: VecDeque<PlannedWave>,
     pub(super) from: usize,
     /// The sequences of the first wave, once they are lent.

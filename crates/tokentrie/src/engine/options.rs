@@ -1,10 +1,10 @@
-//! How an engine works, and what it tells of that.
+//! Options and statistics of an engine.
 
 use llama_sampler::RuntimeError;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
-/// What goes into a forward pass.
+/// Composition of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
     /// Something of every call that runs: logits differ in their last digits with what else runs.
@@ -15,13 +15,13 @@ pub enum Batching {
     Fixed,
 }
 
-/// How an engine takes calls.
+/// Options of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
     /// Calls that may wait for a slot; one more is refused at once.
     pub max_queue: usize,
-    /// What goes into a forward pass.
+    /// Composition of a forward pass.
     pub batching: Batching,
     /// The most tokens of long prompts and large trees in a forward pass that others share, which want fewer tokens
     /// than this: how long a short reply waits for a token beside a long prompt. Where only long ones run, they fill
@@ -66,7 +66,7 @@ impl EngineOptions {
     }
 }
 
-/// What an engine does, and has done.
+/// State and statistics of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct EngineStats {

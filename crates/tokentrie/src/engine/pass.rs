@@ -1,4 +1,4 @@
-//! What goes into one forward pass, and who gets its rows.
+//! Scheduling of one forward pass: the tokens in it, and the jobs that get its rows.
 //!
 //! Every running job gets something of each pass: an even share first, then what others left, those that were served
 //! longest ago first. So a long prompt takes what is over, and no job waits while another has two turns. The longer a
@@ -13,10 +13,10 @@ use std::ops::Range;
 use std::time::Instant;
 use trie_core::Want;
 
-/// What a job has of a pass.
+/// Share of a job in a pass.
 struct Part {
     slot: usize,
-    /// Where its tokens stand in the pass.
+    /// Range of its tokens in the pass.
     tokens: Range<usize>,
 }
 
@@ -43,7 +43,8 @@ impl<M: Cells> Core<M> {
         true
     }
 
-    /// Who wants tokens in this pass: those of higher priority first, of these those served longest ago.
+    /// Returns the slots that want tokens in this pass: those of higher priority first, of these those served longest
+    /// ago.
     fn by_turn(&self) -> Vec<usize> {
         let key = |&number: &usize| {
             let running = self.slots[number].running.as_ref();
@@ -268,8 +269,8 @@ fn again(error: &RuntimeError) -> RuntimeError {
     }
 }
 
-/// How many tokens each may have, of so many: an even share, and then what others leave, in their order. Beside one
-/// that wants at most a chunk, those that want more have a chunk together.
+/// Returns the number of tokens that each job gets, of `most`: an even share, and then what others leave, in their
+/// order. Beside a job that wants at most a chunk, those that want more have a chunk together.
 fn grant(wanted: &[(usize, usize)], most: usize, chunk: usize) -> Vec<usize> {
     let is_long = |tokens: usize| tokens > chunk;
     let is_mixed = wanted.iter().any(|&(_, tokens)| !is_long(tokens));

@@ -1,4 +1,4 @@
-//! What a job tells the thread that waits for it, and how that thread stops it.
+//! Messages of a job to the thread that waits for it, and the flag by which that thread stops it.
 
 use super::job::Job;
 use llama_sampler::{GenerateTask, Generated, ReadingTask, RuntimeError, Step, Task, TokenLogprob, Watch};
@@ -8,16 +8,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use trie_core::{Choice, Decoded, Job as Work, Scoring, TokenId, Want};
 
-/// How often who waits for a job looks for a reason to stop it.
+/// Interval at which the thread that waits for a job looks for a reason to stop it.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a job says: something on the way, or its end.
+/// Message of a job: a report on the way, or its end.
 pub(crate) enum Said<M, T> {
     Told(M),
     Done(Result<T, RuntimeError>),
 }
 
-/// Whether a job is still wanted.
+/// Flag that is set once a job is no longer wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use trie_core::{Asked, Choice, ChooseOptions, TokenId};
 use trie_text::Vocab;
 
-/// What decodes for a model's calls.
+/// Decoder for all calls of a model.
 #[derive(Debug)]
 pub enum Opened {
     /// A context: calls wait for each other.
@@ -50,7 +50,7 @@ impl Opened {
     }
 }
 
-/// Who decodes for a call.
+/// Decoder for one call.
 #[derive(Debug)]
 pub enum Runtime<'r> {
     /// A context that nobody else uses meanwhile.
@@ -82,7 +82,8 @@ impl Runtime<'_> {
         }
     }
 
-    /// How probable each token of a prompt is after those before it, with `top` rivals; of the first nothing is known.
+    /// Computes the log-probability of each token of a prompt given the tokens before it, with `top` rivals; the first
+    /// token has none.
     ///
     /// # Errors
     /// As [`ReadingTask::new`] and [`Context::run`], and what an engine refuses.

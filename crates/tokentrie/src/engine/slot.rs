@@ -7,7 +7,7 @@ use trie_core::TokenId;
 pub(super) struct Slot {
     /// The tokens at positions 0, 1, ….
     pub(super) held: Vec<TokenId>,
-    /// How many of them, from the first, were decoded in whole pieces: see `Cells::piece`.
+    /// Number of them, from the first, that were decoded in whole pieces: see `Cells::piece`.
     pub(super) pieces: usize,
     pub(super) running: Option<Running>,
     /// The pass that used it last.
@@ -21,7 +21,7 @@ impl Slot {
     }
 }
 
-/// How many tokens both begin with.
+/// Returns the length of the common prefix.
 pub(super) fn shared(one: &[TokenId], other: &[TokenId]) -> usize {
     if one.len() <= other.len() && *one == other[..one.len()] {
         return one.len();

@@ -19,7 +19,7 @@ use trie_text::Vocab;
 
 const USUAL: usize = super::EngineOptions::PREFILL_CHUNK;
 
-/// What a test asks for.
+/// Request of a test.
 #[derive(Debug, Clone)]
 struct Asked {
     prompt: Vec<usize>,

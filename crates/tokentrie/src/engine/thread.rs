@@ -56,7 +56,7 @@ impl Engine {
         Ok(Self { shared, host, vocab, options, slots, most_threads, thread: Mutex::new(Some(thread)), process })
     }
 
-    /// What a job may ask for.
+    /// Returns the limits of a job's requests.
     pub fn host(&self) -> Host {
         self.host
     }
@@ -71,7 +71,7 @@ impl Engine {
         &self.vocab
     }
 
-    /// What it does, and has done.
+    /// Returns the state and statistics of the engine.
     pub fn stats(&self) -> EngineStats {
         let (stats, calls) = {
             let inbox = self.shared.inbox();
@@ -195,7 +195,7 @@ impl Engine {
         self.call(watch.priority(), job, &mut |_: Option<()>| watch.stop())
     }
 
-    /// How probable each token of a prompt is, but the first.
+    /// Computes the log-probability of each token of a prompt but the first.
     ///
     /// # Errors
     /// As [`ReadingTask::new`]; a full queue, a closed engine, another process.
@@ -220,7 +220,7 @@ impl Engine {
         self.alone(|_| ())
     }
 
-    /// What the cache holds of some tokens, which are decoded for it, once all that runs now is over.
+    /// Returns the KV cache of some tokens, which are decoded for it once everything that runs now is over.
     ///
     /// # Errors
     /// As [`Context::prefix`] and [`Engine::alone`]; slots that are fixed: they decode otherwise.

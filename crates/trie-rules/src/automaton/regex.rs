@@ -45,9 +45,9 @@ pub enum RegexError {
     Unsupported {
         /// The pattern.
         pattern: String,
-        /// Where, in characters from 0.
+        /// Position of the construct, in characters from 0.
         position: usize,
-        /// What that is.
+        /// Description of the construct.
         problem: String,
     },
     /// It makes no automaton.

@@ -149,8 +149,8 @@ impl TextMachine {
         }
     }
 
-    /// How many characters must and may still come, from between two, where nothing but their number counts any more;
-    /// `None` for the most where any number may.
+    /// Returns the minimum and maximum number of characters still to come, if the state is between two characters and
+    /// nothing but their number counts any more; a maximum of `None` means no limit.
     pub fn open_chars(&self, state: TextState) -> Option<(u32, Option<u32>)> {
         let TextTables { characters, min, max, .. } = &*self.0;
         let raw = &characters.raw;

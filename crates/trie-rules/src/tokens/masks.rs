@@ -166,7 +166,7 @@ pub(crate) struct Masks<S: Eq + Hash> {
 struct Part<S: Eq + Hash> {
     kept: LruCache<S, Legal>,
     bytes: usize,
-    /// Of these, what no other rule may have, too.
+    /// Bytes among them that cannot be shared with other rules.
     own: usize,
 }
 

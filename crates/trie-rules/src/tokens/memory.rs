@@ -1,4 +1,4 @@
-//! What all rules over a vocabulary keep, and how much that may be together.
+//! Memory shared by all rules over a vocabulary, and its limit.
 //!
 //! Each rule keeps masks and what its walker learned. Programs that hold thousands of rules, such as a server with as
 //! many lists of tools, would hold all of that for all of them. So rules over one vocabulary have one limit: where they
@@ -18,7 +18,7 @@ pub(crate) const USUAL_LIMIT: usize = 256 << 20;
 /// Masks of fewer bytes are not looked for among those of other rules.
 const WORTH_SHARING: usize = 256;
 
-/// What is kept of the rules over a vocabulary.
+/// Statistics of the memory of the rules over a vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KeptStats {
@@ -28,7 +28,7 @@ pub struct KeptStats {
     pub limit: usize,
     /// Rules that are held by somebody.
     pub rules: usize,
-    /// How often a rule forgot what it kept, so that others could go on.
+    /// Number of times that a rule forgot what it kept, so that others could go on.
     pub forgotten: u64,
 }
 
@@ -85,7 +85,7 @@ const MOST_SPARE: usize = 16;
 #[derive(Default)]
 struct Shared {
     masks: HashSet<Legal, Lanes>,
-    /// How many there were when those were last thrown away that nobody has.
+    /// Number of masks after the last sweep of unused ones.
     swept: usize,
     /// Rules that went since.
     gone: usize,
@@ -305,7 +305,7 @@ impl KeptMemory {
     }
 }
 
-/// What a mask takes that is kept once: itself, what counts its holders, and its place in the table.
+/// Returns the bytes of a mask that is kept once: itself, its reference counts, and its place in the table.
 fn shared_bytes(mask: &Legal) -> usize {
     mask.nbytes() + 2 * size_of::<usize>() + size_of::<Legal>() + 8
 }

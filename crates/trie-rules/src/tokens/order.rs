@@ -49,7 +49,7 @@ impl TreeNode {
         self.packed as u8
     }
 
-    /// How many bytes come before it.
+    /// Returns the number of bytes before it.
     #[inline]
     pub fn depth(self) -> usize {
         (self.packed >> 8) as usize

@@ -85,11 +85,11 @@ export type Spec = { readonly version?: 1 } & (
       readonly whitespace?: boolean | string;
       readonly unicode_escapes?: boolean;
       readonly lenient?: boolean;
-      /** Whether `format` is asserted. */
+      /** Treatment of `format`. */
       readonly formats?: "assert" | "annotate";
-      /** In which order the members of an object come. */
+      /** Order of the members of an object. */
       readonly order?: "schema" | "any";
-      /** Whether a whole number may be written as `1.0` or `1e2`. */
+      /** True if a whole number may be written as `1.0` or `1e2`. */
       readonly any_numerals?: boolean;
       readonly limits?: SpecLimits;
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HostSlots:
-    """Which slots follow a constraint on the host, and the rows of these.
+    """Slots that follow a constraint on the host, and their rows.
 
     Args:
         end_tokens: what follows a value; something to say is always left, so at least one.

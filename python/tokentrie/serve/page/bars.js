@@ -3,7 +3,7 @@
 import { about, h, percent } from "./dom.js";
 
 const FIRST = 12;
-/** What mass is, for whoever asks. */
+/** Explanation of the probability mass. */
 export const MASS =
   "What the model gives to all options together, before they are scaled to 100 %. Near 0 % it would rather say " +
   "something else, and the odds mean little.";

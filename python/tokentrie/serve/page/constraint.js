@@ -45,7 +45,7 @@ export function constraintEditor(examples, change, turn = change) {
   /** The texts of a list of choices. */
   const choices = () => held.value.split("\n").filter((line) => line !== "");
 
-  /** What the text is held to, as a spec. Throws Problem. */
+  /** Returns the constraint on the text, as a spec. Throws Problem. */
   function spec() {
     const text = held.value;
     if (kind === "choices") {

@@ -54,7 +54,7 @@ export function lead(title, text) {
   return h("div", { class: "lead" }, h("h1", {}, title), h("p", {}, text));
 }
 
-/** What to expect of the model that is in the package; seen where it answers. */
+/** Returns a note on the abilities of the model that is in the package; shown where it answers. */
 export function smallModel() {
   return h(
     "p",

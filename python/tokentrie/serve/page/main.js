@@ -1,4 +1,4 @@
-/** What the page begins with: its back end, the views that this one can serve, the model, and the key. */
+/** Start of the page: its back end, the views that this one can serve, the model, and the key. */
 
 import { h } from "./dom.js";
 import { chat } from "./views/chat.js";
@@ -119,7 +119,7 @@ window.addEventListener("backend-told", ({ detail: { text, kind } }) => {
   if (kind === "back") begin();
 });
 
-/** Which models there are. What a restarted server has lost is asked for again. */
+/** Loads the models and refreshes the views: state that a restarted server lost is requested again. */
 async function begin() {
   let found;
   try {

@@ -1,11 +1,11 @@
-/** What goes wrong: as an error, where a view says it, and what a back end tells of itself. */
+/** Errors, their display in a view, and status messages of a back end. */
 
 /** Tells a visitor how the back end is; `kind` is `gone`, `back` or `wants`: a key. */
 export function tell(text, kind = "") {
   window.dispatchEvent(new CustomEvent("backend-told", { detail: { text, kind } }));
 }
 
-/** What went wrong: `status` is 0 where no answer came, `param` the field that it is about. */
+/** Error of a request: `status` is 0 where no answer came, `param` the field that it is about. */
 export class Problem extends Error {
   constructor(message, { status = 0, param = null } = {}) {
     super(message);
@@ -14,7 +14,7 @@ export class Problem extends Error {
   }
 }
 
-/** Where a view says what went wrong, with marks on the fields that it is about. */
+/** Box in which a view shows an error, with marks on the fields that it is about. */
 export class Problems {
   /** `fields` are the elements of what a back end may name in `param`, by the beginning of that. */
   constructor(fields = {}) {

@@ -156,7 +156,7 @@ export function questionsEditor(change) {
   return {
     element: h("div", {}, h("div", { class: "line" }, h("h2", {}, "Questions"), toggle), box),
     box,
-    /** What is asked now. Throws Problem where the text is no JSON. */
+    /** Returns the current questions. Throws Problem where the text is not valid JSON. */
     value: () => (isJson ? read() : questions),
     set: (given) => {
       questions = structuredClone(given);

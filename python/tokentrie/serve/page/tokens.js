@@ -9,7 +9,7 @@ export const ROLES = {
   free: ["free", "any token could come"],
 };
 
-/** What the colours mean, and that there is more behind each token. */
+/** Returns a legend of the colours, with a hint that each token has details. */
 export function legend() {
   const colours = Object.entries(ROLES).map(([role, [name, meaning]]) =>
     h("li", {}, h("span", { class: `token ${role}`, "aria-hidden": "true" }, "token"), h("b", {}, name), ` ${meaning}`),

@@ -24,20 +24,21 @@ const ITEM: &[u8] = b"item";
 pub(crate) struct Elements {
     /// Before the name of an element that opens: the mark and `<`.
     open: Vec<u8>,
-    /// What may come at the top: [`KEY`], or the text after the arguments.
+    /// Texts allowed at the top level: [`KEY`], or the text after the arguments.
     top: Choices,
-    /// What may come in an element: [`KEY`], or what closes one.
+    /// Texts allowed inside an element: [`KEY`], or the text that closes it.
     inner: Choices,
     has_after: bool,
     /// True if all values end by themselves: they are JSON.
     quoted: bool,
-    /// What ends a value whose name was forgotten: a text that nothing spells, as far as it is the same for all names.
+    /// Ending of a value whose name was forgotten: a text that nothing spells, equal to the real one as far as that is
+    /// the same for all names.
     unknown_end: Ending,
 }
 
 const KEY: usize = 0;
 
-/// Where in elements.
+/// Position in elements.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ElementsAt {
     /// The arguments and the elements that are open, the innermost last.
@@ -52,7 +53,7 @@ struct Level {
     name: Option<Arc<[u8]>>,
     id: ValueId,
     kind: Kind,
-    /// How many children it has, as far as that matters: whether there are any; of a list, which item has which id.
+    /// Number of children, as far as it matters: whether there are any and, in a list, which item has which id.
     children: u32,
 }
 
@@ -82,7 +83,7 @@ enum At {
     Quoted(Literal),
 }
 
-/// What ends a value. It follows from the name of its element.
+/// Text that ends a value. It follows from the name of its element.
 #[derive(Debug, Clone)]
 struct Ending(Arc<Finder>);
 
@@ -416,7 +417,7 @@ impl Elements {
         [&self.open[..], b"/", name, b">"].concat()
     }
 
-    /// What an element that closes begins with, before its name.
+    /// Returns the text that a closing element begins with, before its name.
     pub(crate) fn closing(&self) -> Vec<u8> {
         [&self.open[..], b"/"].concat()
     }
@@ -503,7 +504,7 @@ fn may_be_empty(level: &Level, guard: &Guard) -> bool {
     guard.may(empty(level, guard))
 }
 
-/// What an element without anything inside is.
+/// Returns the events of an element without content.
 fn empty(level: &Level, guard: &Guard) -> &'static [Event] {
     let types = guard.values.types(level.id);
     if types.meets(Types::STRING) {
@@ -515,7 +516,7 @@ fn empty(level: &Level, guard: &Guard) -> &'static [Event] {
     }
 }
 
-/// What an element is in which one of this name comes first.
+/// Returns the kind of an element whose first child has this name.
 fn kind_of(level: &Level, name: &[u8], guard: &Guard) -> Kind {
     let types = guard.values.types(level.id);
     let list = types.meets(Types::ARRAY) && (name == ITEM || !types.meets(Types::OBJECT));

@@ -1,4 +1,4 @@
-//! What a strict reader of arguments between tags knows besides where it is.
+//! State of a strict reader of arguments between tags, besides its position.
 
 use crate::values::styles::raw::Raw;
 use crate::values::syntax::Syntax;
@@ -6,7 +6,7 @@ use trie_schema::Event;
 use trie_schema::Types;
 use trie_schema::{ValueId, ValueState, Values};
 
-/// Where the arguments are in what is asked of them.
+/// Position of the arguments in their schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Strict {
     pub(crate) state: ValueState,
@@ -119,7 +119,7 @@ impl Guard<'_> {
         self.strict.as_deref().cloned()
     }
 
-    /// What is known once the value is over, if it may be.
+    /// Returns the state after the value, if the value may end here.
     pub(crate) fn after_value(&self) -> Option<Strict> {
         let mut strict = Strict::clone(self.strict.as_deref()?);
         let mut guard = Guard { values: self.values, strict: Some(&mut strict), syntax: self.syntax };

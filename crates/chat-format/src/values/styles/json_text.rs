@@ -7,7 +7,7 @@ use crate::values::syntax::Syntax;
 use crate::values::watch::Watch;
 use crate::values::{CONTROL, Out};
 
-/// Where in the string.
+/// Position in the string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct JsonText {
     inner: Literal,

@@ -1,6 +1,6 @@
 //! One of a sorted list of texts.
 
-/// Where in a list: the texts that go on so, and how far they were read.
+/// Position in a list: the range of texts that still match, and the number of bytes read of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Listed {
     pub(crate) low: u32,
@@ -9,7 +9,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Where no text goes on.
+    /// Position at which no text matches.
     pub(crate) const NOWHERE: Self = Self { low: 0, high: 0, depth: 0 };
 
     pub(crate) const fn begin(texts: usize) -> Self {

@@ -11,7 +11,7 @@ use crate::values::watch::Watch;
 use crate::values::{CONTROL, Out};
 use trie_schema::Event;
 
-/// Where in a value.
+/// Position in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Literal {
     at: At,

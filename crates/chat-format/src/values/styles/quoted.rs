@@ -11,10 +11,10 @@ use crate::values::watch::{Escaped, Watch};
 use crate::values::{CONTROL, Out};
 use trie_schema::Event;
 
-/// Where in a string, its opening quote read.
+/// Position in a string, after its opening quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Quoted {
-    /// Which of the quotes.
+    /// Index of the quotation mark.
     quote: u8,
     /// The bytes after the closing mark: a mark that is never escaped is text where something else comes.
     follow: Option<[u8; 2]>,

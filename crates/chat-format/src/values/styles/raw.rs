@@ -108,7 +108,7 @@ impl Raw {
         text.into_iter().chain(literal).min().unwrap_or(u32::MAX / 4)
     }
 
-    /// What follows the value; `None` if it cannot be over.
+    /// Returns the state after the value; `None` if the value cannot end here.
     pub(crate) fn end(mut self, values: &Values) -> Option<ValueState> {
         let text = self.text.take().and_then(|(mut state, utf8)| {
             (utf8.is_whole() && values.tell(&mut state, Event::TextClose)).then_some(state)

@@ -8,7 +8,7 @@ use crate::values::{CONTROL, Out};
 use trie_schema::Types;
 use trie_schema::ValueId;
 
-/// Where in a value between tags.
+/// Position in a value between tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Slot {
     /// True if it is a string for sure: then its text can be written as it comes.
@@ -19,7 +19,7 @@ pub(crate) struct Slot {
     utf8: Utf8,
 }
 
-/// What a byte was.
+/// Role of a byte that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slotted {
     Inside,
@@ -188,12 +188,14 @@ impl Slot {
         Slotted::Over
     }
 
-    /// Whether the end may come here, in strict use: where the template writes a newline before it, only after one.
+    /// Returns whether the end is allowed here, in strict use: where the template writes a newline before it, only
+    /// after one.
     fn may_close(self, newline: bool, guard: &Guard) -> bool {
         self.newline == newline && self.utf8.is_whole() && guard.may_end()
     }
 
-    /// Whether what is held back may be held: as the beginning of the end, as text, or as text and such a beginning.
+    /// Returns whether the held bytes may stay held back: as the beginning of the end, as text, or as text and such a
+    /// beginning.
     fn may_hold(self, finder: &Finder, newline: bool, guard: &Guard) -> bool {
         if !self.utf8.is_whole() {
             return false;

@@ -22,11 +22,11 @@ use trie_schema::{ValueId, Values};
 /// Arguments between tags, ready to be read.
 #[derive(Debug)]
 pub(crate) struct Tagged {
-    /// What may come between two arguments: [`KEY`], [`AFTER`], [`JOINT`].
+    /// Texts allowed between two arguments: [`KEY`], [`AFTER`], [`JOINT`].
     around: Choices,
-    /// What ends a key.
+    /// Texts that end a key.
     opened: Finder,
-    /// What more must come between key and value, with white space before it.
+    /// Further texts required between key and value, with white space before them.
     more: Vec<Choices>,
     types: Vec<Types>,
     value_end: Finder,
@@ -35,7 +35,7 @@ pub(crate) struct Tagged {
     /// True if one before the end is not.
     ends_line: bool,
     cdata: Option<Cdata>,
-    /// What ends a value that ended by itself.
+    /// Text that closes a value which ended by itself.
     after: Choices,
     /// True if strings stand in quotes, so that all values end by themselves.
     quoted: bool,
@@ -51,7 +51,7 @@ const KEY: usize = 0;
 const AFTER: usize = 1;
 const JOINT: usize = 2;
 
-/// Where in arguments between tags.
+/// Position in arguments between tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TaggedAt {
     first: bool,
@@ -204,7 +204,7 @@ impl Tagged {
         }
     }
 
-    /// What of the texts around arguments may come, in strict use.
+    /// Returns whether a text around arguments is allowed, in strict use.
     fn may(&self, what: usize, first: bool, joined: bool, guard: &Guard) -> bool {
         if !guard.is_strict() {
             return true;

@@ -3,7 +3,7 @@
 use crate::values::styles::listed::Listed;
 use trie_schema::{ValueId, Values};
 
-/// Where among the keys of an object; nowhere where it is not known which these are.
+/// Position among the keys of an object; `listed` is `None` if the keys are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Track {
     object: ValueId,
@@ -24,7 +24,7 @@ impl Track {
         Self { listed: listed.or(Some(Listed::NOWHERE)), ..self }
     }
 
-    /// What is asked of the value of the key.
+    /// Returns the schema of the key's value.
     pub(crate) fn id(self, values: &Values) -> ValueId {
         let (Some(listed), Some(members)) = (self.listed, values.members(self.object)) else { return Values::ANY };
         let named = listed.whole(|key| members.names[key as usize].0.as_bytes());

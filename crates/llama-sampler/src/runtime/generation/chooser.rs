@@ -1,4 +1,4 @@
-//! Who chooses among the allowed tokens, given a row of logits.
+//! Selection of a token among the allowed ones, given a row of logits.
 
 use super::chain::Chain;
 use crate::runtime::error::RuntimeError;
@@ -222,7 +222,7 @@ impl Chooser for ChainOverSpan {
     }
 }
 
-/// What a chain selects among these tokens, and the logit that the chain left it.
+/// Returns the token that a chain selects among these, and the logit that the chain left it.
 fn select(
     chain: &mut LlamaSampler,
     row: &[f32],

@@ -43,7 +43,7 @@ impl Deadline {
         self.way.front().copied()
     }
 
-    /// That token was written.
+    /// Drops the token that [`Self::next`] returned, once it was written.
     pub(super) fn follow(&mut self) {
         self.way.pop_front();
     }

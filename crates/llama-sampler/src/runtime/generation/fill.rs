@@ -40,14 +40,14 @@ pub(super) struct Filler<W> {
     carried: Option<TokenId>,
     /// The probabilities of the values of slots, by the number of the field.
     scores: BTreeMap<usize, Vec<f64>>,
-    /// Of every token that was taken, and which of them stay.
+    /// Trail of every token that was accepted, and the tokens among them that stay.
     trail: Option<(Trail, KeptTokens)>,
     asking: Asking,
     deadline: FormDeadline,
     scratch: Scratch,
 }
 
-/// What rows are wanted for.
+/// Purpose of the next row of logits.
 enum Asking {
     Nothing,
     /// The next token.
@@ -100,7 +100,7 @@ impl<W: Watch> Filler<W> {
         })
     }
 
-    /// What was filled; what there is, where it was stopped.
+    /// Returns the filled form; if it was stopped, the part filled so far.
     pub(super) fn finish(self, stopped: bool) -> Result<(Generated, W), RuntimeError> {
         let Self { at, mut generation, chooser, mut scores, trail, deadline, .. } = self;
         let filled = at.position();
@@ -291,7 +291,7 @@ impl<W: Watch> Filler<W> {
         }
     }
 
-    /// That the context is not full inside a value.
+    /// Checks that the context is not full inside a value.
     fn check_begun(&self) -> Result<(), RuntimeError> {
         let (form, at, n_ctx) = (self.rules.constraint(&self.at), self.at.position(), self.generation.host.room);
         let name = form.form().parts().iter().filter_map(Part::name).nth(at.filled());
@@ -301,7 +301,7 @@ impl<W: Watch> Filler<W> {
         }
     }
 
-    /// Who chooses for the field with this number.
+    /// Returns the sampler of the field with this number.
     fn chooser(&mut self, field: usize) -> Result<&mut RowChooser, RuntimeError> {
         if self.chooser.0 != field {
             let seed = Some(self.seed.wrapping_add(field as u32));

@@ -1,9 +1,9 @@
-//! How to generate, and what a generation gave.
+//! Options and results of a generation.
 
 use crate::runtime::watch::TokenLogprob;
 use trie_core::{Leaf, LogitBias, SamplerOptions, TokenId};
 
-/// How far a value is ended where no more tokens fit.
+/// Extent to which a value is ended when no more tokens fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
     /// Not at all: it is cut off.
@@ -15,15 +15,15 @@ pub enum Completion {
     Closed,
 }
 
-/// How to generate.
+/// Options of a generation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct GenerateOptions {
-    /// How a token is chosen among the allowed ones. Each slot and text of a form draws from its own seed: this one
-    /// plus its number.
+    /// Sampling among the allowed tokens. Each slot and text of a form draws from its own seed: this one plus its
+    /// number.
     pub sampling: SamplerOptions,
-    /// How a token of the free text after the span is chosen; `None`: as those before. Only together with
+    /// Sampling of the free text after the span; `None`: the same as before it. Only together with
     /// [`GenerateOptions::skip_ahead`].
     pub free: Option<SamplerOptions>,
     /// The most tokens to generate.
@@ -35,23 +35,24 @@ pub struct GenerateOptions {
     /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
     /// A set that knows them ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) says so itself.
     pub healed_bytes: usize,
-    /// Of a form: whether to take of each slot the most probable value as a whole, instead of walking token by token.
+    /// True if, in a form, the most probable value of each slot is taken as a whole, instead of walking token by token.
     pub exact: bool,
-    /// Of a form: whether to give the probability of every value of every slot, after what stands before it.
+    /// True if, in a form, the probability of every value of every slot is returned, given the text before it.
     pub probabilities: bool,
-    /// Whether to tell how probable each token was, and so many of the most probable beside it. Costs `O(allowed)` a
-    /// token. Values that `exact` takes as a whole have none.
+    /// Number of most probable tokens to report beside each token, whose own log-probability is then reported too.
+    /// Costs `O(allowed)` a token. Values that `exact` takes as a whole have none.
     pub logprobs: Option<u32>,
-    /// Whether to keep what each token was chosen among, for a receipt. Costs `O(vocabulary)` a row. Not of forms.
+    /// True if the alternatives of each token are kept, for a receipt. Costs `O(vocabulary)` a row. Not for values of a
+    /// form that are weighed as a whole.
     pub trail: bool,
-    /// Whether, and how far, a value that is begun ends by few tokens where `max_tokens` or the room of the
-    /// context runs out, instead of being cut off. A form always does; not of
-    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
+    /// Extent to which a value that has begun is ended in few tokens when `max_tokens` or the room of the context runs
+    /// out, instead of being cut off. A form always is;
+    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain) does not support it.
     pub complete: Completion,
     /// With `complete`, the tokens that end a thought after which a value must come: where the room is just enough for
     /// them and the shortest value, they come. Empty: a thought takes all the room that it likes.
     pub thought_end: Vec<TokenId>,
-    /// What is added to the logits before anything else. Not to those of values that are weighed as a whole.
+    /// Bias added to the logits before anything else. It does not apply to values that are weighed as a whole.
     pub logit_bias: LogitBias,
 }
 
@@ -243,7 +244,7 @@ impl Generated {
 }
 
 impl Field {
-    /// What a walk filled, if it was a part of a form; without probabilities.
+    /// Returns the field that a walk filled, if the leaf is part of a form; without probabilities.
     pub(super) fn of(leaf: &Leaf) -> Option<Self> {
         let (name, value) = (leaf.field.clone()?, leaf.name.clone()?);
         Some(Self { name, value, index: None, probabilities: None, tokens: leaf.tokens.clone(), completed: false })
@@ -264,7 +265,7 @@ pub struct TrailStep {
 /// A row of logits where several tokens could come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Branch {
-    /// What the model gave to all of them together, 0 to 1.
+    /// Probability mass that the model gave to all of these tokens together, 0 to 1.
     pub mass: f64,
     /// The share among them of the one that was chosen.
     pub probability: f64,
@@ -274,7 +275,7 @@ pub struct Branch {
     pub mask: [u8; 32],
 }
 
-/// What a generation gave.
+/// Result of a generation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
     /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its
@@ -287,15 +288,15 @@ pub struct Generated {
     pub leaf: Option<Leaf>,
     /// The values of constraints that follow each other, in order; what was filled into a form.
     pub leaves: Vec<Leaf>,
-    /// What was filled into a form, in order: the first of them where it was stopped. None elsewhere.
+    /// Fields of a form, in order; if it was stopped, the first of them. Empty for other constraints.
     pub fields: Vec<Field>,
     /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded. Of a
     /// form the whole text.
     pub value: Option<String>,
-    /// How many tokens there are up to the last that is part of a value; 0 where none is, and of a form.
+    /// Number of tokens up to the last one that is part of a value; 0 if there is none, and for a form.
     pub value_tokens: usize,
-    /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
-    /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
+    /// Bytes that the last token of the value spells beyond it: the beginning of the free text. Empty unless the set
+    /// lets a token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,
     /// True if these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
     /// that ends inside a token, can have others. True elsewhere, where nobody asks.
@@ -303,17 +304,17 @@ pub struct Generated {
     /// `true` where a value was ended by few tokens that the model did not choose, because the room of the context or,
     /// with [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
     pub completed: bool,
-    /// How probable each of the tokens was; empty unless that was asked for.
+    /// Log-probability of each token; empty unless requested.
     pub logprobs: Vec<TokenLogprob>,
-    /// What each token was chosen among, one that only ended the output included; empty unless that was asked for.
+    /// Alternatives of each token, including a token that only ended the output; empty unless requested.
     pub trail: Vec<TrailStep>,
-    /// Why it ended.
+    /// Reason why the generation ended.
     pub finish: Finish,
-    /// What it took.
+    /// Cost of the generation.
     pub stats: GenerateStats,
 }
 
-/// What a generation took.
+/// Cost of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct GenerateStats {
     /// Calls of `llama_decode`.

@@ -1,12 +1,12 @@
-//! How probable each token of the output was, where that is asked for.
+//! Log-probabilities of the tokens of the output, where requested.
 
 use crate::runtime::watch::TokenLogprob;
 use trie_core::{Allowed, TokenId, logits};
 
-/// What could come at the last row, and what was written.
+/// Log-probabilities of the allowed tokens at the last row, and of the tokens written so far.
 #[derive(Debug)]
 pub(super) struct Likely {
-    /// How many of the most probable tokens are told beside each.
+    /// Number of most probable tokens to report beside each.
     top: usize,
     /// All that could come, ascending, with their logarithms. A token that was chosen before its turn is looked for in
     /// the row that it was chosen by.
@@ -19,7 +19,8 @@ impl Likely {
         Self { top: top as usize, legal: Vec::new(), written: Vec::new() }
     }
 
-    /// What may come by a row: at an open leaf, which other tokens end, all. `O(allowed)`.
+    /// Computes the log-probabilities of the allowed tokens of a row: at an open leaf, where other tokens end it, of
+    /// all. `O(allowed)`.
     pub(super) fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>) {
         self.legal.clear();
         self.legal.extend(allowed.logits(row));
@@ -42,7 +43,7 @@ impl Likely {
         self.legal.push((token, 0.0));
     }
 
-    /// What is known of a token; it is kept where it is one of the output.
+    /// Returns the log-probability of a token, and keeps it if the token is part of the output.
     pub(super) fn write(&mut self, token: TokenId, kept: bool) -> TokenLogprob {
         let place = self.legal.binary_search_by_key(&token, |&(token, _)| token);
         let logprob = place.map_or(f32::NEG_INFINITY, |place| self.legal[place].1);

@@ -49,15 +49,15 @@ struct Generation<W> {
     text: Vec<TokenId>,
     /// Tokens of the prompt.
     prompt: usize,
-    /// Those of the written tokens that are part of values, as bytes.
+    /// Bytes of the written tokens that are part of values.
     value: Vec<u8>,
-    /// How many tokens there are up to the last of those.
+    /// Number of tokens up to the last of those.
     value_tokens: usize,
     /// When a row was asked for.
     asked: Option<Instant>,
     begun: bool,
     stats: GenerateStats,
-    /// What the watcher is told of the next token.
+    /// Probabilities of the next token, for the watcher.
     shares: Vec<(TokenId, f32)>,
     likely: Option<Likely>,
     trail: Option<Trail>,
@@ -109,7 +109,7 @@ impl<W: Watch> Generation<W> {
         Ok(generation)
     }
 
-    /// What is written after the prompt.
+    /// Returns the tokens after the prompt.
     fn tokens(&self) -> &[TokenId] {
         &self.text[self.prompt..]
     }
@@ -120,7 +120,7 @@ impl<W: Watch> Generation<W> {
         self.report.healed += bytes;
     }
 
-    /// What is told of its tokens, what is added to their logits, and which bytes stand before it already.
+    /// Sets the healed bytes, the log-probabilities and receipt trail to record, and the logit bias.
     fn prepare(&mut self, options: &GenerateOptions) -> Result<(), RuntimeError> {
         self.heal(options.healed_bytes);
         self.likely = options.logprobs.map(Likely::new);
@@ -156,7 +156,7 @@ impl<W: Watch> Generation<W> {
         *seconds += asked.elapsed().as_secs_f64();
     }
 
-    /// What decoding cost, besides so many tokens that were held.
+    /// Adds the cost of decoding, of which `known` tokens were in the KV cache.
     fn took(&mut self, known: usize, decoded: Decoded) {
         if !std::mem::replace(&mut self.begun, true) {
             self.stats.prompt_tokens_reused = known.min(self.prompt);
@@ -264,7 +264,7 @@ impl<W: Watch> Generation<W> {
     }
 }
 
-/// What was written, what is known of it, and who heard of it.
+/// Output of a generation: its tokens and text, their log-probabilities and receipt trail, its cost, and its watcher.
 struct Output<W> {
     tokens: Vec<TokenId>,
     text: String,

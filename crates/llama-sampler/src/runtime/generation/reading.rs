@@ -1,4 +1,4 @@
-//! How probable the tokens of a prompt are, each after those before it.
+//! Log-probabilities of the tokens of a prompt, each given the tokens before it.
 
 use super::likely::Likely;
 use crate::runtime::context::{fits, not_empty};
@@ -14,7 +14,7 @@ pub struct ReadingTask<W> {
     /// The tokens behind the first, each of which wants its row, but for the last.
     tree: TokenTree,
     likely: Likely,
-    /// How many tokens are known.
+    /// Number of tokens whose log-probability is known.
     known: usize,
     watch: W,
 }
@@ -34,7 +34,7 @@ impl<W: Watch> ReadingTask<W> {
         Ok(Self { tokens: tokens.to_vec(), tree, likely: Likely::new(top), known: 0, watch })
     }
 
-    /// What is known of each token but the first, before which there is nothing.
+    /// Returns the log-probability of each token but the first, which has no token before it.
     pub fn finish(self) -> Vec<TokenLogprob> {
         self.likely.finish()
     }

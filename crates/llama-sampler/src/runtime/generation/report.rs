@@ -1,4 +1,4 @@
-//! What a watcher is told: the tokens of the output in order, each once it is certain, with the text that it completes.
+//! Reports to a watcher: the tokens of the output in order, each once it is certain, with the text that it completes.
 
 use crate::runtime::watch::{Step, Watch};
 use trie_text::LossyText;

@@ -14,7 +14,7 @@ use trie_core::logits::{NoLogits, nothing_in};
 use trie_core::{Constraint, Decoded, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, Want};
 use trie_text::{Form, Vocab};
 
-/// What a generation follows.
+/// Constraint that a generation follows.
 #[derive(Debug, Clone)]
 pub enum Inside {
     /// Nothing: free text.
@@ -79,7 +79,7 @@ impl<W: Watch> GenerateTask<W> {
         }))
     }
 
-    /// What it gave, or, where it was stopped, what there is; and who heard of it.
+    /// Returns the result, partial if the generation was stopped, and the watcher.
     ///
     /// # Errors
     /// Tokens without text.

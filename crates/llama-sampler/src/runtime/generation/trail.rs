@@ -1,10 +1,10 @@
-//! What each token of the output was chosen among, where a receipt is asked for.
+//! Alternatives of each token of the output, where a receipt is requested.
 
 use super::generated::{Branch, TrailStep};
 use trie_core::{Allowed, TokenId, log_probability, log_sum_exp, mask_row};
 use trie_text::{KeptTokens, Vocab};
 
-/// What could come at the last row, and what was written.
+/// Allowed tokens at the last row, and the steps written so far.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
     /// `None` where only one token could come.
@@ -22,7 +22,7 @@ struct Row {
 }
 
 impl Trail {
-    /// What may come by a row. `O(vocabulary)`.
+    /// Records the allowed tokens of a row. `O(vocabulary)`.
     pub(super) fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>, vocab: &Vocab) {
         self.row = None;
         if allowed.only().is_some() {
@@ -62,7 +62,7 @@ impl Trail {
         self.written
     }
 
-    /// Of a form, where these tokens stay.
+    /// Returns the steps of a form, in which the `kept` tokens stay and the others are dropped.
     pub(super) fn finish_filled(self, kept: &KeptTokens) -> Vec<TrailStep> {
         let written = self.written.into_iter().enumerate();
         written.map(|(at, step)| TrailStep { dropped: !kept.contains(at), ..step }).collect()

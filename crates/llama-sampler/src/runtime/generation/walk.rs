@@ -33,7 +33,6 @@ pub(super) struct Walk<W, C> {
 /// A token that was accepted.
 struct Taken {
     token: TokenId,
-    /// What it was.
     role: Role,
     /// True if no other could come.
     forced: bool,
@@ -56,7 +55,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         self
     }
 
-    /// How many tokens can be written.
+    /// Returns the number of tokens that can still be written.
     fn left(&self) -> usize {
         let most = self.max_tokens.saturating_sub(self.generation.tokens().len());
         most.min(self.generation.room_left().saturating_add(1))
@@ -122,7 +121,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         };
     }
 
-    /// What it gave; what there is, where it was stopped.
+    /// Returns the result, partial if the generation was stopped, and the watcher.
     pub(super) fn finish(mut self) -> Result<(Generated, W), RuntimeError> {
         self.generation.stats.starved = self.chooser.starved();
         let (generation, span) = (self.generation, self.chooser.span());

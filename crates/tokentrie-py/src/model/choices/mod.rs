@@ -24,7 +24,7 @@ pub(crate) struct ChoiceSet {
     pub(crate) threshold: Option<f64>,
     /// Chat turn around each prompt.
     pub(crate) turn: Option<Turn>,
-    /// What makes the value of a name, where something does.
+    /// Function that makes the value of a name, if there is one.
     pub(crate) reader: Option<Py<PyAny>>,
 }
 

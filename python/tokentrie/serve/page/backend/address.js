@@ -1,4 +1,4 @@
-/** Where the server is, and the key that it is asked with. */
+/** The address of the server, and the key for its requests. */
 
 const KEY = "tokentrie-key";
 

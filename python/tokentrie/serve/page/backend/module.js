@@ -17,7 +17,7 @@ import { Walk, wordsOf } from "./walk.js";
 
 const file = (name) => new URL(`../../${name}`, import.meta.url);
 
-/** What is made when it is first asked for; after a failure it is tried again. */
+/** Returns a function that makes its result on the first call; after a failure it tries again. */
 function once(what, make) {
   let made;
   const failed = (error) => {
@@ -107,7 +107,7 @@ async function completion(body, signal, say) {
   }
 }
 
-/** What a token was chosen among: shares are those among what could come. */
+/** Returns the alternatives of a token: probabilities are shares among the allowed tokens. */
 function among({ allowed: { kind, ids }, logits }, taken, most, vocab) {
   const may = kind === "only" ? Array.from(ids) : Array.from(logits.keys());
   may.sort((one, other) => logits[other] - logits[one]);
@@ -226,7 +226,7 @@ const MODEL = `const tokenizer = await AutoTokenizer.from_pretrained("my-model")
 const model = await AutoModelForCausalLM.from_pretrained("my-model");
 `;
 
-/** How a program begins: what it imports, and the model that it asks, if any. */
+/** Returns the beginning of a program: its imports, and the model that it asks, if any. */
 function head(names, model = "") {
   const others = model && 'import { AutoModelForCausalLM, AutoTokenizer, Tensor } from "@huggingface/transformers";\n';
   return `${others}import { ${names} } from "tokentrie-web";\n\nawait load({ schema: true });\n${model}`;

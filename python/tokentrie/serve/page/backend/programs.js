@@ -4,8 +4,8 @@ import { address, key } from "./address.js";
 
 const WIDEST = 88;
 /**
- * What OpenAI's clients know of a route, and how they call it; further fields go beside. `each` is what becomes of a
- * chunk of a stream.
+ * Fields of a route that OpenAI's clients know, and the method that calls it; further fields go beside. `each` is the
+ * code that handles a chunk of a stream.
  */
 const CLIENTS = {
   "v1/decisions": { call: "decisions.create", known: "model input questions" },

@@ -66,7 +66,7 @@ async function answer(method, path, body, options) {
   return response;
 }
 
-/** What came back as it is, whatever the status: `{status, text}`. Throws Problem where no answer came. */
+/** Returns the answer as it is, whatever the status: `{status, text}`. Throws Problem where no answer came. */
 async function exchanged(method, path, body, options) {
   const response = await sent(method, path, body, options);
   if (response.status === 401) wantsKey();
@@ -128,8 +128,8 @@ async function* events(body) {
 }
 
 /**
- * What answers the views. `ask` and `stream` take the requests of the server's routes, `programs` write one down to be
- * taken along; what else a back end has is for the views that it names.
+ * Back end that answers the views. `ask` and `stream` take the requests of the server's routes, `programs` writes one
+ * down to be taken along; the other members of a back end are for the views that it names.
  */
 export const backend = {
   views: ["decide", "write", "chat", "sets", "routes"],

@@ -37,7 +37,7 @@ export class Walk {
     this.#sampler.free();
   }
 
-  /** How many tokens there are. */
+  /** Number of tokens in the vocabulary. */
   get size() {
     return this.#shared.vocab.size;
   }
@@ -51,7 +51,7 @@ export class Walk {
     );
   }
 
-  /** What tokens say together. */
+  /** Returns the text of a sequence of tokens. */
   textOf(tokens) {
     return this.#shared.vocab.text(tokens);
   }

@@ -26,10 +26,10 @@ const BODIES = {
   "/v1/constraints/{name}": { kind: "set", values: ["red", "blue"] },
 };
 const PATCH = { add: ["green"] };
-/** What stands in the place of a parameter, to begin with. */
+/** Initial values of the parameters of a route. */
 const PARAMETERS = { name: "colours", slot: "0", action: "save" };
 
-/** What a field takes, in a few words. */
+/** Returns a short description of the values of a field. */
 function kind(schema) {
   if (schema.$ref) return plain(schema.$ref.split("/").pop());
   const all = schema.anyOf ?? schema.oneOf;

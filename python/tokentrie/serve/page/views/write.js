@@ -22,7 +22,7 @@ const PIZZA = `Answer with a tool call.
 Tools:
 Buy a pizza.<|tool|>order_pizza(size:small|medium|large, count?:integer)`;
 const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
-/** Of each the model alone says something near to it that no program takes. */
+/** Examples: for each, the model alone writes something close to it that no program accepts. */
 const EXAMPLES = {
   "A pizza order": {
     system: PIZZA,
