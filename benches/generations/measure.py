@@ -62,7 +62,7 @@ class Checker:
         if mode in (GRAMMAR, LLGUIDANCE):
             self._check_text(out, "end_of_generation")
         elif self._values.trie is None:
-            self._check_text(out, "form")
+            self._check_text(out, "span")
         else:
             self._check_leaf(self._values.trie, out)
             self._check_passes(self._values.trie, mode, prompt, out)

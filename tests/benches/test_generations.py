@@ -239,7 +239,7 @@ class TestCommand:
     def test_text_that_no_grammar_can_spell(self, bench: Bench, model: Model, tmp_path: Path) -> None:
         vocab = model.vocab
         half = next([token] for token in range(len(vocab)) if vocab[token] == b"\xc3")
-        for tokens, reason in ((half, "no UTF-8"), (vocab.tokenize("\0"), "NUL")):
+        for tokens, reason in ((half, "not UTF-8"), (vocab.tokenize("\0"), "NUL")):
             odd = tmp_path / "odd.json"
             odd.write_text(json.dumps(payload({"odd": tokens, "plain": vocab.tokenize("plain")})))
             report = bench("--token-tree-descriptor", odd, "--repeats", "1", "--mode", "strict-trie-ffi")[1]

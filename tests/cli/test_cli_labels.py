@@ -308,7 +308,7 @@ class TestSetFile:
 
     def test_wrong_files(self, run: Terminal, names: Path, tmp_path: Path) -> None:
         lines = names.with_suffix(".txt")
-        run(*ONCE, "-p", "Hi", "--set", lines).fails(1, "names.txt", "no .ttrie file", "--choices-file")
+        run(*ONCE, "-p", "Hi", "--set", lines).fails(1, "names.txt", "not a .ttrie file", "--choices-file")
         run(*ONCE, "-p", "Hi", "--set", tmp_path / "none.ttrie").fails(1, "none.ttrie: No such file")
         run(*ONCE, "-p", "Hi", "--choices-file", names).fails(1, "names.ttrie", "--set")
         run(*ONCE, "-p", "Hi", "--set", names, "--prefix", "x").fails(2, "--prefix", ".ttrie")

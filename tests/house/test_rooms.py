@@ -28,7 +28,10 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "number_set": (3, "a set of numbers and the machine over their text are one thing of several files' length"),
         "grammar": (5, "the tokens of a grammar are found on its own tables"),
         "regular": (8, "a value is made of values, and a format is read by what it writes"),
-        "{rule,tokens}": (4, "a vocabulary keeps its slices, which are found by walking it"),
+        "{rule,tokens}": (
+            6,
+            "a vocabulary keeps its slices and the masks of its rules, which are found by walking it",
+        ),
     },
     "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it and how a value goes on")},
     "chat-template": {
@@ -63,8 +66,8 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{status,table}": (2, "the table of callbacks and what it points to name each other's types"),
     },
     "trie-schema": {
-        "{compile,machine,schema}": (5, "a schema is compiled with its options, and in parts again for its errors"),
-        "{machine,shape}": (9, "a shape has goals, whose values have shapes; few values are found by writing them"),
+        "{compile,machine,schema}": (6, "a schema is compiled with its options, and in parts again for its errors"),
+        "{machine,shape}": (10, "a shape has goals, whose values have shapes; few values are found by writing them"),
     },
     "llama-sampler": {
         "runtime/context/gguf": (2, "a file of metadata and the reader of it share their errors"),

@@ -246,7 +246,7 @@ def test_files_of_others_are_refused(saved: Path, tmp_path: Path) -> None:
         model.load_prefix(saved)
     with Model(n_ctx=512, precise=True) as model:
         for wrong in (tmp_path / "missing", tmp_path, Path(TINY)):
-            with pytest.raises(ModelError, match="no prefix that can be used"):
+            with pytest.raises(ModelError, match="not a prefix that can be used"):
                 model.load_prefix(wrong)
         with pytest.raises(ModelError, match="missing"):
             model.save_prefix(tmp_path / "missing" / "x.prefix", BEGINNING)

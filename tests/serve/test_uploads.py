@@ -183,7 +183,7 @@ def test_a_form_keeps_what_its_names_stood_for(server: Server, name: str) -> Non
         ({"kind": "regex", "regex": 7}, None, "$.regex"),
         ({"kind": "regex", "regex": "a("}, None, "unclosed group"),
         ({"kind": "grammar", "grammar": "x : ;;"}, None, "$.grammar"),
-        ({"kind": "lark", "lark": "start: y"}, None, "unknown name"),
+        ({"kind": "lark", "lark": "start: y"}, None, "no rule or terminal is named y"),
         ({"kind": "json_schema", "json_schema": {"type": "strin"}}, None, "strin"),
         ({"kind": "json_schema", "json_schema": {"$ref": "http://127.0.0.1:1/x"}}, None, "$ref"),
         ({"kind": "spec", "spec": "choice"}, "spec", "object"),

@@ -330,6 +330,7 @@ impl Model {
         grammar: &str,
         max_tokens: i64,
     ) -> Result<Py<PyAny>> {
+        let began = Instant::now();
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
         let max_tokens = unsigned("max_tokens", max_tokens)? as usize;
         let vocab = loaded.model.vocab();
@@ -348,7 +349,8 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        let generated = generated?;
+        let mut generated = generated?;
+        generated.stats.seconds = began.elapsed().as_secs_f64();
         let (is_stopped, count) = (generated.finish.is_stopped(), generated.tokens.len());
         let result = GenerateResult { generated, receipt: None };
         let generated = generated_result(py, result, Meaning::Value(None), None)?;

@@ -567,7 +567,11 @@ impl Engine {
                         .map(|machine| Arc::new(TextShape { machine, escapes, is_any: false })),
                     Err(error) => {
                         let why = error.to_string();
-                        search.refuse(Refused::TooLarge { at: "".into(), keyword: "patternProperties", why });
+                        search.refuse(Refused::TooLarge {
+                            at: "".into(),
+                            keyword: "the combination of patterns of names",
+                            why,
+                        });
                         None
                     }
                 }

@@ -7,7 +7,7 @@ use crate::formula::{
 use crate::json::Json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use trie_core::work::spend;
+use trie_core::work::{hold, spend};
 use trie_rules::Decimal;
 
 /// Constraint of one keyword, or its negation.
@@ -56,6 +56,8 @@ pub(super) enum Way {
 
 /// Alternatives of one goal at most.
 const MOST: usize = 4096;
+/// Copies of a formula that are kept while a goal is read, about.
+const COPIES: usize = 8;
 /// Schemas that apply to one value inside each other at most.
 const DEEPEST: usize = 600;
 /// Clauses that a choice becomes at most: else it stays a choice.
@@ -76,7 +78,7 @@ struct Reading<'e> {
     /// Schemas that are being read, with their signs.
     open: Vec<(NodeId, bool)>,
     /// Schemas that were read and are the same wherever they stand: many may refer to one.
-    known: HashMap<(NodeId, bool), Normal>,
+    known: HashMap<(NodeId, bool), (Normal, usize)>,
     /// The outermost open schema that was met inside itself since the innermost one was begun.
     outermost: usize,
 }
@@ -124,6 +126,14 @@ fn any_of(any: impl IntoIterator<Item = Normal>) -> Normal {
     }
 }
 
+/// Returns the number of parts of a formula.
+fn count_parts(normal: &Normal) -> usize {
+    match normal {
+        Normal::All(parts) | Normal::Any(parts) => 1 + parts.iter().map(count_parts).sum::<usize>(),
+        Normal::True | Normal::False | Normal::Said(_) => 1,
+    }
+}
+
 fn some(names: Names, value: Literal) -> Normal {
     Normal::Said(Said::Clause(vec![Way::Some(names, value)]))
 }
@@ -135,7 +145,10 @@ impl Reading<'_> {
     }
 
     fn schema(&mut self, node: NodeId, sign: bool) -> Result<Normal, Refused> {
-        if let Some(known) = self.known.get(&(node, sign)) {
+        if let Some((known, parts)) = self.known.get(&(node, sign)) {
+            // Copies of copies may double at each level; alternatives keep several of each.
+            spend(*parts)?;
+            hold(COPIES * parts * size_of::<Normal>())?;
             return Ok(known.clone());
         }
         // What needs itself holds of no value.
@@ -155,7 +168,8 @@ impl Reading<'_> {
         let read = read?;
         if self.outermost >= depth {
             // Nothing around it was of weight.
-            self.known.insert((node, sign), read.clone());
+            let parts = count_parts(&read);
+            self.known.insert((node, sign), (read.clone(), parts));
             self.outermost = before;
         } else {
             self.outermost = self.outermost.min(before);

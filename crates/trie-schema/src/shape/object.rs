@@ -10,8 +10,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
-use trie_core::work::spend;
+use trie_core::work::{hold, spend};
 use trie_rules::{TextMachine, TextSet};
+
+/// Copies of the literals of a goal that are kept, about.
+const COPIES: usize = 8;
 
 /// Sets of names that patterns tell apart at most.
 const MOST_CLASSES: usize = 256;
@@ -291,6 +294,8 @@ impl Engine {
             if self.written.writable.as_ref().is_some_and(|writable| !writable.names.is_match(&name)) {
                 literals.push(none.clone());
             }
+            // A goal keeps them, and those of its shapes are as many.
+            hold(COPIES * literals.len() * size_of::<Literal>())?;
             let mut text = Vec::new();
             quoted(&name, &mut text);
             by_name.insert(Arc::clone(&name), names.len());
@@ -368,7 +373,7 @@ impl Engine {
             sets = next;
             if sets.len() > MOST_CLASSES {
                 let why = format!("its patterns tell more than {MOST_CLASSES} sets of names apart");
-                return Err(Refused::TooLarge { at: "".into(), keyword: "patternProperties", why });
+                return Err(Refused::TooLarge { at: "".into(), keyword: "the combination of patterns of names", why });
             }
         }
         let mut classes: Vec<(Class, Vec<bool>)> = Vec::new();

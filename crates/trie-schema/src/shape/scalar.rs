@@ -39,7 +39,7 @@ fn excepted(set: NumberSet, values: &Values) -> NumberSet {
 impl Engine {
     /// Numbers of which all of this is so; `None` where there are none.
     pub(super) fn numbers(&self, all: &[Said]) -> Result<Option<Arc<NumberMachine>>, Refused> {
-        let refused = |error: &dyn std::fmt::Display| too_large("multipleOf", error);
+        let refused = |error: &dyn std::fmt::Display| too_large("the combination of multiples and bounds", error);
         let mut set = NumberSet::all();
         let mut is_whole = false;
         let (mut others, mut integers) = (0, 0);
@@ -103,7 +103,7 @@ impl Engine {
 
     /// The names that a schema allows, or does not allow.
     pub(super) fn name_set(&self, literal: Literal) -> Result<TextSet, Refused> {
-        let refused = |error: &dyn std::fmt::Display| too_large("propertyNames", error);
+        let refused = |error: &dyn std::fmt::Display| too_large("the combination of names", error);
         let goal = self.goal([literal]);
         let mut whole = TextSet::none();
         for all in self.alternatives(&goal, crate::formula::Kind::Text)? {
@@ -152,10 +152,12 @@ fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused
             Said::Text(TextSaid::In(texts), sign) => {
                 let others = || texts.others.clone().unwrap_or_else(|| texts.set.complement());
                 let other = if *sign { texts.set.clone() } else { others() };
-                set = set.and(&other).map_err(|error| too_large("pattern", &error))?;
+                set = set.and(&other).map_err(|error| too_large("the combination of patterns", &error))?;
             }
             Said::NotIn(values) => {
-                set = set.and(&without(values)?).map_err(|error| too_large("enum", &error))?;
+                set = set
+                    .and(&without(values)?)
+                    .map_err(|error| too_large("the combination of listed values", &error))?;
             }
             _ => {}
         }
@@ -167,14 +169,14 @@ fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused
 /// All strings but these.
 fn without(values: &Values) -> Result<TextSet, Refused> {
     let texts = values.all.iter().filter_map(|value| value.as_str().map(|text| &**text));
-    Ok(TextSet::one_of(texts).map_err(|error| too_large("enum", &error))?.complement())
+    Ok(TextSet::one_of(texts).map_err(|error| too_large("the combination of listed values", &error))?.complement())
 }
 
 /// All names but these.
 pub(super) fn outside<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<TextSet, Refused> {
-    Ok(TextSet::one_of(names).map_err(|error| too_large("properties", &error))?.complement())
+    Ok(TextSet::one_of(names).map_err(|error| too_large("the combination of property names", &error))?.complement())
 }
 
 pub(super) fn both(one: &TextSet, other: &TextSet) -> Result<TextSet, Refused> {
-    one.and(other).map_err(|error| too_large("patternProperties", &error))
+    one.and(other).map_err(|error| too_large("the combination of patterns of names", &error))
 }
