@@ -69,8 +69,9 @@ class Child:
         return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def child() -> Iterator[Child]:
+    """A process for each test: what one leaves in pieces of memory is not the fault of the next."""
     child = Child()
     yield child
     child.stop()
