@@ -759,7 +759,10 @@ def test_bounds_of_times_are_of_their_kind() -> None:
     for made, said in [
         (lambda: rules.DateTime(moment), "lo is .*, with a time zone: give utc=True"),
         (lambda: rules.DateTime(None, datetime.datetime(2024, 5, 1), utc=True), "hi is .*, without a time zone"),
-        (lambda: rules.Time(datetime.time(9, tzinfo=plus_two), utc=True), "lo is .*: a time of day in another zone than UTC is not supported"),
+        (
+            lambda: rules.Time(datetime.time(9, tzinfo=plus_two), utc=True),
+            "lo is .*: a time of day in another zone than UTC is not supported",
+        ),
         (lambda: rules.DateTime(datetime.date(2024, 5, 1)), "lo must be a datetime.datetime, a str or None, not"),
         (lambda: rules.Time(9), "lo must be a datetime.time, a str or None, not 9 of type int"),
         (lambda: rules.Date(datetime.datetime(2024, 5, 1)), "lo must be a datetime.date, a str or None, not"),
