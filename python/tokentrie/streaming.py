@@ -189,7 +189,8 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
     reference end it.
 
     Example:
-        >>> with tokentrie.Model().stream("Once upon a time", max_tokens=1000) as stream:
+        >>> letters = tokentrie.Regex("[a-z ]{900}")  # long enough to be stopped
+        >>> with tokentrie.Model().stream("Once upon a time", letters, max_tokens=1000) as stream:
         ...     for text in stream:
         ...         break  # enough: leaving the block ends the generation
         >>> stream.result
