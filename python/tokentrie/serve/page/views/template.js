@@ -27,9 +27,9 @@ export function template(root, backend) {
     try {
       format = backend.chatFormat(template.value, TOKENS);
       const analysis = format.analysis();
-      facts.replaceChildren(...listed(analysis));
+      facts.replaceChildren(...listFindings(analysis));
       const { text } = format.prompt([QUESTION], options());
-      prompt.replaceChildren(...marked(text, analysis));
+      prompt.replaceChildren(...markText(text, analysis));
       if (fresh) reply.value = firstReply(format, analysis, options());
       fault.textContent = fault.className = "";
       template.removeAttribute("aria-invalid");
@@ -48,7 +48,7 @@ export function template(root, backend) {
       const { turn } = format.prompt([QUESTION], options());
       const { tools: given } = options();
       const { message, warnings } = format.parse(reply.value, { tools: given, generationPrompt: turn ?? undefined });
-      parsed.replaceChildren(...said(message, warnings));
+      parsed.replaceChildren(...messageView(message, warnings));
     } catch (error) {
       parsed.replaceChildren(h("p", { class: "problem" }, error.message));
     }
