@@ -532,7 +532,7 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
     }
     assert.throws(() => Sampler.create(16, payload, { tempreature: 0.5 } as never), {
       name: "ArgumentError",
-      message: /no option tempreature; there are .*temperature/,
+      message: /unknown option tempreature: expected one of .*temperature/,
     });
     assert.throws(() => Sampler.create(16, '{"descriptors": 5}'), { name: "PayloadError", message: /line 1/ });
   });
