@@ -84,6 +84,21 @@ pub(crate) fn fits<'p>(
     if bytes > limits.bytes { Err(AutomatonError::TooLarge { limit: limits.bytes }) } else { Ok(()) }
 }
 
+/// Parses a pattern of UTF-8 text.
+///
+/// # Errors
+/// The position of the error, in characters from 0, and its description.
+pub(crate) fn parse(builder: &ParserBuilder, pattern: &str) -> Result<Hir, (usize, String)> {
+    builder.clone().utf8(true).nest_limit(200).build().parse(pattern).map_err(|error| {
+        let (position, problem) = match &error {
+            regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
+            regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
+            other => (0, other.to_string()),
+        };
+        (pattern.get(..position).map_or(0, |before| before.chars().count()), problem)
+    })
+}
+
 /// Characters of a pattern that messages show.
 const SHOWN: usize = 80;
 
@@ -142,14 +157,10 @@ impl Regex {
             let pattern = pattern.chars().take(2 * SHOWN).collect();
             return Err(RegexError::Automaton { pattern, problem });
         }
-        let hir = ParserBuilder::new().utf8(true).nest_limit(200).build().parse(pattern).map_err(|error| {
-            let (position, problem) = match &error {
-                regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
-                regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
-                other => (0, other.to_string()),
-            };
-            let position = pattern.get(..position).map_or(0, |before| before.chars().count());
-            RegexError::Syntax { pattern: pattern.to_owned(), position, problem }
+        let hir = parse(&ParserBuilder::new(), pattern).map_err(|(position, problem)| RegexError::Syntax {
+            pattern: pattern.to_owned(),
+            position,
+            problem,
         })?;
         Self::from_hir(pattern.to_owned(), hir, limits)
     }

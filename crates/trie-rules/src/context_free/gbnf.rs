@@ -1,6 +1,7 @@
 //! GBNF, the notation of llama.cpp.
 
-use super::parts::{Groups, Part, RuleSet, times};
+use super::cursor::Cursor;
+use super::parts::{Groups, Part, RuleSet};
 use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use trie_core::work::spend;
@@ -10,54 +11,27 @@ fn in_name(character: char) -> bool {
 }
 
 struct Reader<'t> {
-    rules: RuleSet<'t>,
-    at: usize,
+    cursor: Cursor<'t>,
 }
 
 /// Reads a grammar whose texts follow the rule `root`.
 pub(super) fn read(text: &str) -> Result<RuleSet<'_>, GrammarError> {
-    let mut reader = Reader { rules: RuleSet::new(text), at: 0 };
+    let mut reader = Reader { cursor: Cursor::new(text) };
     reader.space(true);
-    while reader.peek().is_some() {
+    while reader.cursor.peek().is_some() {
         reader.rule()?;
     }
-    reader.rules.with_root("root")
+    reader.cursor.rules.with_root("root")
 }
 
-impl<'t> Reader<'t> {
-    fn peek(&self) -> Option<char> {
-        self.rules.text[self.at..].chars().next()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
-        self.at += next.len_utf8();
-        Some(next)
-    }
-
-    fn takes(&mut self, text: &str) -> bool {
-        let found = self.rules.text[self.at..].starts_with(text);
-        self.at += if found { text.len() } else { 0 };
-        found
-    }
-
-    fn while_is(&mut self, is: impl Fn(char) -> bool) -> &'t str {
-        let rest = &self.rules.text[self.at..];
-        let taken = &rest[..rest.find(|character| !is(character)).unwrap_or(rest.len())];
-        self.at += taken.len();
-        taken
-    }
-
-    fn wrong<T>(&self, at: usize, problem: impl Into<String>) -> Result<T, GrammarError> {
-        Err(self.rules.wrong(at, GrammarProblem::Syntax { problem: problem.into() }))
-    }
-
-    /// Blanks and comments, and ends of lines where those mean nothing.
+impl Reader<'_> {
+    /// Passes over blanks and comments, and ends of lines where those mean nothing.
     fn space(&mut self, lines: bool) {
         loop {
-            let blanks = self.while_is(|next| matches!(next, ' ' | '\t') || (lines && matches!(next, '\r' | '\n')));
-            if self.peek() == Some('#') {
-                self.while_is(|next| !matches!(next, '\r' | '\n'));
+            let blanks =
+                self.cursor.while_is(|next| matches!(next, ' ' | '\t') || (lines && matches!(next, '\r' | '\n')));
+            if self.cursor.peek() == Some('#') {
+                self.cursor.while_is(|next| !matches!(next, '\r' | '\n'));
             } else if blanks.is_empty() {
                 return;
             }
@@ -65,26 +39,26 @@ impl<'t> Reader<'t> {
     }
 
     fn rule(&mut self) -> Result<(), GrammarError> {
-        let at = self.at;
-        let name = self.while_is(in_name);
+        let at = self.cursor.at;
+        let name = self.cursor.while_is(in_name);
         if name.is_empty() {
             let hint = "a rule begins with its name, of a-z, A-Z, 0-9 and -, and ends with its line: to go on in the \
                         next, end the line with | or put it all in parentheses";
-            return self.wrong(at, hint);
+            return self.cursor.wrong(at, hint);
         }
         self.space(false);
-        if !self.takes("::=") {
-            return self.wrong(self.at, format!("::= must follow {name}"));
+        if !self.cursor.takes("::=") {
+            return self.cursor.wrong(self.cursor.at, format!("::= must follow {name}"));
         }
-        let (rule, first) = self.rules.begin(name, at)?;
+        let (rule, first) = self.cursor.rules.begin(name, at)?;
         self.space(true);
         self.body()?;
-        self.rules.end(rule, at, first);
-        match self.peek() {
+        self.cursor.rules.end(rule, at, first);
+        match self.cursor.peek() {
             None | Some('\n' | '\r') => self.space(true),
-            Some(')') => return self.wrong(self.at, "unmatched )"),
-            Some(':') => return self.wrong(self.at, "a rule ends with its line, and not with |"),
-            Some(other) => return self.wrong(self.at, format!("unexpected {other:?} in a rule")),
+            Some(')') => return self.cursor.wrong(self.cursor.at, "unmatched )"),
+            Some(':') => return self.cursor.wrong(self.cursor.at, "a rule ends with its line, and not with |"),
+            Some(other) => return self.cursor.wrong(self.cursor.at, format!("unexpected {other:?} in a rule")),
         }
         Ok(())
     }
@@ -93,121 +67,121 @@ impl<'t> Reader<'t> {
     fn body(&mut self) -> Result<(), GrammarError> {
         let mut groups = Groups::new();
         loop {
-            let at = self.at;
+            let at = self.cursor.at;
             if let Err(over) = spend(1) {
-                return Err(self.rules.wrong(at, GrammarProblem::TooMuch { over }));
+                return Err(self.cursor.rules.wrong(at, GrammarProblem::TooMuch { over }));
             }
             let nested = groups.is_nested();
-            let part = match self.peek() {
+            let part = match self.cursor.peek() {
                 Some('"') => self.literal()?,
                 Some('[') => self.class()?,
                 Some('.') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     Part::Class(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]))
                 }
                 Some('<' | '!') => {
                     let what =
                         "a token, such as <name> or <[7]>: it is about tokens, and a constraint is a set of texts";
-                    return Err(self.rules.wrong(at, GrammarProblem::Unsupported { what: what.to_owned() }));
+                    return Err(self.cursor.rules.wrong(at, GrammarProblem::Unsupported { what: what.to_owned() }));
                 }
                 Some('(') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     groups.open(at, false);
                     self.space(true);
                     continue;
                 }
                 Some('|') => {
-                    self.at += 1;
-                    groups.alternative(&mut self.rules);
+                    self.cursor.at += 1;
+                    groups.alternative(&mut self.cursor.rules);
                     self.space(true);
                     continue;
                 }
                 Some('*' | '+' | '?' | '{') => {
                     let Some(part) = groups.take_last() else {
-                        return self.wrong(at, "there is nothing before it that could be repeated");
+                        return self.cursor.wrong(at, "there is nothing before it that could be repeated");
                     };
                     let (least, most) = self.times(nested)?;
                     Part::Repeat { part, least, most }
                 }
                 Some(next) if in_name(next) => {
-                    let name = self.while_is(in_name);
-                    Part::Rule(self.rules.rule_number(name, at))
+                    let name = self.cursor.while_is(in_name);
+                    Part::Rule(self.cursor.rules.rule_number(name, at))
                 }
                 Some(')') if nested => {
-                    self.at += 1;
-                    groups.close(&mut self.rules);
+                    self.cursor.at += 1;
+                    groups.close(&mut self.cursor.rules);
                     self.space(groups.is_nested());
                     continue;
                 }
                 next if nested => {
-                    let from = self.rules.place(groups.innermost().0);
+                    let from = self.cursor.rules.place(groups.innermost().0);
                     let found = next.map_or("the text ends".to_owned(), |next| format!("here comes {next:?}"));
-                    return self.wrong(at, format!("{found}, and the ( of {from} is not closed"));
+                    return self.cursor.wrong(at, format!("{found}, and the ( of {from} is not closed"));
                 }
                 _ => {
-                    groups.close(&mut self.rules);
+                    groups.close(&mut self.cursor.rules);
                     return Ok(());
                 }
             };
-            let part = self.rules.push(part);
+            let part = self.cursor.rules.push(part);
             groups.part(part);
             self.space(nested);
         }
     }
 
     fn literal(&mut self) -> Result<Part, GrammarError> {
-        let from = self.at;
-        self.at += 1;
+        let from = self.cursor.at;
+        self.cursor.at += 1;
         let mut text = String::new();
-        while !self.takes("\"") {
+        while !self.cursor.takes("\"") {
             text.push(self.character(from)?);
         }
         Ok(Part::Text(text))
     }
 
     fn class(&mut self) -> Result<Part, GrammarError> {
-        let from = self.at;
-        self.at += 1;
-        let negated = self.takes("^");
+        let from = self.cursor.at;
+        self.cursor.at += 1;
+        let negated = self.cursor.takes("^");
         let mut ranges = Vec::new();
-        while !self.takes("]") {
-            let at = self.at;
+        while !self.cursor.takes("]") {
+            let at = self.cursor.at;
             let first = self.character(from)?;
-            let rest = &self.rules.text[self.at..];
+            let rest = &self.cursor.rules.text[self.cursor.at..];
             let last = if rest.starts_with('-') && !rest.starts_with("-]") {
-                self.at += 1;
+                self.cursor.at += 1;
                 self.character(from)?
             } else {
                 first
             };
             if last < first {
-                return self.wrong(at, format!("no character is from {first:?} to {last:?}"));
+                return self.cursor.wrong(at, format!("no character is from {first:?} to {last:?}"));
             }
             ranges.push(ClassUnicodeRange::new(first, last));
         }
         if ranges.is_empty() {
-            return self.wrong(from, "the class is empty: for any character write . and for no text \"\"");
+            return self.cursor.wrong(from, "the class is empty: for any character write . and for no text \"\"");
         }
         let mut class = ClassUnicode::new(ranges);
         if negated {
             class.negate();
         }
         if class.ranges().is_empty() {
-            return self.wrong(from, "no character is left in this class");
+            return self.cursor.wrong(from, "no character is left in this class");
         }
         Ok(Part::Class(class))
     }
 
     /// A character as itself or escaped, of what begins at `from`.
     fn character(&mut self, from: usize) -> Result<char, GrammarError> {
-        let at = self.at;
+        let at = self.cursor.at;
         let unclosed = |reader: &Self| {
-            let closing = if reader.rules.text[from..].starts_with('[') { ']' } else { '"' };
-            reader.wrong(from, format!("the closing {closing} is missing"))
+            let closing = if reader.cursor.rules.text[from..].starts_with('[') { ']' } else { '"' };
+            reader.cursor.wrong(from, format!("the closing {closing} is missing"))
         };
-        let digits = match self.next() {
+        let digits = match self.cursor.next() {
             None => return unclosed(self),
-            Some('\\') => match self.next() {
+            Some('\\') => match self.cursor.next() {
                 None => return unclosed(self),
                 Some('n') => return Ok('\n'),
                 Some('r') => return Ok('\r'),
@@ -218,54 +192,40 @@ impl<'t> Reader<'t> {
                 Some('U') => 8,
                 Some(other) => {
                     let known = r#"\n, \r, \t, \\, \", \[, \], \-, \xNN, \uNNNN and \UNNNNNNNN"#;
-                    return self.wrong(at, format!("{other:?} cannot be escaped: there are {known}"));
+                    return self.cursor.wrong(at, format!("{other:?} cannot be escaped: there are {known}"));
                 }
             },
             Some(other) => return Ok(other),
         };
-        let hex = self.rules.text.get(self.at..self.at + digits);
-        let Some(hex) = hex.filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
-            return self.wrong(at, format!("{digits} digits of 0-9, a-f, A-F must follow"));
-        };
-        self.at += digits;
-        match u32::from_str_radix(hex, 16).ok().and_then(char::from_u32) {
-            Some(character) => Ok(character),
-            None => self.wrong(at, format!("{hex} is the number of no character")),
-        }
+        self.cursor.code(at, digits)
     }
 
     /// Parses a quantifier: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`.
     fn times(&mut self, lines: bool) -> Result<(u32, Option<u32>), GrammarError> {
-        let from = self.at;
-        match self.next() {
+        let from = self.cursor.at;
+        match self.cursor.next() {
             Some('*') => return Ok((0, None)),
             Some('+') => return Ok((1, None)),
             Some('?') => return Ok((0, Some(1))),
             _ => self.space(lines),
         }
-        let (at, digits) = (self.at, self.while_is(|next| next.is_ascii_digit()));
-        let least = self.number(at, digits)?;
+        let hint = "a number of times must come here: {2}, {2,} or {2,5}";
+        let Some(least) = self.cursor.times()? else { return self.cursor.wrong(self.cursor.at, hint) };
         self.space(lines);
         let mut most = Some(least);
-        if self.takes(",") {
+        if self.cursor.takes(",") {
             self.space(lines);
-            let (at, digits) = (self.at, self.while_is(|next| next.is_ascii_digit()));
-            most = if digits.is_empty() { None } else { Some(self.number(at, digits)?) };
+            most = self.cursor.times()?;
             self.space(lines);
         }
-        if !self.takes("}") {
-            return self.wrong(self.at, "the closing } of a number of times is missing: {2}, {2,} or {2,5}");
+        if !self.cursor.takes("}") {
+            return self
+                .cursor
+                .wrong(self.cursor.at, "the closing } of a number of times is missing: {2}, {2,} or {2,5}");
         }
         if let Some(most) = most.filter(|&most| most < least) {
-            return self.wrong(from, format!("from {least} to {most} times is never"));
+            return self.cursor.wrong(from, format!("from {least} to {most} times is never"));
         }
         Ok((least, most))
-    }
-
-    fn number(&self, at: usize, digits: &str) -> Result<u32, GrammarError> {
-        if digits.is_empty() {
-            return self.wrong(at, "a number of times must come here: {2}, {2,} or {2,5}");
-        }
-        times(digits).map_err(|problem| self.rules.wrong(at, problem))
     }
 }

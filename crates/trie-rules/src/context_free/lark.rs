@@ -1,9 +1,10 @@
 //! Lark, the notation of the Python library of that name, of llguidance and of custom tools.
 
+use super::cursor::Cursor;
 use super::embedded::EmbeddedRule;
-use super::parts::{Groups, Part, RuleSet, times};
+use super::parts::{Groups, Part, RuleSet};
 use super::substrings::Substrings;
-use crate::automaton::regex::fits;
+use crate::automaton::regex::{fits, parse};
 use crate::automaton::{AutomatonError, AutomatonLimits};
 use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::ParserBuilder;
@@ -55,38 +56,35 @@ pub(super) fn read<'t>(
     limits: AutomatonLimits,
     schemas: Option<SchemaReader<'_>>,
 ) -> Result<RuleSet<'t>, GrammarError> {
-    let rules = RuleSet::new(text);
     let ignores = text.lines().any(|line| line.trim_start().starts_with("%ignore"));
     let mut reader = Reader {
-        rules,
+        cursor: Cursor::new(text),
         schemas,
         limits,
-        at: 0,
         ignored: None,
         between: Vec::new(),
         in_rule: false,
         imported: HashSet::new(),
     };
     if ignores {
-        reader.ignored = Some(reader.rules.rule_number(IGNORED, 0));
+        reader.ignored = Some(reader.cursor.rules.rule_number(IGNORED, 0));
     }
     reader.lines();
-    while reader.peek().is_some() {
+    while reader.cursor.peek().is_some() {
         reader.statement()?;
         reader.lines();
     }
     reader.end()?;
-    reader.rules.with_root("start")
+    reader.cursor.rules.with_root("start")
 }
 
 struct Reader<'t, 's> {
-    rules: RuleSet<'t>,
+    cursor: Cursor<'t>,
     schemas: Option<SchemaReader<'s>>,
     limits: AutomatonLimits,
-    at: usize,
-    /// The rule of what is ignored, where something is.
+    /// Rule of ignored text, if the grammar ignores any.
     ignored: Option<usize>,
-    /// Each thing that is ignored: a rule.
+    /// Rules of the `%ignore` statements.
     between: Vec<usize>,
     /// True in a rule, false in a terminal: blanks stand between the parts of rules.
     in_rule: bool,
@@ -98,51 +96,26 @@ fn in_name(character: char) -> bool {
 }
 
 impl<'t> Reader<'t, '_> {
-    fn unread(&self) -> &'t str {
-        &self.rules.text[self.at..]
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.unread().chars().next()
-    }
-
-    fn takes(&mut self, text: &str) -> bool {
-        let found = self.unread().starts_with(text);
-        self.at += if found { text.len() } else { 0 };
-        found
-    }
-
-    fn while_is(&mut self, is: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.unread();
-        let taken = &rest[..rest.find(|character| !is(character)).unwrap_or(rest.len())];
-        self.at += taken.len();
-        taken
-    }
-
-    fn wrong<T>(&self, at: usize, problem: impl Into<String>) -> Result<T, GrammarError> {
-        Err(self.rules.wrong(at, GrammarProblem::Syntax { problem: problem.into() }))
-    }
-
     fn refuse<T>(&self, at: usize, feature: &str, reason: &str) -> Result<T, GrammarError> {
         let what = format!("{feature} is not supported: {reason}");
-        Err(self.rules.wrong(at, GrammarProblem::Unsupported { what }))
+        Err(self.cursor.rules.wrong(at, GrammarProblem::Unsupported { what }))
     }
 
     /// Passes over blanks and comments of a line.
     fn blanks(&mut self) {
-        self.while_is(|next| matches!(next, ' ' | '\t' | '\u{c}'));
-        if self.unread().starts_with("//") || self.peek() == Some('#') {
-            self.while_is(|next| next != '\n');
+        self.cursor.while_is(|next| matches!(next, ' ' | '\t' | '\u{c}'));
+        if self.cursor.unread().starts_with("//") || self.cursor.peek() == Some('#') {
+            self.cursor.while_is(|next| next != '\n');
         }
     }
 
     /// Passes over blanks, comments and ends of lines.
     fn lines(&mut self) {
         loop {
-            let from = self.at;
+            let from = self.cursor.at;
             self.blanks();
-            self.while_is(|next| matches!(next, '\r' | '\n'));
-            if self.at == from {
+            self.cursor.while_is(|next| matches!(next, '\r' | '\n'));
+            if self.cursor.at == from {
                 return;
             }
         }
@@ -150,18 +123,18 @@ impl<'t> Reader<'t, '_> {
 
     /// Moves to the next line if it goes on with `|`.
     fn goes_on(&mut self) -> bool {
-        let from = self.at;
+        let from = self.cursor.at;
         self.lines();
-        if self.peek() != Some('|') {
-            self.at = from;
+        if self.cursor.peek() != Some('|') {
+            self.cursor.at = from;
         }
-        self.at != from
+        self.cursor.at != from
     }
 
     fn statement(&mut self) -> Result<(), GrammarError> {
-        let at = self.at;
-        if self.takes("%") {
-            let name = self.while_is(in_name);
+        let at = self.cursor.at;
+        if self.cursor.takes("%") {
+            let name = self.cursor.while_is(in_name);
             self.blanks();
             return match name {
                 "ignore" => self.ignore(at),
@@ -170,77 +143,77 @@ impl<'t> Reader<'t, '_> {
                 "declare" | "override" | "extend" => {
                     self.refuse(at, &format!("%{name}"), "a grammar is one text; write the terminals out")
                 }
-                _ => self.wrong(at, format!("unknown directive %{name}: expected %ignore or %import")),
+                _ => self.cursor.wrong(at, format!("unknown directive %{name}: expected %ignore or %import")),
             };
         }
-        self.while_is(|next| matches!(next, '?' | '!'));
+        self.cursor.while_is(|next| matches!(next, '?' | '!'));
         let name = self.name("a rule begins with its name, in small letters, and a terminal in capitals")?;
         self.blanks();
-        match self.peek() {
+        match self.cursor.peek() {
             Some('{') => return self.refuse(at, "a template", "write a rule out for each of its uses"),
             Some('[') => self.attributes()?,
             Some('.') => {
-                self.at += 1;
-                self.while_is(|next| next.is_ascii_digit() || next == '-');
+                self.cursor.at += 1;
+                self.cursor.while_is(|next| next.is_ascii_digit() || next == '-');
             }
             _ => {}
         }
         self.blanks();
-        if !self.takes(":") {
-            return self.wrong(self.at, format!(": must follow {name}"));
+        if !self.cursor.takes(":") {
+            return self.cursor.wrong(self.cursor.at, format!(": must follow {name}"));
         }
         self.in_rule = is_rule(name);
-        let (rule, first) = self.rules.begin(name, at)?;
+        let (rule, first) = self.cursor.rules.begin(name, at)?;
         if name == "start"
             && let Some(ignored) = self.ignored
         {
             // Also before the first terminal.
-            self.rules.push(Part::Rule(ignored));
+            self.cursor.rules.push(Part::Rule(ignored));
         }
         self.body()?;
         if name == "start" && self.ignored.is_some() {
-            let whole = self.rules.parts.len() - 1;
-            self.rules.push(Part::Sequence(vec![first, whole]));
+            let whole = self.cursor.rules.parts.len() - 1;
+            self.cursor.rules.push(Part::Sequence(vec![first, whole]));
         }
-        self.rules.end(rule, at, first);
+        self.cursor.rules.end(rule, at, first);
         self.line_end()
     }
 
     fn line_end(&mut self) -> Result<(), GrammarError> {
         self.blanks();
-        match self.peek() {
+        match self.cursor.peek() {
             None | Some('\n' | '\r') => Ok(()),
-            Some(')' | ']') => self.wrong(self.at, "unmatched closing bracket"),
-            Some(':') => self.wrong(self.at, "a rule ends with its line: go on in the next with |"),
-            Some(other) => {
-                self.wrong(self.at, format!("unexpected {other:?}: expected a part of a rule or a new line"))
-            }
+            Some(')' | ']') => self.cursor.wrong(self.cursor.at, "unmatched closing bracket"),
+            Some(':') => self.cursor.wrong(self.cursor.at, "a rule ends with its line: go on in the next with |"),
+            Some(other) => self
+                .cursor
+                .wrong(self.cursor.at, format!("unexpected {other:?}: expected a part of a rule or a new line")),
         }
     }
 
     fn name(&mut self, hint: &str) -> Result<&'t str, GrammarError> {
-        let at = self.at;
-        let name = self.while_is(in_name);
+        let at = self.cursor.at;
+        let name = self.cursor.while_is(in_name);
         if name.is_empty() || name.starts_with(|first: char| first.is_numeric()) {
-            return self.wrong(at, hint);
+            return self.cursor.wrong(at, hint);
         }
         Ok(name)
     }
 
     /// Reads `[capture, max_tokens=3]` behind a name.
     fn attributes(&mut self) -> Result<(), GrammarError> {
-        self.at += 1;
+        self.cursor.at += 1;
         loop {
             self.lines();
-            let at = self.at;
-            match self.while_is(|next| in_name(next) || next == '-') {
+            let at = self.cursor.at;
+            match self.cursor.while_is(|next| in_name(next) || next == '-') {
                 "" => {}
                 // A name for what was read: it says nothing about texts.
                 "capture" => {
                     self.blanks();
-                    if self.takes("=") {
+                    if self.cursor.takes("=") {
                         self.blanks();
-                        self.string(self.at)?;
+                        self.string(self.cursor.at)?;
                     }
                 }
                 "max_tokens" | "stop" | "suffix" | "temperature" => {
@@ -251,14 +224,14 @@ impl<'t> Reader<'t, '_> {
                     let reason = "write a pattern that does not go on behind its end";
                     return self.refuse(at, "lazy", reason);
                 }
-                other => return self.wrong(at, format!("unknown attribute {other}: expected capture")),
+                other => return self.cursor.wrong(at, format!("unknown attribute {other}: expected capture")),
             }
             self.lines();
-            if self.takes("]") {
+            if self.cursor.takes("]") {
                 return Ok(());
             }
-            if !self.takes(",") {
-                return self.wrong(self.at, "the closing ] of the attributes is missing");
+            if !self.cursor.takes(",") {
+                return self.cursor.wrong(self.cursor.at, "the closing ] of the attributes is missing");
             }
         }
     }
@@ -274,41 +247,41 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn ignore(&mut self, at: usize) -> Result<(), GrammarError> {
-        let (rule, first) = self.rules.begin(&format!("{IGNORED} {}", self.between.len()), at)?;
+        let (rule, first) = self.cursor.rules.begin(&format!("{IGNORED} {}", self.between.len()), at)?;
         self.in_rule = false;
         self.body()?;
-        self.rules.end(rule, at, first);
+        self.cursor.rules.end(rule, at, first);
         self.between.push(rule);
         self.line_end()
     }
 
     /// Reads `%import common.INT -> NUM` or `%import common (INT, WS)`.
     fn import(&mut self, at: usize) -> Result<(), GrammarError> {
-        let from = self.while_is(|next| in_name(next) || next == '.');
+        let from = self.cursor.while_is(|next| in_name(next) || next == '.');
         let Some(path) = from.strip_prefix("common") else {
             return self.refuse(at, &format!("an import from {from:?}"), "only those of common come with it");
         };
         self.blanks();
-        if path.is_empty() && self.takes("(") {
+        if path.is_empty() && self.cursor.takes("(") {
             loop {
                 self.lines();
-                let at = self.at;
+                let at = self.cursor.at;
                 let name = self.name("expected the name of a terminal of common")?;
                 self.common(at, name, name)?;
                 self.lines();
-                if self.takes(")") {
+                if self.cursor.takes(")") {
                     return self.line_end();
                 }
-                if !self.takes(",") {
-                    return self.wrong(self.at, "the closing ) of the names is missing");
+                if !self.cursor.takes(",") {
+                    return self.cursor.wrong(self.cursor.at, "the closing ) of the names is missing");
                 }
             }
         }
         let Some(name) = path.strip_prefix('.').filter(|name| !name.is_empty()) else {
-            return self.wrong(self.at, "expected %import common.NAME or %import common (NAME, NAME)");
+            return self.cursor.wrong(self.cursor.at, "expected %import common.NAME or %import common (NAME, NAME)");
         };
         let mut own = name;
-        if self.takes("->") {
+        if self.cursor.takes("->") {
             self.blanks();
             own = self.name("expected a name behind ->")?;
         }
@@ -319,27 +292,29 @@ impl<'t> Reader<'t, '_> {
     fn common(&mut self, at: usize, name: &str, own: &str) -> Result<(), GrammarError> {
         let Some((_, pattern)) = COMMON.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = COMMON.iter().map(|(name, _)| *name).collect();
-            return self.wrong(at, format!("unknown name {name} of common: expected one of {}", known.join(", ")));
+            return self
+                .cursor
+                .wrong(at, format!("unknown name {name} of common: expected one of {}", known.join(", ")));
         };
         // Importing twice is no mistake in Lark.
         if !self.imported.insert(own.to_owned()) {
             return Ok(());
         }
         let hir = self.pattern(at, pattern, "")?;
-        let (rule, first) = self.rules.begin(own, at)?;
-        self.rules.push(Part::Pattern(hir));
-        self.rules.end(rule, at, first);
+        let (rule, first) = self.cursor.rules.begin(own, at)?;
+        self.cursor.rules.push(Part::Pattern(hir));
+        self.cursor.rules.end(rule, at, first);
         Ok(())
     }
 
     /// Defines the rule of what is ignored.
     fn end(&mut self) -> Result<(), GrammarError> {
         let Some(ignored) = self.ignored else { return Ok(()) };
-        let (_, first) = self.rules.begin(IGNORED, 0)?;
-        let parts = self.between.iter().map(|&rule| self.rules.push(Part::Rule(rule))).collect();
-        let part = self.rules.push(Part::Either(parts));
-        self.rules.push(Part::Repeat { part, least: 0, most: None });
-        self.rules.end(ignored, 0, first);
+        let (_, first) = self.cursor.rules.begin(IGNORED, 0)?;
+        let parts = self.between.iter().map(|&rule| self.cursor.rules.push(Part::Rule(rule))).collect();
+        let part = self.cursor.rules.push(Part::Either(parts));
+        self.cursor.rules.push(Part::Repeat { part, least: 0, most: None });
+        self.cursor.rules.end(ignored, 0, first);
         Ok(())
     }
 
@@ -353,36 +328,36 @@ impl<'t> Reader<'t, '_> {
             } else {
                 self.blanks();
             }
-            let at = self.at;
+            let at = self.cursor.at;
             if let Err(over) = spend(1) {
-                return Err(self.rules.wrong(at, GrammarProblem::TooMuch { over }));
+                return Err(self.cursor.rules.wrong(at, GrammarProblem::TooMuch { over }));
             }
-            match self.peek() {
+            match self.cursor.peek() {
                 Some(bracket @ ('(' | '[')) => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     groups.open(at, bracket == '[');
                 }
                 Some(bracket @ (')' | ']')) if nested => {
                     if groups.innermost().1 != (bracket == ']') {
-                        let from = self.rules.place(groups.innermost().0);
-                        return self.wrong(at, format!("{bracket} does not close the bracket of {from}"));
+                        let from = self.cursor.rules.place(groups.innermost().0);
+                        return self.cursor.wrong(at, format!("{bracket} does not close the bracket of {from}"));
                     }
-                    self.at += 1;
-                    groups.close(&mut self.rules);
+                    self.cursor.at += 1;
+                    groups.close(&mut self.cursor.rules);
                 }
                 Some('|') => {
-                    self.at += 1;
-                    groups.alternative(&mut self.rules);
+                    self.cursor.at += 1;
+                    groups.alternative(&mut self.cursor.rules);
                     self.lines();
                 }
-                Some('-') if self.takes("->") => {
+                Some('-') if self.cursor.takes("->") => {
                     self.blanks();
                     self.name("expected the name of the alternative behind ->")?;
                 }
                 Some('?' | '*' | '+' | '~' | '{') => {
                     let Some(part) = groups.take_last() else { return self.nothing_to_repeat(at) };
                     let (least, most) = self.times()?;
-                    groups.part(self.rules.push(Part::Repeat { part, least, most }));
+                    groups.part(self.cursor.rules.push(Part::Repeat { part, least, most }));
                 }
                 Some('&') => {
                     let reason = "write one regular expression, or use the And of two rules";
@@ -406,32 +381,33 @@ impl<'t> Reader<'t, '_> {
                 }
                 Some(next) if in_name(next) => {
                     let name = self.name("a name does not begin with a digit")?;
-                    if self.peek() == Some('{')
-                        && !self.unread()[1..]
+                    if self.cursor.peek() == Some('{')
+                        && !self.cursor.unread()[1..]
                             .trim_start()
                             .starts_with(|next: char| next.is_ascii_digit() || next == ',')
                     {
                         return self.refuse(at, "a template", "write a rule out for each of its uses");
                     }
-                    let part = Part::Rule(self.rules.rule_number(name, at));
+                    let part = Part::Rule(self.cursor.rules.rule_number(name, at));
                     if is_rule(name) {
                         if !self.in_rule {
                             return self
+                                .cursor
                                 .wrong(at, format!("a terminal cannot use the rule {name}: write it in capitals"));
                         }
-                        groups.part(self.rules.push(part));
+                        groups.part(self.cursor.rules.push(part));
                     } else {
                         self.terminal(&mut groups, part);
                     }
                 }
                 next if nested => {
-                    let from = self.rules.place(groups.innermost().0);
+                    let from = self.cursor.rules.place(groups.innermost().0);
                     let found = next.map_or("the text ends".to_owned(), |next| format!("here comes {next:?}"));
-                    return self.wrong(at, format!("{found}, and the bracket of {from} is not closed"));
+                    return self.cursor.wrong(at, format!("{found}, and the bracket of {from} is not closed"));
                 }
                 _ if self.goes_on() => {}
                 _ => {
-                    groups.close(&mut self.rules);
+                    groups.close(&mut self.cursor.rules);
                     return Ok(());
                 }
             }
@@ -440,77 +416,70 @@ impl<'t> Reader<'t, '_> {
 
     /// Adds a terminal, and in a rule what is ignored behind it.
     fn terminal(&mut self, groups: &mut Groups, part: Part) {
-        let mut part = self.rules.push(part);
+        let mut part = self.cursor.rules.push(part);
         if let Some(ignored) = self.ignored.filter(|_| self.in_rule) {
-            let behind = self.rules.push(Part::Rule(ignored));
-            part = self.rules.push(Part::Sequence(vec![part, behind]));
+            let behind = self.cursor.rules.push(Part::Rule(ignored));
+            part = self.cursor.rules.push(Part::Sequence(vec![part, behind]));
         }
         groups.part(part);
     }
 
     fn nothing_to_repeat<T>(&self, at: usize) -> Result<T, GrammarError> {
-        if self.peek() == Some('~') {
+        if self.cursor.peek() == Some('~') {
             let reason = "write the regular expression of what may come";
             return self.refuse(at, "~ before a terminal", reason);
         }
-        self.wrong(at, "there is nothing before it that could be repeated")
+        self.cursor.wrong(at, "there is nothing before it that could be repeated")
     }
 
     /// Reads how often: `?`, `*`, `+`, `~2`, `~2..5`, `{2}`, `{2,}`, `{,5}` or `{2,5}`.
     fn times(&mut self) -> Result<(u32, Option<u32>), GrammarError> {
-        let from = self.at;
+        let from = self.cursor.at;
         for (mark, times) in [("?", (0, Some(1))), ("*", (0, None)), ("+", (1, None))] {
-            if self.takes(mark) {
+            if self.cursor.takes(mark) {
                 return Ok(times);
             }
         }
-        let is_braced = self.takes("{");
-        self.at += usize::from(!is_braced);
+        let is_braced = self.cursor.takes("{");
+        self.cursor.at += usize::from(!is_braced);
         self.blanks();
         let (mark, hint) = if is_braced { (",", "{2}, {2,} or {2,5}") } else { ("..", "~2 or ~2..5") };
-        let least = self.number()?;
+        let least = self.cursor.times()?;
         self.blanks();
-        let most = if self.takes(mark) {
+        let most = if self.cursor.takes(mark) {
             self.blanks();
-            self.number()?
+            self.cursor.times()?
         } else {
             least
         };
         self.blanks();
         if (least.is_none() && most.is_none()) || (!is_braced && most.is_none()) {
-            return self.wrong(self.at, format!("a number of times must come here: {hint}"));
+            return self.cursor.wrong(self.cursor.at, format!("a number of times must come here: {hint}"));
         }
-        if is_braced && !self.takes("}") {
-            return self.wrong(self.at, format!("the closing }} of a number of times is missing: {hint}"));
+        if is_braced && !self.cursor.takes("}") {
+            return self
+                .cursor
+                .wrong(self.cursor.at, format!("the closing }} of a number of times is missing: {hint}"));
         }
         let least = least.unwrap_or_default();
         if let Some(most) = most.filter(|&most| most < least) {
-            return self.wrong(from, format!("from {least} to {most} times is never"));
+            return self.cursor.wrong(from, format!("from {least} to {most} times is never"));
         }
         Ok((least, most))
     }
 
-    fn number(&mut self) -> Result<Option<u32>, GrammarError> {
-        let at = self.at;
-        let digits = self.while_is(|next| next.is_ascii_digit());
-        if digits.is_empty() {
-            return Ok(None);
-        }
-        times(digits).map(Some).map_err(|problem| self.rules.wrong(at, problem))
-    }
-
     /// Reads a string in quotes, from which `from` is where messages point.
     fn string(&mut self, from: usize) -> Result<String, GrammarError> {
-        if !self.takes("\"") {
-            return self.wrong(self.at, "expected a string in double quotes");
+        if !self.cursor.takes("\"") {
+            return self.cursor.wrong(self.cursor.at, "expected a string in double quotes");
         }
         let mut text = String::new();
         loop {
-            let at = self.at;
-            let Some(next) = self.peek().filter(|&next| next != '\n') else {
-                return self.wrong(from, "the closing \" is missing");
+            let at = self.cursor.at;
+            let Some(next) = self.cursor.peek().filter(|&next| next != '\n') else {
+                return self.cursor.wrong(from, "the closing \" is missing");
             };
-            self.at += next.len_utf8();
+            self.cursor.at += next.len_utf8();
             match next {
                 '"' => return Ok(text),
                 '\\' => {}
@@ -519,8 +488,8 @@ impl<'t> Reader<'t, '_> {
                     continue;
                 }
             }
-            let Some(escaped) = self.peek() else { return self.wrong(from, "the closing \" is missing") };
-            self.at += escaped.len_utf8();
+            let Some(escaped) = self.cursor.peek() else { return self.cursor.wrong(from, "the closing \" is missing") };
+            self.cursor.at += escaped.len_utf8();
             let digits = match escaped {
                 'n' => Ok('\n'),
                 'r' => Ok('\r'),
@@ -534,42 +503,28 @@ impl<'t> Reader<'t, '_> {
                 '\\' | '"' | '\'' | '/' => Ok(escaped),
                 other => {
                     let known = r#"\n, \r, \t, \f, \v, \0, \\, \", \xNN, \uNNNN and \UNNNNNNNN"#;
-                    return self.wrong(at, format!("{other:?} cannot be escaped: there are {known}"));
+                    return self.cursor.wrong(at, format!("{other:?} cannot be escaped: there are {known}"));
                 }
             };
             match digits {
                 Ok(character) => text.push(character),
-                Err(count) => text.push(self.code(count)?),
+                Err(count) => text.push(self.cursor.code(self.cursor.at, count)?),
             }
-        }
-    }
-
-    /// Reads the digits of an escaped character.
-    fn code(&mut self, digits: usize) -> Result<char, GrammarError> {
-        let at = self.at;
-        let hex = self.unread().get(..digits).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let Some(hex) = hex else {
-            return self.wrong(at, format!("{digits} digits of 0-9, a-f, A-F must follow"));
-        };
-        self.at += digits;
-        match u32::from_str_radix(hex, 16).ok().and_then(char::from_u32) {
-            Some(character) => Ok(character),
-            None => self.wrong(at, format!("{hex} is the number of no character")),
         }
     }
 
     /// Reads a string: `"a"`, `"a"i` or `"a".."z"`.
     fn text(&mut self) -> Result<Part, GrammarError> {
-        let at = self.at;
+        let at = self.cursor.at;
         let text = self.string(at)?;
-        if self.unread().starts_with('i') && !self.unread()[1..].starts_with(in_name) {
-            self.at += 1;
+        if self.cursor.unread().starts_with('i') && !self.cursor.unread()[1..].starts_with(in_name) {
+            self.cursor.at += 1;
             return Ok(Part::Pattern(self.pattern(at, &regex_syntax::escape(&text), "i")?));
         }
-        let end = self.at;
+        let end = self.cursor.at;
         self.blanks();
-        if !self.takes("..") {
-            self.at = end;
+        if !self.cursor.takes("..") {
+            self.cursor.at = end;
             return Ok(Part::Text(text));
         }
         self.blanks();
@@ -580,59 +535,53 @@ impl<'t> Reader<'t, '_> {
                 Ok(Part::Class(ClassUnicode::new([ClassUnicodeRange::new(first, last)])))
             }
             (Some(first), Some(last), None, None) => {
-                self.wrong(at, format!("no character is from {first:?} to {last:?}"))
+                self.cursor.wrong(at, format!("no character is from {first:?} to {last:?}"))
             }
-            _ => self.wrong(at, "a range has one character at each end: \"a\"..\"z\""),
+            _ => self.cursor.wrong(at, "a range has one character at each end: \"a\"..\"z\""),
         }
     }
 
     /// Reads `/pattern/flags`.
     fn regex(&mut self) -> Result<Part, GrammarError> {
-        let at = self.at;
-        self.at += 1;
+        let at = self.cursor.at;
+        self.cursor.at += 1;
         let mut pattern = String::new();
         loop {
-            let Some(next) = self.peek().filter(|&next| next != '\n') else {
-                return self.wrong(at, "the closing / is missing");
+            let Some(next) = self.cursor.peek().filter(|&next| next != '\n') else {
+                return self.cursor.wrong(at, "the closing / is missing");
             };
-            self.at += next.len_utf8();
+            self.cursor.at += next.len_utf8();
             match next {
                 '/' => break,
-                '\\' if self.takes("/") => pattern.push('/'),
+                '\\' if self.cursor.takes("/") => pattern.push('/'),
                 '\\' => {
                     pattern.push('\\');
-                    let escaped = self.peek().filter(|&next| next != '\n');
-                    let Some(escaped) = escaped else { return self.wrong(at, "the closing / is missing") };
-                    self.at += escaped.len_utf8();
+                    let escaped = self.cursor.peek().filter(|&next| next != '\n');
+                    let Some(escaped) = escaped else { return self.cursor.wrong(at, "the closing / is missing") };
+                    self.cursor.at += escaped.len_utf8();
                     pattern.push(escaped);
                 }
                 other => pattern.push(other),
             }
         }
-        let flags = self.while_is(|next| next.is_ascii_alphabetic());
+        let flags = self.cursor.while_is(|next| next.is_ascii_alphabetic());
         Ok(Part::Pattern(self.pattern(at, &pattern, flags)?))
     }
 
     fn pattern(&self, at: usize, pattern: &str, flags: &str) -> Result<Hir, GrammarError> {
         let has = |flag| flags.contains(flag);
         if let Some(flag) = flags.chars().find(|&flag| !"imsxu".contains(flag)) {
-            return self.wrong(at, format!("unknown flag {flag}: expected some of i, m, s, x, u"));
+            return self.cursor.wrong(at, format!("unknown flag {flag}: expected some of i, m, s, x, u"));
         }
         if let Err(AutomatonError::TooLarge { limit }) = fits([pattern], self.limits) {
-            return Err(self.rules.wrong(at, GrammarProblem::TooMuch { over: Over::Bytes(limit) }));
+            return Err(self.cursor.rules.wrong(at, GrammarProblem::TooMuch { over: Over::Bytes(limit) }));
         }
         let mut builder = ParserBuilder::new();
         builder.case_insensitive(has('i')).multi_line(has('m')).dot_matches_new_line(has('s'));
-        builder.ignore_whitespace(has('x')).utf8(true).nest_limit(200);
-        let hir = builder.build().parse(pattern).map_err(|error| {
-            let (position, problem) = match &error {
-                regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
-                regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
-                other => (0, other.to_string()),
-            };
-            let position = pattern.get(..position).map_or(0, |before| before.chars().count());
+        builder.ignore_whitespace(has('x'));
+        let hir = parse(&builder, pattern).map_err(|(position, problem)| {
             let terminal = format!("/{pattern}/");
-            self.rules.wrong(at, GrammarProblem::Pattern { terminal, position, problem })
+            self.cursor.rules.wrong(at, GrammarProblem::Pattern { terminal, position, problem })
         })?;
         if !hir.properties().look_set().is_empty() {
             let reason = "a terminal is a set of texts; leave out ^, $ and \\b";
@@ -643,20 +592,20 @@ impl<'t> Reader<'t, '_> {
 
     /// Reads `%json {...}` and `%regex {...}`.
     fn read_embedded(&mut self) -> Result<Part, GrammarError> {
-        let at = self.at;
-        self.at += 1;
-        let name = self.while_is(in_name);
+        let at = self.cursor.at;
+        self.cursor.at += 1;
+        let name = self.cursor.while_is(in_name);
         self.lines();
-        let from = self.at;
+        let from = self.cursor.at;
         match name {
             "json" => {
                 self.json(at)?;
                 let Some(schemas) = self.schemas else {
                     return self.refuse(at, "%json", "nothing here reads JSON Schema; use a form with a JsonSchema");
                 };
-                match schemas(&self.rules.text[from..self.at]) {
+                match schemas(&self.cursor.rules.text[from..self.cursor.at]) {
                     Ok(rule) => Ok(Part::Embedded(rule)),
-                    Err(problem) => self.wrong(at, format!("%json: {problem}")),
+                    Err(problem) => self.cursor.wrong(at, format!("%json: {problem}")),
                 }
             }
             "regex" => {
@@ -664,7 +613,7 @@ impl<'t> Reader<'t, '_> {
                 let named = options.as_object().into_iter().flatten().next();
                 let Some((name, value)) = named.filter(|(name, _)| SUBSTRINGS.contains(&name.as_str())) else {
                     let known = SUBSTRINGS.join(", ");
-                    return self.wrong(at, format!("unknown option of %regex: expected one of {known}"));
+                    return self.cursor.wrong(at, format!("unknown option of %regex: expected one of {known}"));
                 };
                 let chunks = match (name.as_str(), value) {
                     ("substring_chunks", Value::Array(chunks)) => {
@@ -676,23 +625,25 @@ impl<'t> Reader<'t, '_> {
                 };
                 match chunks {
                     Some(chunks) => Ok(Part::Embedded(EmbeddedRule::new(Substrings::new(&chunks)))),
-                    None => self.wrong(at, format!("invalid {name}: expected a string, or of substring_chunks a list")),
+                    None => self
+                        .cursor
+                        .wrong(at, format!("invalid {name}: expected a string, or of substring_chunks a list")),
                 }
             }
-            other => self.wrong(at, format!("unknown %{other} in a rule: expected %json or %regex")),
+            other => self.cursor.wrong(at, format!("unknown %{other} in a rule: expected %json or %regex")),
         }
     }
 
     /// Reads a value in JSON.
     fn json(&mut self, at: usize) -> Result<Value, GrammarError> {
-        let mut values = serde_json::Deserializer::from_str(self.unread()).into_iter();
+        let mut values = serde_json::Deserializer::from_str(self.cursor.unread()).into_iter();
         match values.next() {
             Some(Ok(value)) => {
-                self.at += values.byte_offset();
+                self.cursor.at += values.byte_offset();
                 Ok(value)
             }
-            Some(Err(error)) => self.wrong(at, format!("invalid JSON: {error}")),
-            None => self.wrong(at, "a value in JSON must follow"),
+            Some(Err(error)) => self.cursor.wrong(at, format!("invalid JSON: {error}")),
+            None => self.cursor.wrong(at, "a value in JSON must follow"),
         }
     }
 }

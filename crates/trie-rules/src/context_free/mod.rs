@@ -1,6 +1,7 @@
 //! Context-free grammars over characters, in two notations: GBNF and Lark.
 
 mod compile;
+mod cursor;
 mod embedded;
 mod gbnf;
 mod lark;

@@ -6,9 +6,9 @@
 //! of a string, is kept once.
 
 use crate::tokens::masks::Legal;
+use lru::DefaultHasher;
 use std::collections::HashSet;
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -50,7 +50,7 @@ impl MaskMemory {
         self.0.stats()
     }
 
-    pub(crate) fn held(&self) -> &KeptMemory {
+    pub(crate) fn kept_memory(&self) -> &KeptMemory {
         &self.0
     }
 }
@@ -70,7 +70,7 @@ pub(crate) struct KeptMemory {
     bytes: AtomicUsize,
     /// Goes on with each mask that is walked.
     clock: AtomicU64,
-    masks: Mutex<Shared>,
+    masks: Mutex<SharedMasks>,
     rules: Mutex<Vec<Weak<dyn Keeps>>>,
     alive: AtomicUsize,
     forgotten: AtomicU64,
@@ -83,55 +83,12 @@ const MOST_SPARE: usize = 16;
 
 /// Masks that rules keep, each once.
 #[derive(Default)]
-struct Shared {
-    masks: HashSet<Legal, Lanes>,
+struct SharedMasks {
+    masks: HashSet<Legal, DefaultHasher>,
     /// Number of masks after the last sweep of unused ones.
     swept: usize,
     /// Rules that went since.
     gone: usize,
-}
-
-/// Hashes masks, which have some ten thousand bytes, in a time beside which walking one is long.
-struct Lanes(u64);
-
-struct LanesHasher([u64; 4]);
-
-impl Default for Lanes {
-    fn default() -> Self {
-        Self(RandomState::new().hash_one(0))
-    }
-}
-
-impl BuildHasher for Lanes {
-    type Hasher = LanesHasher;
-
-    fn build_hasher(&self) -> LanesHasher {
-        LanesHasher([self.0, self.0.rotate_left(16), self.0.rotate_left(32), self.0.rotate_left(48)])
-    }
-}
-
-impl Hasher for LanesHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut take = |lane: usize, word: &[u8]| {
-            let mut eight = [0; 8];
-            eight[..word.len()].copy_from_slice(word);
-            self.0[lane] = (self.0[lane] ^ u64::from_le_bytes(eight)).wrapping_mul(SPREAD).rotate_left(29);
-        };
-        let mut blocks = bytes.chunks_exact(32);
-        for block in &mut blocks {
-            for lane in 0..4 {
-                take(lane, &block[8 * lane..8 * lane + 8]);
-            }
-        }
-        for (lane, word) in blocks.remainder().chunks(8).enumerate() {
-            take(lane, word);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.iter().fold(0, |hash, &lane| (hash ^ lane).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31))
-    }
 }
 
 impl Default for KeptMemory {
@@ -156,7 +113,7 @@ impl fmt::Debug for KeptMemory {
     }
 }
 
-/// Whole things stand behind these locks.
+/// Locks; a thread that panicked left the value whole.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -181,7 +138,7 @@ impl KeptMemory {
         self.hold_limit();
     }
 
-    /// So many words that are 0.
+    /// Returns `count` words that are 0.
     pub(crate) fn words(&self, count: usize) -> Vec<u32> {
         let mut words = locked(&self.spare).pop().unwrap_or_default();
         words.clear();
@@ -267,7 +224,7 @@ impl KeptMemory {
     }
 
     /// Throws away masks that no rule has.
-    fn sweep(&self, shared: &mut Shared) {
+    fn sweep(&self, shared: &mut SharedMasks) {
         let mut bytes = 0;
         shared.masks.retain(|mask| {
             let is_held = mask.holders() > 1;

@@ -119,7 +119,7 @@ impl TokenBytes {
     }
 
     pub(crate) fn memory(&self) -> &KeptMemory {
-        self.kept.held()
+        self.kept.kept_memory()
     }
 
     /// Number of token ids.

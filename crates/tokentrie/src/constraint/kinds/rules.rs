@@ -60,8 +60,7 @@ impl Spec {
                 MadeRule::new(grammar, facts)
             }
             Self::Lark { text, limits } => {
-                let refused = |error: GrammarError| SpecProblem::Lark(error);
-                let made = || lark(text, limits.limits(), host).map_err(refused);
+                let made = || lark(text, limits.limits(), host).map_err(SpecProblem::Lark);
                 let grammar = limits.within(&place.field("lark"), made)?;
                 let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
                 MadeRule::new(grammar, facts)
