@@ -52,7 +52,7 @@ impl Event {
 /// The rest of a text that a schema lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rest {
+pub struct RemainingText {
     /// The text from here on, up to its end, or to what JSON would escape.
     pub text: Vec<u8>,
     /// The byte of it that was told last, if one was.

@@ -295,7 +295,7 @@ pub(crate) enum Formula {
     One(Vec<Self>),
     Not(Box<Self>),
     /// A constraint beyond the standard: a negation ignores it.
-    Asked(Box<Self>),
+    AssertOnly(Box<Self>),
     Schema(NodeId),
 }
 

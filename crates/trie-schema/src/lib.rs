@@ -34,7 +34,7 @@ mod shape;
 mod values;
 mod writable;
 
-pub use event::{Event, MOST_LEVELS, Rest};
+pub use event::{Event, MOST_LEVELS, RemainingText};
 pub use formula::Types;
 pub use machine::Place;
 pub use schema::{Closing, Formats, JsonSchema, Order, SchemaError, SchemaOptions, SchemaWarning, Whitespace};

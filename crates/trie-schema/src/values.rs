@@ -63,11 +63,11 @@ pub struct Values {
 #[derive(Default)]
 struct Ids {
     known: HashMap<(u32, Arc<Goal>), ValueId>,
-    all: Vec<Arc<Asked>>,
+    all: Vec<Arc<ValueGoal>>,
 }
 
 /// Constraints on a value.
-struct Asked {
+struct ValueGoal {
     schema: u32,
     goal: Arc<Goal>,
     types: OnceLock<Types>,
@@ -136,11 +136,11 @@ impl Values {
         let id = ValueId(ids.all.len() as u32);
         let goal = Arc::clone(goal);
         ids.known.insert((schema, Arc::clone(&goal)), id);
-        ids.all.push(Arc::new(Asked { schema, goal, types: OnceLock::new(), members: OnceLock::new() }));
+        ids.all.push(Arc::new(ValueGoal { schema, goal, types: OnceLock::new(), members: OnceLock::new() }));
         id
     }
 
-    fn asked(&self, id: ValueId) -> Arc<Asked> {
+    fn asked(&self, id: ValueId) -> Arc<ValueGoal> {
         Arc::clone(&lock(&self.ids).all[id.0 as usize])
     }
 
@@ -300,7 +300,7 @@ impl ValueState {
     }
 
     /// Adds the rests of the texts that may be told here; `false` where they are not listed, or more than so many.
-    pub fn listed(&self, most: usize, to: &mut Vec<crate::Rest>) -> bool {
+    pub fn listed(&self, most: usize, to: &mut Vec<crate::RemainingText>) -> bool {
         self.place.listed(most, to)
     }
 

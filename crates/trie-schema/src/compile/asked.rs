@@ -69,7 +69,7 @@ impl Source<'_> {
 
 /// Relation of a subschema to the schema that applies it to the same value.
 #[derive(Debug, Clone, Copy)]
-enum Beside {
+enum Applicator {
     Holds,
     Branch,
     Perhaps,
@@ -110,7 +110,7 @@ impl<'a> Compiler<'a> {
         }
         let none = |names: Names| {
             let each = ObjectSaid::Each { names, value: NONE, declares: false };
-            Formula::Asked(Box::new(Formula::Object(each)))
+            Formula::AssertOnly(Box::new(Formula::Object(each)))
         };
         if let Some(writable) = self.options.writable.as_ref().filter(|_| source.is_top) {
             let set = writable.top_names.complement();
@@ -134,35 +134,35 @@ impl<'a> Compiler<'a> {
             let (mut types, mut is_said) = (Types::NONE, false);
             self.implied(source, &mut Vec::new(), &mut types, &mut is_said)?;
             if !is_said && types != Types::NONE {
-                all.push(Formula::Asked(Box::new(Formula::Types(types))));
+                all.push(Formula::AssertOnly(Box::new(Formula::Types(types))));
             }
         }
         Ok(())
     }
 
     /// The schemas that say something of the same value.
-    fn beside(&mut self, source: &Source<'a>) -> Result<Vec<(Beside, NodeId)>, SchemaError> {
+    fn beside(&mut self, source: &Source<'a>) -> Result<Vec<(Applicator, NodeId)>, SchemaError> {
         let mut found = Vec::new();
         let is_alone = source.draft <= Draft::Old && source.json.get("$ref").is_some();
         for (keyword, value) in source.json.as_object().unwrap_or(&[]) {
             spend(1).map_err(super::too_much)?;
             match (&**keyword, value) {
-                ("$ref", Json::String(to)) => found.push((Beside::Holds, self.referred(source, keyword, to)?)),
+                ("$ref", Json::String(to)) => found.push((Applicator::Holds, self.referred(source, keyword, to)?)),
                 _ if is_alone => {}
                 ("$dynamicRef" | "$recursiveRef", Json::String(to)) => {
-                    found.push((Beside::Holds, self.referred(source, keyword, to)?));
+                    found.push((Applicator::Holds, self.referred(source, keyword, to)?));
                 }
                 ("allOf" | "anyOf" | "oneOf", Json::Array(all)) => {
-                    let beside = if **keyword == *"allOf" { Beside::Holds } else { Beside::Branch };
+                    let beside = if **keyword == *"allOf" { Applicator::Holds } else { Applicator::Branch };
                     for (nth, one) in all.iter().enumerate() {
                         found.push((beside, self.child(source, one, &format!("{keyword}/{nth}"))));
                     }
                 }
-                ("if" | "then" | "else", one) => found.push((Beside::Perhaps, self.child(source, one, keyword))),
+                ("if" | "then" | "else", one) => found.push((Applicator::Perhaps, self.child(source, one, keyword))),
                 ("dependentSchemas" | "dependencies", Json::Object(all)) => {
                     for (name, one) in all.iter().filter(|(_, one)| matches!(one, Json::Object(_))) {
                         let way = format!("{keyword}/{}", escaped(name));
-                        found.push((Beside::Perhaps, self.child(source, one, &way)));
+                        found.push((Applicator::Perhaps, self.child(source, one, &way)));
                     }
                 }
                 _ => {}
@@ -227,14 +227,14 @@ impl<'a> Compiler<'a> {
             }
             seen.push(node);
             match beside {
-                Beside::Holds => self.implied(&inner, seen, types, is_said)?,
-                Beside::Branch => {
+                Applicator::Holds => self.implied(&inner, seen, types, is_said)?,
+                Applicator::Branch => {
                     let mut own = false;
                     self.implied(&inner, seen, types, &mut own)?;
                     are_said &= own;
                     branches += 1;
                 }
-                Beside::Perhaps => {}
+                Applicator::Perhaps => {}
             }
         }
         *is_said |= branches > 0 && are_said;

@@ -198,7 +198,7 @@ impl<'a> Compiler<'a> {
                 // Of draft 3.
                 if !matches!(value, Json::Bool(_)) => {
                     if self.options.lenient && !matches!(value, Json::Array(_)) {
-                        self.leave_out(source, keyword, "it is no list of names");
+                        self.leave_out(source, keyword, "expected a list of names");
                         return Ok(());
                     }
                     let names = names(source, keyword, value)?;

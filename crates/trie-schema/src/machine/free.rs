@@ -2,7 +2,7 @@
 //! under all schemas.
 
 use super::escape::TextAt;
-use super::walk::{Found, Rests};
+use super::walk::{Rests, ValueTokens};
 use crate::shape::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub(super) struct FreeText {
     /// Tokens that go on behind the quote, with the characters before it and how many bytes go on.
     crossing: Vec<(u32, TokenId, usize)>,
     /// By how many characters must and may come.
-    known: Mutex<HashMap<(u32, u32), Arc<Found>>>,
+    known: Mutex<HashMap<(u32, u32), Arc<ValueTokens>>>,
     longest: u32,
 }
 
@@ -76,7 +76,7 @@ impl FreeText {
     }
 
     /// The tokens that may come where so many characters must and may come before the quote.
-    pub(super) fn found(&self, tokens: &TokenBytes, (least, most): (u32, Option<u32>)) -> Arc<Found> {
+    pub(super) fn found(&self, tokens: &TokenBytes, (least, most): (u32, Option<u32>)) -> Arc<ValueTokens> {
         // No token tells more of them apart.
         let least = least.min(self.longest + 1);
         let most = most.filter(|&most| most < self.longest).unwrap_or(NEVER - 1);
@@ -102,7 +102,7 @@ impl FreeText {
             };
             Rests::of(crossing.map(rest).collect()).into_iter().collect()
         };
-        let found = Arc::new(Found::new(Legal::of(&words), rests));
+        let found = Arc::new(ValueTokens::new(Legal::of(&words), rests));
         let mut known = lock(&self.known);
         if known.len() >= MOST_KNOWN {
             known.retain(|chars, _| *chars == (0, NEVER - 1));

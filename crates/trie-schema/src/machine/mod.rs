@@ -5,7 +5,7 @@ mod free;
 mod place;
 mod room;
 mod steps;
-mod told;
+mod tell;
 #[cfg(test)]
 mod twin;
 mod walk;
@@ -20,7 +20,7 @@ use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Member, Members, ObjectShape};
 use crate::shape::{Engine, Goal, Listed, MARK, Refused, Search, TextShape};
 use escape::TextAt;
-use place::{Frame, Had, Level, Record, Stack};
+use place::{Frame, Level, MemberSet, Record, Stack};
 use std::cell::RefCell;
 use std::sync::Arc;
 use trie_core::work::spend;
@@ -352,7 +352,7 @@ impl Engine {
                 let mut search = Search::new();
                 for shape in &shapes.objects {
                     if self.object_begins(shape, &mut search) {
-                        let members = Had::new(Members::default());
+                        let members = MemberSet::new(Members::default());
                         push(Frame::Object { shape: Arc::clone(shape), members, at: ObjectAt::Open });
                     }
                 }
@@ -445,7 +445,7 @@ impl Engine {
     fn in_object(
         &self,
         shape: &Arc<ObjectShape>,
-        had: &Arc<Had>,
+        had: &Arc<MemberSet>,
         at: &ObjectAt,
         (below, record): (Option<&Arc<Level>>, &Record),
         byte: u8,
@@ -454,7 +454,7 @@ impl Engine {
         let mut search = Search::new();
         let members = &had.members;
         let record_on = record.with(byte);
-        let on = |members: &Arc<Had>, at: ObjectAt| {
+        let on = |members: &Arc<MemberSet>, at: ObjectAt| {
             let frame = Frame::Object { shape: Arc::clone(shape), members: Arc::clone(members), at };
             Stack { top: Some(Level::new(frame, below.cloned())), record: record_on.clone() }
         };
@@ -513,7 +513,7 @@ impl Engine {
             }
             (ObjectAt::Named(member), b':') => {
                 for (goal, members) in self.member_cells(shape, members, member, &mut search) {
-                    let level = on(&Had::new(members), ObjectAt::Value);
+                    let level = on(&MemberSet::new(members), ObjectAt::Value);
                     let value = Level::new(Frame::Value(goal), level.top);
                     found.push(Stack { top: Some(value), record: level.record });
                 }

@@ -23,14 +23,14 @@ struct Ways {
     first: Stack,
     /// Other ways in which what was written may be meant, in order.
     more: Vec<Stack>,
-    number: Numbered,
+    number: NumberCell,
 }
 
 /// The number of a thing in the table that was asked for it last, and which table that was.
 #[derive(Default)]
-pub(super) struct Numbered(AtomicU64);
+pub(super) struct NumberCell(AtomicU64);
 
-impl Numbered {
+impl NumberCell {
     /// The number in a table, if that one was asked last.
     pub(super) fn of(&self, table: u32) -> Option<u32> {
         let known = self.0.load(Ordering::Relaxed);
@@ -56,14 +56,14 @@ pub(super) struct Level {
     pub(super) frame: Frame,
     pub(super) below: Option<Arc<Self>>,
     /// Number of the frame taken alone.
-    pub(super) number: Numbered,
+    pub(super) number: NumberCell,
 }
 
 /// Bytes that were written, the last first: one more costs the same however many there are.
 #[derive(Clone, Default)]
-pub(super) struct Record(Option<Arc<Recorded>>);
+pub(super) struct Record(Option<Arc<RecordedByte>>);
 
-struct Recorded {
+struct RecordedByte {
     before: Record,
     byte: u8,
     length: u32,
@@ -73,7 +73,7 @@ struct Recorded {
 impl Record {
     /// Returns a record without any bytes yet.
     pub(super) fn begun() -> Self {
-        Self(Some(Arc::new(Recorded { before: Self(None), byte: 0, length: 0, hash: 1 })))
+        Self(Some(Arc::new(RecordedByte { before: Self(None), byte: 0, length: 0, hash: 1 })))
     }
 
     /// Returns whether anything is recorded.
@@ -84,7 +84,7 @@ impl Record {
     pub(super) fn with(&self, byte: u8) -> Self {
         Self(self.0.as_ref().map(|last| {
             let hash = (last.hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            Arc::new(Recorded { before: self.clone(), byte, length: last.length + 1, hash })
+            Arc::new(RecordedByte { before: self.clone(), byte, length: last.length + 1, hash })
         }))
     }
 
@@ -126,7 +126,7 @@ impl PartialEq for Record {
     }
 }
 
-impl Drop for Recorded {
+impl Drop for RecordedByte {
     /// One after the other: there may be more of them than a stack holds.
     fn drop(&mut self) {
         let mut before = self.before.0.take();
@@ -137,12 +137,12 @@ impl Drop for Recorded {
 }
 
 /// Members with their hash: an object has the same ones for many bytes.
-pub(super) struct Had {
+pub(super) struct MemberSet {
     hash: u64,
     pub(super) members: Members,
 }
 
-impl Had {
+impl MemberSet {
     pub(super) fn new(members: Members) -> Arc<Self> {
         let mut hash = Quick::default();
         members.hash(&mut hash);
@@ -150,7 +150,7 @@ impl Had {
     }
 }
 
-impl PartialEq for Had {
+impl PartialEq for MemberSet {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other) || self.hash == other.hash && self.members == other.members
     }
@@ -188,7 +188,7 @@ pub(super) enum Frame {
     },
     Object {
         shape: Arc<ObjectShape>,
-        members: Arc<Had>,
+        members: Arc<MemberSet>,
         at: ObjectAt,
     },
 }
@@ -310,7 +310,7 @@ impl Level {
         let mut hash = Quick::default();
         frame.hash(&mut hash);
         hash.write_u64(below.as_ref().map_or(0, |below| below.hash));
-        Arc::new(Self { hash: hash.finish(), frame, below, number: Numbered::default() })
+        Arc::new(Self { hash: hash.finish(), frame, below, number: NumberCell::default() })
     }
 }
 
@@ -395,7 +395,7 @@ impl Place {
     pub(super) fn of_one(first: Stack, blank: u32) -> Self {
         let mut hash = Quick(first.hash());
         hash.write_u32(blank);
-        Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: Numbered::default() }))
+        Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: NumberCell::default() }))
     }
 
     /// Returns the place with these alternatives, without duplicates; `None` if there are none.
@@ -413,7 +413,7 @@ impl Place {
             hash.write_u64(stack.hash());
         }
         hash.write_u32(blank);
-        Some(Self(Arc::new(Ways { hash: hash.finish(), blank, first, more, number: Numbered::default() })))
+        Some(Self(Arc::new(Ways { hash: hash.finish(), blank, first, more, number: NumberCell::default() })))
     }
 
     /// The innermost value, where there is one way alone and nothing is recorded.
@@ -437,7 +437,7 @@ impl Place {
         self.0.blank
     }
 
-    pub(super) fn number(&self) -> &Numbered {
+    pub(super) fn number(&self) -> &NumberCell {
         &self.0.number
     }
 

@@ -16,7 +16,7 @@ const WAY: usize = 24;
 /// No document goes on so.
 const DEAD: u32 = u32::MAX;
 
-type Quickly = BuildHasherDefault<Quick>;
+type QuickHasher = BuildHasherDefault<Quick>;
 
 /// Returns the number of a table of places that nobody has yet.
 pub(super) fn new_table() -> u32 {
@@ -26,25 +26,25 @@ pub(super) fn new_table() -> u32 {
 
 /// Places of one schema that were met, and the ways between them.
 #[derive(Default)]
-pub(crate) struct Steps(Mutex<Known>);
+pub(crate) struct Steps(Mutex<StepTable>);
 
-struct Known {
+struct StepTable {
     table: u32,
     places: Vec<Place>,
-    numbers: HashMap<Place, u32, Quickly>,
+    numbers: HashMap<Place, u32, QuickHasher>,
     /// By the number of a place, and a byte.
-    next: HashMap<u64, u32, Quickly>,
+    next: HashMap<u64, u32, QuickHasher>,
     nbytes: usize,
 }
 
-impl Default for Known {
+impl Default for StepTable {
     fn default() -> Self {
         let (places, numbers, next) = (Vec::new(), HashMap::default(), HashMap::default());
         Self { table: new_table(), places, numbers, next, nbytes: 0 }
     }
 }
 
-impl Known {
+impl StepTable {
     fn number(&mut self, place: &Place) -> u32 {
         if let Some(number) = place.number().of(self.table) {
             return number;

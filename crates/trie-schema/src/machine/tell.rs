@@ -3,7 +3,7 @@
 
 use super::place::{Frame, Level, Stack};
 use super::{ArrayAt, ObjectAt, Other, Place, Record, narrowed};
-use crate::event::{Event, Rest};
+use crate::event::{Event, RemainingText};
 use crate::formula::Types;
 use crate::json::quoted;
 use crate::shape::{Engine, Goal, Listed, MARK, Search};
@@ -326,8 +326,8 @@ impl Place {
     }
 
     /// Adds the rests of the texts that may be written here; `false` where they are not listed, or more than so many.
-    pub(crate) fn listed(&self, most: usize, to: &mut Vec<Rest>) -> bool {
-        let is_few = |count: usize, to: &Vec<Rest>| count <= most.saturating_sub(to.len());
+    pub(crate) fn listed(&self, most: usize, to: &mut Vec<RemainingText>) -> bool {
+        let is_few = |count: usize, to: &Vec<RemainingText>| count <= most.saturating_sub(to.len());
         self.is_listed()
             && self.stacks().all(|stack| match stack.top.as_ref().map(|level| &level.frame) {
                 Some(Frame::Object { shape, at: ObjectAt::Known(known), .. }) => {
@@ -343,7 +343,8 @@ impl Place {
                     let fits = is_few((end - from) as usize, to);
                     if fits {
                         let texts = &listed.texts[*from as usize..*end as usize];
-                        let mut rests: Vec<Rest> = texts.iter().map(|text| rest(text, *depth as usize)).collect();
+                        let mut rests: Vec<RemainingText> =
+                            texts.iter().map(|text| rest(text, *depth as usize)).collect();
                         rests.dedup();
                         to.extend(rests);
                     }
@@ -406,11 +407,11 @@ impl Place {
 }
 
 /// The rest of a text in JSON, up to its end or to what is escaped.
-fn rest(text: &[u8], depth: usize) -> Rest {
+fn rest(text: &[u8], depth: usize) -> RemainingText {
     let (before, text) = text.split_at(depth);
     let end = text.iter().position(|&byte| byte == b'"' || byte == b'\\').unwrap_or(text.len());
     let is_cut = text.get(end) == Some(&b'\\');
-    Rest { text: text[..end].into(), before: before.last().copied().filter(|&byte| byte != b'"'), is_cut }
+    RemainingText { text: text[..end].into(), before: before.last().copied().filter(|&byte| byte != b'"'), is_cut }
 }
 
 fn distance(stack: &Stack) -> u32 {

@@ -6,7 +6,7 @@
 
 use super::escape::TextAt;
 use super::free::{FreeText, may_follow};
-use super::place::{Frame, Had, Level, Quick, Record, Stack};
+use super::place::{Frame, Level, MemberSet, Quick, Record, Stack};
 use super::steps::new_table;
 use super::{ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
@@ -95,7 +95,7 @@ impl Rests {
 }
 
 /// Allowed tokens and remainders of a value taken alone.
-pub(super) struct Found {
+pub(super) struct ValueTokens {
     /// Tokens that go on in it, or end just where it does.
     pub(super) legal: Legal,
     /// Remainders of tokens that go on after the value.
@@ -104,7 +104,7 @@ pub(super) struct Found {
     pub(super) names: Vec<(Stack, Arc<Rests>)>,
 }
 
-impl Found {
+impl ValueTokens {
     pub(super) fn new(legal: Legal, rests: Vec<Arc<Rests>>) -> Self {
         Self { legal, rests, names: Vec::new() }
     }
@@ -139,7 +139,7 @@ impl Vocabulary {
         made
     }
 
-    fn free(&self, tokens: &TokenBytes, escapes: bool, chars: (u32, Option<u32>)) -> Option<Arc<Found>> {
+    fn free(&self, tokens: &TokenBytes, escapes: bool, chars: (u32, Option<u32>)) -> Option<Arc<ValueTokens>> {
         let free = self.free[usize::from(escapes)].get_or_init(|| FreeText::new(tokens, escapes));
         free.as_ref().map(|free| free.found(tokens, chars))
     }
@@ -152,15 +152,15 @@ impl Vocabulary {
     }
 }
 
-type Quickly = BuildHasherDefault<Quick>;
+type QuickHasher = BuildHasherDefault<Quick>;
 
 /// Values alone that were met, and what was found of them.
-struct Alone {
+struct ValueCache {
     table: u32,
-    numbers: HashMap<Place, u32, Quickly>,
+    numbers: HashMap<Place, u32, QuickHasher>,
     states: Vec<State>,
     /// By the numbers of what is left of tokens and of a place.
-    found: HashMap<(u64, u32), Arc<Found>, Quickly>,
+    found: HashMap<(u64, u32), Arc<ValueTokens>, QuickHasher>,
     nbytes: usize,
     path: Vec<u32>,
 }
@@ -175,7 +175,7 @@ struct State {
     names: Box<[Stack]>,
 }
 
-impl Default for Alone {
+impl Default for ValueCache {
     fn default() -> Self {
         let (numbers, states, found, path) = (HashMap::default(), Vec::new(), HashMap::default(), Vec::new());
         Self { table: new_table(), numbers, states, found, nbytes: 0, path }
@@ -188,7 +188,7 @@ pub(crate) struct DocumentWalk {
     tokens: Arc<TokenBytes>,
     vocabulary: Arc<Vocabulary>,
     floor: Arc<Level>,
-    alone: Mutex<Alone>,
+    alone: Mutex<ValueCache>,
     most_bytes: AtomicU64,
 }
 
@@ -214,10 +214,16 @@ impl DocumentWalk {
     }
 
     /// Computes the tokens of an alternative's innermost value, and the alternatives that follow that value.
-    fn top(&self, alone: &mut Alone, stack: &Stack, blank: u32, rests: &Arc<Rests>) -> (Arc<Found>, Vec<Stack>) {
+    fn top(
+        &self,
+        alone: &mut ValueCache,
+        stack: &Stack,
+        blank: u32,
+        rests: &Arc<Rests>,
+    ) -> (Arc<ValueTokens>, Vec<Stack>) {
         let engine = self.schema.engine();
         let Some(level) = &stack.top else {
-            return (Arc::new(Found::new(Legal::of(&[]), Vec::new())), Vec::new());
+            return (Arc::new(ValueTokens::new(Legal::of(&[]), Vec::new())), Vec::new());
         };
         let mut behind = Vec::new();
         if let Some((shape, members, other)) = name_of(level) {
@@ -256,11 +262,11 @@ impl DocumentWalk {
     /// Computes the tokens of a text alone, which is all of a level.
     fn text(
         &self,
-        alone: &mut Alone,
+        alone: &mut ValueCache,
         level: &Level,
         (shape, at): (&Arc<TextShape>, TextAt),
         rests: &Arc<Rests>,
-    ) -> Arc<Found> {
+    ) -> Arc<ValueTokens> {
         if rests.tree.is_none() && at.is_between() {
             let free = shape.machine.open_chars(at.state);
             if let Some(free) = free.and_then(|free| self.vocabulary.free(&self.tokens, shape.escapes, free)) {
@@ -277,7 +283,7 @@ impl DocumentWalk {
 
     /// Returns the tokens of an undeclared name without those that complete it to a name that is not allowed, or,
     /// unless `may_end`, without all that end it.
-    fn but_taken(&self, found: &Arc<Found>, rests: &Rests, level: &Level, may_end: bool) -> Arc<Found> {
+    fn but_taken(&self, found: &Arc<ValueTokens>, rests: &Rests, level: &Level, may_end: bool) -> Arc<ValueTokens> {
         let Some((shape, members, other)) = name_of(level) else { return Arc::clone(found) };
         let begun = other.text.as_deref().unwrap_or(&[]);
         let ending = rests.ending(&self.tokens);
@@ -314,12 +320,12 @@ impl DocumentWalk {
             left.retain(|(_, one)| !is_denied(one));
             Rests::of(left)
         });
-        Arc::new(Found::new(legal, left.collect()))
+        Arc::new(ValueTokens::new(legal, left.collect()))
     }
 
     /// Computes the allowed tokens inside a character of an undeclared name. The beginning of the name matters only for
     /// tokens that end it.
-    fn in_character(&self, alone: &mut Alone, stack: &Stack, other: &Other) -> Arc<Found> {
+    fn in_character(&self, alone: &mut ValueCache, stack: &Stack, other: &Other) -> Arc<ValueTokens> {
         let number = alone.number(self, self.text_alone(&other.shape, other.at));
         let found = self.found(alone, &self.vocabulary.all, number);
         let mut words = vec![0; self.tokens.n_vocab().div_ceil(32)];
@@ -329,11 +335,11 @@ impl DocumentWalk {
         for one in self.walked(stack, 0, quoted) {
             words[one.index() / 32] |= 1 << (one.index() % 32);
         }
-        Arc::new(Found::new(Legal::of(&words), Vec::new()))
+        Arc::new(ValueTokens::new(Legal::of(&words), Vec::new()))
     }
 
     /// The number of what a level is alone.
-    fn number_alone(&self, alone: &mut Alone, level: &Level, blank: u32, place: impl FnOnce() -> Place) -> u32 {
+    fn number_alone(&self, alone: &mut ValueCache, level: &Level, blank: u32, place: impl FnOnce() -> Place) -> u32 {
         if blank != 0 {
             return alone.number(self, place());
         }
@@ -344,13 +350,13 @@ impl DocumentWalk {
         })
     }
 
-    fn found(&self, alone: &mut Alone, rests: &Arc<Rests>, from: u32) -> Arc<Found> {
+    fn found(&self, alone: &mut ValueCache, rests: &Arc<Rests>, from: u32) -> Arc<ValueTokens> {
         if let Some(known) = alone.found.get(&(rests.number, from)) {
             return Arc::clone(known);
         }
         let Ok(found) = self.scan(alone, rests, from) else {
             let place = alone.states[from as usize].place.clone();
-            let nothing = || Found::new(Legal::of(&[]), Vec::new());
+            let nothing = || ValueTokens::new(Legal::of(&[]), Vec::new());
             return Arc::new(place.map_or_else(nothing, |place| self.scan_once(rests, place)));
         };
         let found = Arc::new(found);
@@ -362,11 +368,11 @@ impl DocumentWalk {
     }
 
     /// Looks at what is left of tokens in a value.
-    fn scan(&self, alone: &mut Alone, rests: &Arc<Rests>, from: u32) -> Result<Found, Full> {
+    fn scan(&self, alone: &mut ValueCache, rests: &Arc<Rests>, from: u32) -> Result<ValueTokens, Full> {
         let tree = rests.tree(&self.tokens);
         let mut path = std::mem::take(&mut alone.path);
         path.clear();
-        let mut found = Finding::new(rests, &self.tokens, alone.states[from as usize].is_end);
+        let mut found = ValueScan::new(rests, &self.tokens, alone.states[from as usize].is_end);
         // Where names begin that the schema does not say, by the place.
         let mut begun: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let nodes = tree.nodes();
@@ -403,9 +409,9 @@ impl DocumentWalk {
     }
 
     /// The same without remembering ways.
-    fn scan_once(&self, rests: &Arc<Rests>, from: Place) -> Found {
+    fn scan_once(&self, rests: &Arc<Rests>, from: Place) -> ValueTokens {
         let tree = rests.tree(&self.tokens);
-        let mut found = Finding::new(rests, &self.tokens, is_end(&from));
+        let mut found = ValueScan::new(rests, &self.tokens, is_end(&from));
         let mut path = vec![from];
         let mut at = 0;
         while let Some(&node) = tree.nodes().get(at) {
@@ -440,11 +446,11 @@ impl DocumentWalk {
         ids
     }
 
-    fn room(&self) -> std::sync::MutexGuard<'_, Alone> {
+    fn room(&self) -> std::sync::MutexGuard<'_, ValueCache> {
         let mut alone = lock(&self.alone);
         let most = self.most_bytes.load(Ordering::Relaxed) as usize;
         if alone.nbytes + alone.states.len() * PLACE > most || alone.states.len() > MOST_IN_A_WALK / 2 {
-            *alone = Alone::default();
+            *alone = ValueCache::default();
         }
         alone
     }
@@ -494,7 +500,7 @@ impl DocumentWalk {
 }
 
 /// A name that the schema does not say, if a level is in one of more than anybody counts.
-fn name_of(level: &Level) -> Option<(&Arc<ObjectShape>, &Arc<Had>, &Other)> {
+fn name_of(level: &Level) -> Option<(&Arc<ObjectShape>, &Arc<MemberSet>, &Other)> {
     match &level.frame {
         Frame::Object { shape, members, at: ObjectAt::Other(other) } if shape.is_wide(other.class) => {
             Some((shape, members, other))
@@ -541,7 +547,7 @@ fn is_end(place: &Place) -> bool {
 }
 
 /// Accumulated result of a scan.
-struct Finding<'t> {
+struct ValueScan<'t> {
     tokens: &'t TokenBytes,
     tree: &'t TokenTree,
     words: Option<Vec<u32>>,
@@ -551,7 +557,7 @@ struct Finding<'t> {
     names: Vec<(Stack, Arc<Rests>)>,
 }
 
-impl<'t> Finding<'t> {
+impl<'t> ValueScan<'t> {
     fn new(rests: &'t Arc<Rests>, tokens: &'t TokenBytes, is_end: bool) -> Self {
         // Where it may end before the first byte, all is left.
         let all = if is_end { vec![Arc::clone(rests)] } else { Vec::new() };
@@ -572,17 +578,17 @@ impl<'t> Finding<'t> {
         }
     }
 
-    fn done(mut self) -> Found {
+    fn done(mut self) -> ValueTokens {
         self.rests.extend(Rests::of(self.rows));
         let legal = match self.words {
             Some(words) => Legal::of(&words),
             None => Legal::of_ids(self.ids, self.tokens.n_vocab()),
         };
-        Found { legal, rests: self.rests, names: self.names }
+        ValueTokens { legal, rests: self.rests, names: self.names }
     }
 }
 
-impl Alone {
+impl ValueCache {
     fn number(&mut self, walk: &DocumentWalk, place: Place) -> u32 {
         if let Some(&number) = self.numbers.get(&place) {
             return number;
@@ -665,7 +671,7 @@ impl Walker<Place> for DocumentWalk {
     fn forget(&self) {
         // One that is just walking keeps what it has.
         if let Ok(mut alone) = self.alone.try_lock() {
-            *alone = Alone::default();
+            *alone = ValueCache::default();
         }
     }
 }

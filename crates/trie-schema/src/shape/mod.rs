@@ -26,6 +26,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use trie_core::work::Over;
 use trie_rules::{Automaton, NumberMachine, Rule};
 
+/// Copies of a formula or of the literals of a goal that are kept while shapes are found, about: memory is counted so
+/// often.
+const COPIES: usize = 8;
+
 /// Goals that are shared at most; later ones are made anew.
 const MOST_GOALS: usize = 200_000;
 /// The same of goals that leave out what was written.

@@ -1,6 +1,6 @@
 //! Normal form of the constraints on a value of one kind: alternatives, each a list of keywords.
 
-use super::{Engine, Goal, Refused};
+use super::{COPIES, Engine, Goal, Refused};
 use crate::formula::{
     ArraySaid, Formula, Kind, Literal, NONE, Names, NodeId, NumberSaid, ObjectSaid, Outside, TextSaid, Values,
 };
@@ -56,8 +56,6 @@ pub(super) enum Way {
 
 /// Alternatives of one goal at most.
 const MOST: usize = 4096;
-/// Copies of a formula that are kept while a goal is read, about.
-const COPIES: usize = 8;
 /// Schemas that apply to one value inside each other at most.
 const DEEPEST: usize = 600;
 /// Clauses that a choice becomes at most: else it stays a choice.
@@ -208,8 +206,8 @@ impl Reading<'_> {
                 truth(true)
             }
             Formula::Not(inner) => self.read(inner, !sign)?,
-            Formula::Asked(inner) if sign => self.read(inner, true)?,
-            Formula::Asked(_) => Normal::False,
+            Formula::AssertOnly(inner) if sign => self.read(inner, true)?,
+            Formula::AssertOnly(_) => Normal::False,
             Formula::Schema(node) => self.schema(*node, sign)?,
             Formula::All(all) | Formula::Any(all) => {
                 let read = all.iter().map(|one| self.read(one, sign)).collect::<Result<Vec<_>, _>>()?;
@@ -486,7 +484,7 @@ impl Engine {
                 Formula::All(all) | Formula::Any(all) | Formula::One(all) => {
                     open.extend(all.iter().map(|one| (node, one)));
                 }
-                Formula::Not(inner) | Formula::Asked(inner) => open.push((node, inner)),
+                Formula::Not(inner) | Formula::AssertOnly(inner) => open.push((node, inner)),
                 Formula::Schema(other) if !seen.contains(other) && seen.len() < 1000 => {
                     seen.push(*other);
                     open.push((*other, &self.nodes[*other as usize].formula));

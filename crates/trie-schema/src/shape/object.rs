@@ -3,7 +3,7 @@
 use super::normal::{Said, Way};
 use super::possible::{Search, TEXTS};
 use super::scalar::{TextShape, both, outside};
-use super::{Engine, Goal, Refused};
+use super::{COPIES, Engine, Goal, Refused};
 use crate::formula::{ANY, Literal, NONE, Names, Texts};
 use crate::json::quoted;
 use std::collections::{BTreeMap, HashMap};
@@ -12,9 +12,6 @@ use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 use trie_core::work::{hold, spend};
 use trie_rules::{TextMachine, TextSet};
-
-/// Copies of the literals of a goal that are kept, about.
-const COPIES: usize = 8;
 
 /// Sets of names that patterns tell apart at most.
 const MOST_CLASSES: usize = 256;

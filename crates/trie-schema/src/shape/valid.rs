@@ -94,7 +94,7 @@ impl Judging<'_> {
             Formula::Types(types) => is_type(*types, value) == sign,
             Formula::OneOf(values) => values.has(value) == sign,
             Formula::Not(inner) => return self.holds(inner, value, !sign),
-            Formula::Asked(inner) => return Ok(sign && self.holds(inner, value, true)?),
+            Formula::AssertOnly(inner) => return Ok(sign && self.holds(inner, value, true)?),
             Formula::Schema(node) => return self.schema(*node, value, sign),
             Formula::All(parts) if sign => return all(self, parts),
             Formula::All(parts) => return any(self, parts),
