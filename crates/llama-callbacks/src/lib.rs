@@ -4,6 +4,21 @@
 //! loaded, from the address of its `llama_sampler_init`; a [`SamplerHandle`] reads and steers it once a chain has taken
 //! it. [`exit`] lets the end of a process wait for work in llama.cpp.
 //!
+//! ```
+//! use llama_callbacks::TokenTrieSampler;
+//! use trie_core::{Mode, SpanRules, TokenId, Trie};
+//!
+//! let id = |id: u32| TokenId::new(id).unwrap();
+//! let mut set = Trie::builder();
+//! set.push(Some("yes"), &[id(3), id(5)]);
+//! set.push(Some("no"), &[id(3), id(7)]);
+//! let sampler = TokenTrieSampler::new(SpanRules::of(set.build()?, 16)?.into(), Mode::Greedy);
+//! let handle = sampler.handle(); // `sampler.into_raw(init)` then goes first into a chain of llama.cpp
+//! handle.accept_all(&[id(3), id(7)])?;
+//! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("no"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `abi` | llama.cpp's types, as its header lays them out |
