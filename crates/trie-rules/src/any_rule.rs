@@ -117,7 +117,7 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
     fn may_end(&self, at: &AnyState) -> bool;
 
     /// Calls [`Placed::shortest_end`] for a type-erased state.
-    fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>>;
+    fn shortest_end(&self, at: &AnyState, most_states: usize) -> Option<Vec<u8>>;
 }
 
 impl<R: Rule + Clone> AnyRule for R {
@@ -233,7 +233,7 @@ impl<R: Rule> SpelledBetween for Placed<R> {
         at.downcast_ref::<PlacedState<R::State>>().is_some_and(|at| self.may_end(at))
     }
 
-    fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>> {
-        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.shortest_end(at))
+    fn shortest_end(&self, at: &AnyState, most_states: usize) -> Option<Vec<u8>> {
+        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.shortest_end(at, most_states))
     }
 }

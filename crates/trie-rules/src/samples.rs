@@ -41,7 +41,9 @@ pub fn samples<R: Rule>(rule: &R, count: usize, seed: u32) -> Vec<Vec<u8>> {
         found.extend(draw(rule, &mut rng).map(|text| (text.len(), text)));
     }
     if found.is_empty() && count > 0 {
-        found.extend(nearest_end(rule, rule.start(), |bytes| one_of(bytes, &mut rng)).map(|text| (text.len(), text)));
+        found.extend(
+            nearest_end(rule, rule.start(), LOOKED_AT, |bytes| one_of(bytes, &mut rng)).map(|text| (text.len(), text)),
+        );
     }
     found.into_iter().map(|(_, text)| text).collect()
 }
@@ -54,7 +56,7 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
             return Some(text);
         }
         if text.len() >= LONG {
-            text.extend(nearest_end(rule, state, |bytes| one_of(bytes, rng))?);
+            text.extend(nearest_end(rule, state, LOOKED_AT, |bytes| one_of(bytes, rng))?);
             return Some(text);
         }
         // What begins with no printable character, such as most of Unicode, comes now and then.
@@ -71,14 +73,20 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes of a shortest way to an end, the same every time: the first printable one of those that lead on.
-pub(crate) fn shortest_end<R: Rule>(rule: &R, state: R::State) -> Option<Vec<u8>> {
+/// Returns the bytes of a shortest way to an end, the same every time: the first printable one of those that lead on.
+/// `None` where it is behind more states than `most_states`.
+pub(crate) fn shortest_end<R: Rule>(rule: &R, state: R::State, most_states: usize) -> Option<Vec<u8>> {
     let plain = |bytes: &[u8]| bytes.iter().copied().find(|&byte| printable(byte)).unwrap_or(bytes[0]);
-    nearest_end(rule, state, plain).filter(|_| rule.failure().is_none())
+    nearest_end(rule, state, most_states, plain).filter(|_| rule.failure().is_none())
 }
 
 /// The bytes of a shortest way to an end. `pick` takes one of those that lead to the same state.
-fn nearest_end<R: Rule>(rule: &R, state: R::State, mut pick: impl FnMut(&[u8]) -> u8) -> Option<Vec<u8>> {
+fn nearest_end<R: Rule>(
+    rule: &R,
+    state: R::State,
+    most_states: usize,
+    mut pick: impl FnMut(&[u8]) -> u8,
+) -> Option<Vec<u8>> {
     let mut known = HashMap::from([(state.clone(), 0)]);
     // Each with the number of the one before it, and the byte that leads to it.
     let mut order = vec![(state, 0, 0)];
@@ -93,7 +101,7 @@ fn nearest_end<R: Rule>(rule: &R, state: R::State, mut pick: impl FnMut(&[u8]) -
             text.reverse();
             return Some(text);
         }
-        if order.len() < LOOKED_AT {
+        if order.len() < most_states {
             spend(256).ok()?;
             for (after, bytes) in ways(rule, &state) {
                 if known.insert(after.clone(), order.len()).is_none() {
@@ -181,7 +189,7 @@ mod tests {
         let after = |pattern: &str, text: &[u8]| {
             let rule = Regex::new(pattern).unwrap();
             let state = text.iter().try_fold(rule.start(), |state, byte| rule.step(&state, *byte)).unwrap();
-            String::from_utf8(shortest_end(&rule, state).unwrap()).unwrap()
+            String::from_utf8(shortest_end(&rule, state, LOOKED_AT).unwrap()).unwrap()
         };
         for (pattern, text, rest) in [
             ("(ab|c)+x?", "abca", "b"),
@@ -195,7 +203,7 @@ mod tests {
         }
         for example in Example::ALL {
             let grammar = example.grammar().unwrap();
-            let text = shortest_end(&grammar, grammar.start()).unwrap();
+            let text = shortest_end(&grammar, grammar.start(), LOOKED_AT).unwrap();
             assert!(is_whole_match(&grammar, &text), "{example:?}: {text:?}");
         }
     }

@@ -227,10 +227,11 @@ impl<R: Rule> Placed<R> {
         (!goes_on()).then_some(one as usize)
     }
 
-    /// The fewest bytes after which the rule's text is over and one that stands after it is written, the same every
-    /// time. `None` where the end is too far away, or the rule fails on the way.
-    pub fn shortest_end(&self, at: &PlacedState<R::State>) -> Option<Vec<u8>> {
-        shortest_end(self.0.rule(), at.0.rule_state().clone())
+    /// Returns the fewest bytes after which the rule's text is over and one that stands after it is written, the same
+    /// every time. `None` where the end is behind more than `most_states` states, or the rule fails on the way. Takes up
+    /// to 256 steps of the rule for each state.
+    pub fn shortest_end(&self, at: &PlacedState<R::State>, most_states: usize) -> Option<Vec<u8>> {
+        shortest_end(self.0.rule(), at.0.rule_state().clone(), most_states)
     }
 }
 

@@ -54,9 +54,10 @@ impl SlotRule {
         }
     }
 
-    /// The fewest bytes that end the value, what stands behind included; `None` where they are not known.
-    pub(super) fn shortest_end(&self, at: &AnyState) -> Option<Vec<u8>> {
-        self.between.as_ref()?.shortest_end(at)
+    /// Returns the fewest bytes that end the value, those behind it included; `None` where they are behind more than
+    /// `most_states` states.
+    pub(super) fn shortest_end(&self, at: &AnyState, most_states: usize) -> Option<Vec<u8>> {
+        self.between.as_ref()?.shortest_end(at, most_states)
     }
 
     /// The most tokens of it, where it is a text.

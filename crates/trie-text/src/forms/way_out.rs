@@ -7,6 +7,11 @@ use std::iter::{empty, once, once_with};
 use trie_core::work::Work;
 use trie_core::{Constraint, Scratch, TokenId};
 
+/// States within which the end of a value is looked for byte by byte: first where that costs little, and where the most
+/// promising tokens lead to no end either, further.
+const NEAR: usize = 200;
+const FAR: usize = 5_000;
+
 /// Few tokens that end the part of a form that is being filled.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -118,9 +123,12 @@ impl FormConstraint {
     fn inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
         match &state.at {
             PartPosition::Rule { rule, at, .. } => {
-                let bytes = rule.shortest_end(at);
-                let spelled = bytes.into_iter().flat_map(|bytes| spellings(&self.vocab, &bytes).collect::<Vec<_>>());
-                Box::new(spelled.chain(once_with(|| completion(rule.constraint(), at, &self.vocab)).flatten()))
+                let within = |most_states| {
+                    let bytes = once_with(move || rule.shortest_end(at, most_states)).flatten();
+                    bytes.flat_map(|bytes| spellings(&self.vocab, &bytes).collect::<Vec<_>>())
+                };
+                let promising = once_with(|| completion(rule.constraint(), at, &self.vocab)).flatten();
+                Box::new(within(NEAR).chain(promising).chain(within(FAR)))
             }
             PartPosition::Set(set, at) => Box::new(completion(set.constraint(), at, &self.vocab).into_iter()),
             PartPosition::Held(..) | PartPosition::Free(..) => Box::new(once(Vec::new())),
