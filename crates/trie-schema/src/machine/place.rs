@@ -6,7 +6,7 @@ use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Members, ObjectShape};
 use crate::shape::{Goal, Listed, TextShape};
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trie_rules::{NumberMachine, NumberState, TextMachine};
@@ -144,7 +144,7 @@ pub(super) struct MemberSet {
 
 impl MemberSet {
     pub(super) fn new(members: Members) -> Arc<Self> {
-        let mut hash = Quick::default();
+        let mut hash = PlaceHash::default().build_hasher();
         members.hash(&mut hash);
         Arc::new(Self { hash: hash.finish(), members })
     }
@@ -193,39 +193,8 @@ pub(super) enum Frame {
     },
 }
 
-/// A hash that costs little: states are hashed with every byte.
-#[derive(Default)]
-pub(super) struct Quick(u64);
-
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(byte.into());
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-}
+/// Hash of places: the same in every table, since a place keeps its own.
+pub(super) type PlaceHash = foldhash::fast::FixedState;
 
 fn address<T>(of: &Arc<T>) -> usize {
     Arc::as_ptr(of) as usize
@@ -307,7 +276,7 @@ impl PartialEq for Frame {
 
 impl Level {
     pub(super) fn new(frame: Frame, below: Option<Arc<Self>>) -> Arc<Self> {
-        let mut hash = Quick::default();
+        let mut hash = PlaceHash::default().build_hasher();
         frame.hash(&mut hash);
         hash.write_u64(below.as_ref().map_or(0, |below| below.hash));
         Arc::new(Self { hash: hash.finish(), frame, below, number: NumberCell::default() })
@@ -352,7 +321,8 @@ impl Eq for Stack {}
 
 impl Stack {
     fn hash(&self) -> u64 {
-        let mut hash = Quick(self.top.as_ref().map_or(1, |level| level.hash));
+        let mut hash = PlaceHash::default().build_hasher();
+        hash.write_u64(self.top.as_ref().map_or(1, |level| level.hash));
         hash.write_u64(self.record.hash());
         hash.finish()
     }
@@ -393,7 +363,8 @@ impl Place {
 
     /// Returns the place with a single alternative.
     pub(super) fn of_one(first: Stack, blank: u32) -> Self {
-        let mut hash = Quick(first.hash());
+        let mut hash = PlaceHash::default().build_hasher();
+        hash.write_u64(first.hash());
         hash.write_u32(blank);
         Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: NumberCell::default() }))
     }
@@ -408,7 +379,8 @@ impl Place {
         let mut all = all.into_iter();
         let first = all.next()?;
         let more: Vec<Stack> = all.collect();
-        let mut hash = Quick(first.hash());
+        let mut hash = PlaceHash::default().build_hasher();
+        hash.write_u64(first.hash());
         for stack in &more {
             hash.write_u64(stack.hash());
         }

@@ -1,10 +1,9 @@
 //! Steps that were made already: a place has a number, and its way by a byte is looked up.
 
 use super::Place;
-use super::place::Quick;
+use super::place::PlaceHash;
 use crate::shape::{Engine, lock};
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use trie_core::work::spend;
@@ -15,8 +14,6 @@ const MOST_BYTES: usize = 4 << 20;
 const WAY: usize = 24;
 /// No document goes on so.
 const DEAD: u32 = u32::MAX;
-
-type QuickHasher = BuildHasherDefault<Quick>;
 
 /// Returns the number of a table of places that nobody has yet.
 pub(super) fn new_table() -> u32 {
@@ -31,9 +28,9 @@ pub(crate) struct Steps(Mutex<StepTable>);
 struct StepTable {
     table: u32,
     places: Vec<Place>,
-    numbers: HashMap<Place, u32, QuickHasher>,
+    numbers: HashMap<Place, u32, PlaceHash>,
     /// By the number of a place, and a byte.
-    next: HashMap<u64, u32, QuickHasher>,
+    next: HashMap<u64, u32, PlaceHash>,
     nbytes: usize,
 }
 

@@ -6,7 +6,7 @@
 
 use super::escape::TextAt;
 use super::free::{FreeText, may_follow};
-use super::place::{Frame, Level, MemberSet, Quick, Record, Stack};
+use super::place::{Frame, Level, MemberSet, PlaceHash, Record, Stack};
 use super::steps::new_table;
 use super::{ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
@@ -14,7 +14,6 @@ use crate::shape::object::{Member, ObjectShape};
 use crate::shape::{Engine, Search, TextShape, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use trie_core::TokenId;
@@ -152,15 +151,13 @@ impl Vocabulary {
     }
 }
 
-type QuickHasher = BuildHasherDefault<Quick>;
-
 /// Values alone that were met, and what was found of them.
 struct ValueCache {
     table: u32,
-    numbers: HashMap<Place, u32, QuickHasher>,
+    numbers: HashMap<Place, u32, PlaceHash>,
     states: Vec<State>,
     /// By the numbers of what is left of tokens and of a place.
-    found: HashMap<(u64, u32), Arc<ValueTokens>, QuickHasher>,
+    found: HashMap<(u64, u32), Arc<ValueTokens>, PlaceHash>,
     nbytes: usize,
     path: Vec<u32>,
 }
