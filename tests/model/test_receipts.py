@@ -35,7 +35,7 @@ PERSON = {
 @pytest.fixture(scope="module")
 def model() -> Model:
     # The same request has the same bits, whatever ran before.
-    return Model(n_threads=1, batching="fixed")
+    return Model(n_threads=1, batching="fixed", n_ctx=512)
 
 
 def constraints(model: Model) -> dict[str, Any]:
