@@ -22,7 +22,7 @@ from tokentrie import ChatFormat, TokenTrieError, Vocab
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("TOKENTRIE_TEMPLATE_DIR") or ROOT.parent / "shared" / "templates")
 TEMPLATES = sorted(FOLDER.glob("*.jinja"))
-TRIES = 100_000
+TRIES = 50_000
 NAMES = ["<|im_start|>", "<|im_end|>", "<s>", "</s>", "[INST]", "<|zz|>", "<city>", "zz", "<\u00e9\U0001f600>"]
 """Names that many templates do not have; some join what templates write around a key or a value."""
 MARKER = re.compile(r"<[/|\uff5c]?[\w\u2581|\uff5c:.-]{1,40}[|\uff5c]?>|\[/?[A-Z_]{2,24}\]|<\|[^\w\s]{1,3}\|>")

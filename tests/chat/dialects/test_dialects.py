@@ -16,7 +16,7 @@ pytest.importorskip("jinja2", reason="the package jinja2 is not installed")
 from drawn_dialects import drawn
 from drawn_replies import EOS, TOOLS, Case, Dialect
 
-TRIED = cases(5000)
+TRIED = cases(3000)
 SEED = 0 if BUDGET < 1 else random.SystemRandom().randrange(10**9)
 """Other dialects each time at full size."""
 END = 256

@@ -154,7 +154,7 @@ fn ids(legal: &Legal, n_vocab: usize) -> Vec<TokenId> {
 fn the_walk_with_tables_finds_what_the_plain_one_finds() {
     let mut random = Random(3);
     let (mut made, mut compared) = (0, 0);
-    let rounds = test_budget::cases(600) as usize;
+    let rounds = test_budget::cases(250) as usize;
     for round in 0..rounds {
         let tokens = tokens(&mut random);
         let (of, options) = (schema(&mut random, 1 + round % 3), options(&mut random));
