@@ -30,6 +30,7 @@ from tokentrie.serve.wire import (
     completing,
     decisions,
     embedding,
+    messages,
     reranking,
     responding,
     slots,
@@ -112,7 +113,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         told = WireError(said.get(error.status_code, str(error.detail)), status=error.status_code, headers=headers)
         return told.response(request.url.path)
 
-    chats = (chatting.ChatRequest, responding.ResponsesRequest)
+    chats = (chatting.ChatRequest, responding.ResponsesRequest, messages.MessagesRequest)
     bodies = (*chats, completing.CompletionRequest, choosing.ChooseRequest, embedding.EmbeddingRequest)
     fields = frozenset(name for body in bodies for name in body.model_fields)
 
@@ -146,6 +147,16 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     async def respond(request: Request, said: responding.ResponsesRequest) -> Response:
         """A reply in the format of the Responses API, as JSON or as a stream of events."""
         return await responding.answer(request, models, store, said)
+
+    @app.post("/v1/messages", summary="Messages")
+    async def write_message(request: Request, said: messages.MessagesRequest) -> Response:
+        """A reply in the format of Anthropic's Messages API, as JSON or as a stream of events."""
+        return await messages.answer(request, models, store, said)
+
+    @app.post("/v1/messages/count_tokens", summary="Count tokens")
+    async def count_tokens(said: messages.MessagesRequest) -> dict[str, int]:
+        """The number of tokens of the prompt that a message would have."""
+        return await messages.count(models, store, said)
 
     @app.post("/v1/choose", summary="Choose")
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:

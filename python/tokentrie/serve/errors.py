@@ -1,4 +1,4 @@
-"""Errors as clients read them: OpenAI's envelope, and `detail` beside it where System One is called."""
+"""Errors as clients read them: OpenAI's envelope, Anthropic's, and `detail` where System One is called."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import tokentrie
 #: Errors of the library that a request can cause.
 REFUSALS = (tokentrie.TokenTrieError, TypeError, ValueError, OverflowError, RecursionError)
 SYSTEM_ONE = "/v1/systemone"
+MESSAGES = "/v1/messages"
 RETRY_AFTER = "1"
 #: Clients of OpenAI's API ask again where a status is 500 or more, unless they are told not to.
 NO_RETRY = {"x-should-retry": "false"}
@@ -68,8 +69,16 @@ class WireError(Exception):
         """The error as OpenAI's clients read it."""
         return {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
 
+    def anthropic(self) -> dict[str, Any]:
+        """The error as Anthropic's clients read it."""
+        kinds = {413: "request_too_large", 503: "overloaded_error"}
+        kind = kinds.get(self.status, "api_error" if self.status >= 500 else self.kind)
+        return {"type": "error", "error": {"type": kind, "message": self.message}}
+
     def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
         """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""
+        if path.startswith(MESSAGES):
+            return JSONResponse(self.anthropic(), self.status, self.headers)
         body: dict[str, Any] = {"error": self.envelope()}
         if path.rstrip("/") != SYSTEM_ONE:
             return JSONResponse(body, self.status, self.headers)

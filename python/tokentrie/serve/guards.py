@@ -81,12 +81,14 @@ class Guards:
         is_open = scope["method"] == "OPTIONS" or (is_known and scope["method"] in ("GET", "HEAD"))
         if not self._keys or is_open:
             return
-        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
+        headers = Headers(scope=scope)
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        # Anthropic's clients have a header of their own.
+        given = (key if scheme.lower() == "bearer" else headers.get("x-api-key", "")).strip().encode()
         # All keys are looked at, so that the time tells nothing.
-        given = key.strip().encode()
-        if not (sum(hmac.compare_digest(given, one) for one in self._keys) and scheme.lower() == "bearer"):
+        if not sum(hmac.compare_digest(given, one) for one in self._keys):
             raise WireError(
-                "this server wants `Authorization: Bearer KEY` with one of its keys",
+                "this server wants `Authorization: Bearer KEY` or `x-api-key: KEY` with one of its keys",
                 status=401,
                 code="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Request, Response
@@ -22,9 +20,8 @@ from tokentrie.serve.wire.chatting import Asked, ChatRequest, asked
 from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_id, now, streaming, told
 from tokentrie.serve.wire.holding import Holds
 from tokentrie.serve.wire.items import Event, Items
+from tokentrie.serve.wire.places import in_places
 
-#: Names of the fields of a chat in errors.
-MESSAGE = re.compile(r"\bmessages\[(\d+)\]")
 LOGPROBS = "message.output_text.logprobs"
 #: Fields that only a server with stored answers supports.
 STORED = ("previous_response_id", "conversation", "prompt", "background")
@@ -61,7 +58,7 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
         if (said.model_extra or {}).get(name) not in (None, False):
             raise WireError(f"{name}: this server stores nothing: send the items of the conversation", param=name)
     turns, places = _messages(said)
-    with _in_items(places):
+    with in_places(places):
         chat = asked(models, store, _as_chat(said, turns))
         head = _head(said, chat)
         if said.stream:
@@ -75,27 +72,6 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
     if said.return_prompt:
         body["prompt_token_ids"] = chat.prompt()
     return JSONResponse(body)
-
-
-@contextlib.contextmanager
-def _in_items(places: list[str]) -> Iterator[None]:
-    """Says of a message that is wrong which field of the request it came from."""
-
-    def named(message: str) -> str:
-        return MESSAGE.sub(lambda found: places[int(found[1])], message)
-
-    try:
-        yield
-    except WireError as error:
-        error.message, error.param = named(error.message), error.param and named(error.param)
-        raise
-    except REFUSALS as error:
-        if not MESSAGE.match(str(error)):
-            raise
-        told = of_library(error)
-        told.message = named(told.message)
-        told.param = places[int(MESSAGE.match(str(error))[1])]  # type: ignore[index]
-        raise told from None
 
 
 def _as_chat(said: ResponsesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
