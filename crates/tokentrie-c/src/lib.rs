@@ -1,7 +1,8 @@
 //! The C ABI of tokentrie. `include/tokentrie.h` is made from this crate and says what every function promises.
 //!
 //! Objects are numbers (`handles.rs`), constraints and calls are JSON, rows of logits are pointers with a length. A
-//! function returns a status; `tokentrie_last_error` has the sentence. Panics are caught at the border and become a status.
+//! function returns a status; `tokentrie_last_error` has the sentence. Panics are caught at the border and become a
+//! status.
 //!
 //!
 //! | file | what it holds |

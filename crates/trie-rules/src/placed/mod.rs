@@ -228,8 +228,8 @@ impl<R: Rule> Placed<R> {
     }
 
     /// Returns the fewest bytes after which the rule's text is over and one that stands after it is written, the same
-    /// every time. `None` where the end is behind more than `most_states` states, or the rule fails on the way. Takes up
-    /// to 256 steps of the rule for each state.
+    /// every time. `None` where the end is behind more than `most_states` states, or the rule fails on the way. Takes
+    /// up to 256 steps of the rule for each state.
     pub fn shortest_end(&self, at: &PlacedState<R::State>, most_states: usize) -> Option<Vec<u8>> {
         shortest_end(self.0.rule(), at.0.rule_state().clone(), most_states)
     }

@@ -453,7 +453,9 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: test_budget::cases(100) as u32, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: test_budget::cases(100), max_shrink_iters: 200, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
