@@ -1,8 +1,8 @@
 //! The native module of the Python package: buffers, rows, tries, vocabularies and calls.
 //!
 //! Constraints and requests arrive as the JSON that Python's dataclasses write, and results leave as JSON or as views
-//! of buffers. Nothing is decided here. An error of any crate becomes the Python class of its `ErrorKind`; a panic becomes
-//! `PanicException` and never unwinds into the interpreter.
+//! of buffers. Nothing is decided here. An error of any crate becomes the Python class of its `ErrorKind`; a panic
+//! becomes `PanicException` and never unwinds into the interpreter.
 
 #![allow(
     clippy::doc_link_with_quotes,

@@ -2,7 +2,8 @@
 //!
 //! A [`Spec`](constraint::Spec) is a constraint with a JSON form: a list of texts, a regular expression, a JSON Schema,
 //! a form. It is built over a vocabulary into what samplers run. A call of a model is a request with a JSON form too,
-//! and `engine::Runtime::run` runs every one of them. Hosts convert and hold handles; no type of Python or C stands here.
+//! and `engine::Runtime::run` runs every one of them. Hosts convert and hold handles; no type of Python or C stands
+//! here.
 //!
 //! ```
 //! use std::sync::Arc;
