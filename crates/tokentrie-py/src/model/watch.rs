@@ -84,7 +84,7 @@ impl llama_sampler::Watch for Watch {
 }
 
 impl Hooks for Watch {
-    fn ended(&self) -> Option<Ended> {
+    fn interruption(&self) -> Option<Ended> {
         self.call.ended()
     }
 
