@@ -64,10 +64,10 @@ const FLIPS =
   "matter.";
 const READOUT =
   "How an answer is read: by the probability of each option's whole text, or of a label such as A or B that stands " +
-  "for it. Where both agree, the answer is no matter of wording.";
+  "for it. Where both agree, the answer does not depend on the wording.";
 const READOUTS = { text: "text", label: "label" };
 
-/** Makes the view. */
+/** Makes the view in which typed questions are answered. */
 export function decide(root, backend) {
   let runs = 0;
   const state = area({ rows: "4" });

@@ -71,7 +71,7 @@ const EXAMPLES = {
   "A form": { kind: "form", held: json(['{"mood": "', MOOD, '", "stars": ', STARS, "}"]), prefix: '{"mood": "' },
 };
 
-/** Makes the view. */
+/** Makes the view in which a rule is written and walked. */
 export function rules(root, backend) {
   let walk;
   let isReady = false;
